@@ -1,0 +1,62 @@
+# One virtual environment, made on first use and renewed when pyproject.toml changes.
+VENV ?= .venv
+PYTHON ?=
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q
+
+.PHONY: help demo test test-all bench lint format clean
+
+help:
+	@echo "make demo      train a classifier of handwritten digits"
+	@echo "make test      all that CI runs: lint, types, layers, tests"
+	@echo "make test-all  the same, with every generated case and the slow tests"
+	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
+	@echo "make lint      lint, format check, types and layers alone"
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/digits/digits.py $(DEMO_ARGS)
+
+test: lint
+	$(PYTEST) $(TEST_ARGS)
+
+test-all: lint
+	$(PYTEST) --everything $(TEST_ARGS)
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/compare.py $(BENCH_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict graphflow
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@set -e; \
+	for candidate in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
+	    if $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then \
+	        echo "making $(VENV) with $$($$candidate --version)"; \
+	        $$candidate -m venv $(VENV) || { \
+	            rm -rf $(VENV); \
+	            echo "$$candidate cannot make a virtual environment: install its venv module" >&2; \
+	            echo "(Debian and Ubuntu: apt install python3-venv), then run make again." >&2; exit 1; }; \
+	        exit 0; \
+	    fi; \
+	done; \
+	echo "graphflow needs Python 3.11, 3.12 or 3.13, and none was found." >&2; \
+	echo "Install one, or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo
