@@ -1,7 +1,7 @@
 """What every test shares: how much is run.
 
-CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next machine;
-`--everything` (`make test-all`) goes over all of them and runs the tests marked slow.
+CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next
+machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow.
 """
 
 from pathlib import Path
