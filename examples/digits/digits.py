@@ -1,7 +1,7 @@
 """Trains a classifier of handwritten digits and draws what it got wrong.
 
-The layers live on one CPU device and the loss on another, to show that placement is a matter of `gf.device` and
-not of the model. The data lie beside this file; README.md there says whose they are.
+The layers live on one CPU device and the loss on another, to show that placement is a matter of `gf.device`
+and not of the model. The data lie beside this file; README.md there says whose they are.
 """
 
 import argparse
@@ -108,9 +108,7 @@ def train(session: gf.Session, model: Model, images: Array, labels: Labels, step
     return losses
 
 
-def draw(
-    path: Path, losses: list[float], accuracy: float, images: Array, labels: Labels, guesses: Labels
-) -> None:
+def draw(path: Path, losses: list[float], images: Array, labels: Labels, guesses: Labels) -> None:
     """Writes a PNG: the loss, and the held-out images whose guess is wrong."""
     import matplotlib
 
@@ -127,9 +125,7 @@ def draw(
     axes.semilogy(np.arange(window - 1, len(losses)), smooth, color="tab:blue", label=f"mean of {window}")
     axes.set(xlabel="step", ylabel="cross entropy", title="Training loss")
     axes.legend()
-    right.suptitle(
-        f"{np.sum(guesses != labels)} of {len(labels)} held-out images wrong ({accuracy:.1%} right)"
-    )
+    right.suptitle(f"{np.sum(guesses != labels)} of {len(labels)} held-out images guessed wrong")
     for panel in (grid := right.subplots(3, 6)).flat:
         panel.axis("off")
     for panel, index in zip(grid.flat, wrong, strict=False):
