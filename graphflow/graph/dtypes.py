@@ -1,0 +1,162 @@
+"""Element types of tensors: TensorFlow's names and numbers, NumPy's representation.
+
+Strings are NumPy object arrays of `bytes`, as TensorFlow's Python API returns them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+
+class DType:
+    """The type of a tensor's elements; one object per type, compared by identity or by name.
+
+    `name` is TensorFlow's name, `as_numpy_dtype` the NumPy scalar type, `size` the bytes of an element.
+    """
+
+    __slots__ = ("_numpy", "as_datatype_enum", "is_bool", "is_complex", "is_floating", "is_integer", "name", "size")
+
+    def __init__(self, name: str, number: int, numpy_type: type | None) -> None:
+        self.name = name
+        self.as_datatype_enum = number
+        self._numpy = numpy_type
+        kind = np.dtype(numpy_type).kind if numpy_type is not None else "V"
+        self.is_floating = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_integer = kind in "iu"
+        self.is_bool = kind == "b"
+        self.size = np.dtype(numpy_type).itemsize if kind in "fciub" else 1
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The NumPy scalar type; object_ for strings."""
+        if self._numpy is None:
+            raise TypeError(f"{self.name} has no NumPy type: it is a handle, not a value.")
+        return self._numpy
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself: graphflow has no separate reference types."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part of a complex type; the type itself otherwise."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether it is an unsigned integer type."""
+        return self.name.startswith("uint")
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether values of this type are NumPy arrays."""
+        return self._numpy is not None
+
+    @property
+    def min(self) -> Any:
+        """The smallest finite value."""
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The largest finite value."""
+        return self._limits().max
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """(0, largest) of an integer type, (0, 1) of a floating one: the range of image values."""
+        return (0, self.max) if self.is_integer else (0, 1)
+
+    def _limits(self) -> Any:
+        if self.is_floating:
+            return np.finfo(self.as_numpy_dtype)
+        if self.is_integer:
+            return np.iinfo(self.as_numpy_dtype)
+        raise TypeError(f"Cannot find the range of values of {self.name}.")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a value of type `other` may stand where this type is asked for."""
+        return as_dtype(other) is self
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"gf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return as_dtype, (self.name,)
+
+
+float32: Final = DType("float32", 1, np.float32)
+float64: Final = DType("float64", 2, np.float64)
+int32: Final = DType("int32", 3, np.int32)
+uint8: Final = DType("uint8", 4, np.uint8)
+int16: Final = DType("int16", 5, np.int16)
+int8: Final = DType("int8", 6, np.int8)
+string: Final = DType("string", 7, np.object_)
+complex64: Final = DType("complex64", 8, np.complex64)
+int64: Final = DType("int64", 9, np.int64)
+bool_: Final = DType("bool", 10, np.bool_)
+uint16: Final = DType("uint16", 17, np.uint16)
+complex128: Final = DType("complex128", 18, np.complex128)
+float16: Final = DType("float16", 19, np.float16)
+resource: Final = DType("resource", 20, None)
+variant: Final = DType("variant", 21, None)
+uint32: Final = DType("uint32", 22, np.uint32)
+uint64: Final = DType("uint64", 23, np.uint64)
+
+ALL: Final = (
+    float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, uint16, complex128, float16,
+    resource, variant, uint32, uint64,
+)  # fmt: skip
+_BY_NAME: Final = {d.name: d for d in ALL} | {"half": float16, "float": float32, "double": float64}
+_BY_ENUM: Final = {d.as_datatype_enum: d for d in ALL}
+_BY_NUMPY: Final = {np.dtype(d.as_numpy_dtype): d for d in ALL if d.is_numpy_compatible}
+_BY_PYTHON: Final = {float: float32, int: int32, bool: bool_, str: string, bytes: string, object: string, complex: complex128}
+
+
+def as_dtype(type_value: Any) -> DType:
+    """The DType for a DType, a name, a TensorFlow enum number, a NumPy dtype or a Python type.
+
+    Raises TypeError where there is none.
+    """
+    if isinstance(type_value, DType):
+        return type_value
+    try:
+        if isinstance(type_value, str):
+            found = _BY_NAME.get(type_value.removesuffix("_ref"))
+            if found is not None:
+                return found
+        elif isinstance(type_value, int) and not isinstance(type_value, bool):
+            found = _BY_ENUM.get(type_value if type_value < 100 else type_value - 100)
+            if found is not None:
+                return found
+        elif isinstance(type_value, type) and type_value in _BY_PYTHON:
+            return _BY_PYTHON[type_value]
+        numpy_dtype = np.dtype(type_value)
+        if numpy_dtype.kind in "SU":
+            return string
+        found = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
+        if found is not None:
+            return found
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"Cannot convert value {type_value!r} to a graphflow DType. Known: {', '.join(sorted(_BY_NAME))}.")

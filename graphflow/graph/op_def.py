@@ -1,0 +1,187 @@
+"""What an op is: declared once, with its shape rule and gradient beside it; kernels are registered elsewhere.
+
+    ADD = op_def("Add", ("x: T", "y: T"), infer=broadcast_binary, gradient=add_gradient, scalar="{x} + {y}")
+
+The registry is what the tests walk: an op without a gradient must say NOT_DIFFERENTIABLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from graphflow.graph import dtypes
+from graphflow.graph.dtypes import DType
+from graphflow.graph.shapes import Dims
+
+if TYPE_CHECKING:
+    from graphflow.graph.elements import Operation
+
+Signature: TypeAlias = Sequence[tuple[DType, Dims]]
+"""(dtype, shape) of each output."""
+InferRule: TypeAlias = "Callable[[Operation], Signature]"
+GradientRule: TypeAlias = "Callable[..., Any]"
+PartialValue: TypeAlias = "int | list[int | None] | None"
+PartialRule: TypeAlias = "Callable[[Operation], PartialValue]"
+
+
+class NotDifferentiable:
+    """The gradient of an op through which no gradient flows."""
+
+    def __repr__(self) -> str:
+        return "NOT_DIFFERENTIABLE"
+
+
+NOT_DIFFERENTIABLE: Final = NotDifferentiable()
+
+
+FLOATS: Final = (dtypes.float16, dtypes.float32, dtypes.float64)
+INTEGERS: Final = tuple(d for d in dtypes.ALL if d.is_integer)
+REALS: Final = FLOATS + INTEGERS
+COMPLEX: Final = (dtypes.complex64, dtypes.complex128)
+NUMBERS: Final = REALS + COMPLEX
+INDICES: Final = (dtypes.int32, dtypes.int64)
+
+_TYPE_GROUPS: Final[dict[str, tuple[DType, ...]]] = {
+    "float": FLOATS,
+    "real": REALS,
+    "number": NUMBERS,
+    "integer": INTEGERS,
+    "index": INDICES,
+    "any": dtypes.ALL,
+    "continuous": FLOATS + COMPLEX,
+}
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One declared input: its name and type.
+
+    `variable` names the type variable it shares with others (None where it has a type of its own), `allowed` the
+    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written.
+    """
+
+    name: str
+    variable: str | None
+    allowed: tuple[DType, ...]
+    variadic: bool
+    written: bool
+
+    @staticmethod
+    def parse(text: str) -> InputSpec:
+        """Reads "name: type", where name may end in "*" (a list) or "&" (a variable to be written).
+
+        The type is `T`, `T=float` (a type variable, with the dtypes it may be at its first mention), a group such as
+        `index`, or a dtype's name.
+        """
+        name, _, kind = (part.strip() for part in text.partition(":"))
+        variable, _, group = kind.partition("=")
+        if not variable[:1].isupper():
+            variable, group = "", kind
+        allowed = _TYPE_GROUPS.get(group or "any") or (dtypes.as_dtype(group),)
+        return InputSpec(name.rstrip("*&"), variable or None, allowed, name.endswith("*"), name.endswith("&"))
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """The definition of one type of operation.
+
+    name: TensorFlow's op type.
+    inputs: the inputs, see InputSpec.parse.
+    infer: gives (dtype, dims) of every output from the operation's inputs and attributes; raises ValueError or
+        TypeError on what cannot be, in the user's words.
+    gradient: function(op, *output_gradients) -> a Tensor, IndexedSlices or None for each input, or
+        NOT_DIFFERENTIABLE.
+    scalar: the elementwise meaning, one expression an output over the inputs' names in braces and attributes as
+        {@name}; the one source from which CPU and CUDA code is generated. None where the op is not elementwise.
+    partial_value: what is known of an integer scalar or vector while the graph is built, used by shape rules.
+    stateful: it has an effect, or depends on more than its inputs: never folded, merged or dropped as a duplicate.
+    dynamic_shape: the shape of an output depends on values, not only on the shapes of the inputs.
+    outputs: names of the results, as `scalar` and messages use them.
+    """
+
+    name: str
+    inputs: tuple[InputSpec, ...]
+    infer: InferRule
+    gradient: GradientRule | NotDifferentiable
+    scalar: str | tuple[str, ...] | None = None
+    partial_value: PartialRule | None = None
+    stateful: bool = False
+    dynamic_shape: bool = False
+    outputs: tuple[str, ...] = ("output",)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes a variable."""
+        return any(spec.written for spec in self.inputs)
+
+
+_REGISTRY: Final[dict[str, OpDef]] = {}
+_GRADIENTS: Final[dict[str, GradientRule | NotDifferentiable]] = {}
+
+
+def op_def(
+    name: str,
+    inputs: tuple[str, ...],
+    *,
+    infer: InferRule,
+    gradient: GradientRule | NotDifferentiable,
+    scalar: str | tuple[str, ...] | None = None,
+    partial_value: PartialRule | None = None,
+    stateful: bool = False,
+    dynamic_shape: bool = False,
+    outputs: tuple[str, ...] = ("output",),
+) -> OpDef:
+    """Defines and registers an op type; ValueError where the name is taken."""
+    if name in _REGISTRY:
+        raise ValueError(f"The op type {name!r} is defined twice.")
+    specs = tuple(InputSpec.parse(text) for text in inputs)
+    definition = OpDef(name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs)
+    _REGISTRY[name] = definition
+    return definition
+
+
+def lookup(name: str) -> OpDef:
+    """The definition of an op type; KeyError where there is none."""
+    return _REGISTRY[name]
+
+
+def registry() -> Mapping[str, OpDef]:
+    """All op types by name."""
+    return _REGISTRY
+
+
+def register_gradient(name: str, rule: GradientRule | NotDifferentiable) -> None:
+    """Registers a gradient under a name of the user's, for gradient_override_map; KeyError where it is taken."""
+    if name in _GRADIENTS or name in _REGISTRY:
+        raise KeyError(f"A gradient named {name!r} is registered already.")
+    _GRADIENTS[name] = rule
+
+
+def registered_gradient(name: str) -> GradientRule | NotDifferentiable:
+    """The gradient registered under a name, or that of the op type of that name; LookupError where there is none."""
+    if name in _GRADIENTS:
+        return _GRADIENTS[name]
+    if name in _REGISTRY:
+        return _REGISTRY[name].gradient
+    raise LookupError(f"No gradient is registered under the name {name!r}.")
+
+
+class RegisterGradient:
+    """A decorator that registers a function (op, *grads) -> gradients under a name (tf.RegisterGradient)."""
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"op_type must be a string, got {op_type!r}")
+        self._op_type = op_type
+
+    def __call__(self, function: GradientRule) -> GradientRule:
+        """Registers the function and returns it."""
+        register_gradient(self._op_type, function)
+        return function
+
+
+def not_differentiable(op_type: str) -> None:
+    """Says that no gradient flows through ops of this type (tf.NotDifferentiable)."""
+    register_gradient(op_type, NOT_DIFFERENTIABLE)

@@ -1,0 +1,386 @@
+"""Partially known shapes.
+
+Shape rules work on `Dims`, a tuple of int or None, or None where not even the rank is known. `TensorShape` and
+`Dimension` are the face that TensorFlow 1 programs know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+Dims: TypeAlias = "tuple[int | None, ...] | None"
+
+
+class Dimension:
+    """One extent of a TensorShape: `value` is an int, or None where unknown.
+
+    Arithmetic with an unknown extent is unknown; comparison with one gives None.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        if isinstance(value, Dimension):
+            value = value._value
+        if value is not None:
+            number = int(value)
+            if number != value and not isinstance(value, str | bytes):
+                raise ValueError(f"Ambiguous dimension: {value}")
+            value = number
+            if value < 0:
+                raise ValueError(f"Dimension {value} must be >= 0")
+        self._value: int | None = value
+
+    @property
+    def value(self) -> int | None:
+        """The extent, or None."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Dimension({self._value})"
+
+    def __str__(self) -> str:
+        return "?" if self._value is None else str(self._value)
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __eq__(self, other: object) -> Any:
+        value = _extent(other)
+        if value is NotImplemented:
+            return NotImplemented
+        return None if self._value is None or value is None else self._value == value
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented or same is None else not same
+
+    def __lt__(self, other: Any) -> Any:
+        return _compare(self, other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Any:
+        return _compare(self, other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compare(self, other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compare(self, other, lambda a, b: a >= b)
+
+    def __int__(self) -> int:
+        if self._value is None:
+            raise TypeError("The extent of this dimension is unknown, so it is no int.")
+        return self._value
+
+    __index__ = __int__
+
+    def __add__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: a // b)
+
+    __div__ = __floordiv__
+
+    def __rfloordiv__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: b // a)
+
+    def __mod__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: a % b)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether both may be the same extent."""
+        value = Dimension(other)._value
+        return self._value is None or value is None or self._value == value
+
+    def merge_with(self, other: Any) -> Dimension:
+        """The more precise of two extents; ValueError where they differ."""
+        other = Dimension(other)
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
+        return Dimension(self._value if self._value is not None else other._value)
+
+
+def _extent(other: object) -> Any:
+    if isinstance(other, Dimension):
+        return other.value
+    return other if other is None or isinstance(other, int) else NotImplemented
+
+
+def _combine(dimension: Dimension, other: Any, function: Any) -> Dimension:
+    value = _extent(other)
+    if value is NotImplemented:
+        return NotImplemented
+    return Dimension(None if dimension.value is None or value is None else function(dimension.value, value))
+
+
+def _compare(dimension: Dimension, other: Any, function: Any) -> Any:
+    value = _extent(other)
+    if value is NotImplemented:
+        return NotImplemented
+    return None if dimension.value is None or value is None else function(dimension.value, value)
+
+
+def as_dims(shape: Any) -> Dims:
+    """Dims of whatever describes a shape: None, an int, a sequence of int, None or Dimension, a TensorShape."""
+    if shape is None:
+        return None
+    if isinstance(shape, TensorShape):
+        return shape.raw
+    if isinstance(shape, Dimension):
+        return (shape.value,)
+    if hasattr(shape, "__array__") and not isinstance(shape, list | tuple):
+        shape = shape.tolist()
+    if isinstance(shape, int):
+        return (Dimension(shape).value,)
+    if isinstance(shape, str):
+        raise TypeError(f"Cannot make a shape of the string {shape!r}.")
+    if hasattr(shape, "dim"):
+        if getattr(shape, "unknown_rank", False):
+            return None
+        return tuple(None if d.size < 0 else d.size for d in shape.dim)
+    return tuple(d if d is None or type(d) is int and d >= 0 else Dimension(d).value for d in shape)
+
+
+class TensorShape:
+    """A shape of which rank and extents may be unknown.
+
+    Indexing gives a Dimension, slicing a TensorShape; `as_list()` gives ints and Nones.
+    """
+
+    __slots__ = ("raw",)
+
+    def __init__(self, dims: Any = None) -> None:
+        self.raw: Dims = as_dims(dims)
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """The extents as Dimension objects, or None where the rank is unknown."""
+        return None if self.raw is None else [Dimension(d) for d in self.raw]
+
+    @property
+    def ndims(self) -> int | None:
+        """The rank, or None."""
+        return None if self.raw is None else len(self.raw)
+
+    rank = ndims
+
+    def as_list(self) -> list[int | None]:
+        """The extents as a list; ValueError where the rank is unknown."""
+        if self.raw is None:
+            raise ValueError("as_list() is not defined on an unknown TensorShape.")
+        return list(self.raw)
+
+    def num_elements(self) -> int | None:
+        """The product of the extents, or None."""
+        return size_of(self.raw)
+
+    def is_fully_defined(self) -> bool:
+        """Whether every extent is known."""
+        return self.raw is not None and None not in self.raw
+
+    def assert_is_fully_defined(self) -> None:
+        """Raises ValueError unless every extent is known."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises ValueError where the rank is known and another."""
+        if self.ndims not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raises ValueError where both ranks are known and differ."""
+        other = as_shape(other)
+        if None not in (self.ndims, other.ndims) and self.ndims != other.ndims:
+            raise ValueError(f"Shapes {self} and {other} must have the same rank")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether both may be the same shape."""
+        return compatible(self.raw, as_dims(other))
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises ValueError unless both may be the same shape."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The more precise of two shapes; ValueError where they differ."""
+        return TensorShape(merge(self.raw, as_dims(other)))
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """This shape followed by another."""
+        other_dims = as_dims(other)
+        return TensorShape(None if self.raw is None or other_dims is None else self.raw + other_dims)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, known to have that rank; ValueError otherwise."""
+        try:
+            return self.merge_with([None] * rank)
+        except ValueError:
+            raise ValueError(f"Shape {self} must have rank {rank}") from None
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape; ValueError where its rank is known and smaller."""
+        if self.ndims is not None and self.ndims < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape; ValueError where its rank is known and greater."""
+        if self.ndims is not None and self.ndims > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def __len__(self) -> int:
+        if self.raw is None:
+            raise ValueError("Cannot take the length of Shape with unknown rank.")
+        return len(self.raw)
+
+    def __bool__(self) -> bool:
+        return self.raw is not None
+
+    def __iter__(self) -> Iterator[Dimension]:
+        if self.raw is None:
+            raise ValueError("Cannot iterate over a shape with unknown rank.")
+        return iter([Dimension(d) for d in self.raw])
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.raw is not None:
+            return TensorShape(self.raw[key]) if isinstance(key, slice) else Dimension(self.raw[key])
+        if not isinstance(key, slice):
+            return Dimension(None)
+        start, stop = key.start or 0, key.stop
+        if key.step not in (None, 1) or stop is None or start < 0 or stop < 0:
+            return TensorShape(None)
+        return TensorShape([None] * max(0, stop - start))
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self.raw == as_dims(other)
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self.raw is None else list(self.raw)})"
+
+    def __str__(self) -> str:
+        return text(self.raw)
+
+    def __reduce__(self) -> tuple[Any, tuple[Dims]]:
+        return TensorShape, (self.raw,)
+
+
+def as_shape(shape: Any) -> TensorShape:
+    """A TensorShape of whatever describes a shape."""
+    return shape if isinstance(shape, TensorShape) else TensorShape(shape)
+
+
+def unknown_shape(ndims: int | None = None) -> TensorShape:
+    """A shape of unknown extents, with a rank or without."""
+    return TensorShape(None if ndims is None else [None] * ndims)
+
+
+def text(dims: Dims) -> str:
+    """How a shape is written in messages: (2, ?, 3), or <unknown>."""
+    if dims is None:
+        return "<unknown>"
+    inner = ", ".join("?" if d is None else str(d) for d in dims)
+    return f"({inner},)" if len(dims) == 1 else f"({inner})"
+
+
+def size_of(dims: Dims) -> int | None:
+    """The number of elements, or None where an extent is unknown."""
+    if dims is None:
+        return None
+    size = 1
+    for d in dims:
+        if d is None:
+            return None
+        size *= d
+    return size
+
+
+def compatible(a: Dims, b: Dims) -> bool:
+    """Whether two shapes may be the same."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+
+
+def merge(a: Dims, b: Dims) -> Dims:
+    """What is known of a shape that is both; ValueError where they differ."""
+    if a is None:
+        return b
+    if b is None or a == b:
+        return a
+    if not compatible(a, b):
+        raise ValueError(f"Shapes {text(a)} and {text(b)} are not compatible")
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def relax(a: Dims, b: Dims) -> Dims:
+    """What is known of a shape that may be either."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def broadcast(a: Dims, b: Dims) -> Dims:
+    """The shape of an elementwise result, by NumPy's rule; ValueError where the shapes do not broadcast."""
+    if a is None or b is None:
+        return None
+    if a == b and None not in a:
+        return a
+    result: list[int | None] = []
+    for i in range(max(len(a), len(b))):
+        x = a[len(a) - 1 - i] if i < len(a) else 1
+        y = b[len(b) - 1 - i] if i < len(b) else 1
+        if x == 1:
+            result.append(y)
+        elif y == 1 or x == y:
+            result.append(x)
+        elif x is None or y is None:
+            result.append(x if y is None else y)
+        else:
+            raise ValueError(f"Dimensions must be equal or 1 to broadcast, but shapes are {text(a)} and {text(b)}")
+    return tuple(reversed(result))
+
+
+def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """An axis counted from the front; ValueError where it is outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}.")
+    return axis + rank if axis < 0 else axis
+
+
+def concatenated(parts: Iterable[Dims]) -> Dims:
+    """The shapes one after the other; None where one is unknown."""
+    result: tuple[int | None, ...] = ()
+    for part in parts:
+        if part is None:
+            return None
+        result += part
+    return result
+
+
+def from_values(values: Sequence[int | None] | None) -> Dims:
+    """Dims from a partly known shape vector, in which -1 stands for unknown."""
+    return None if values is None else tuple(None if v is None or v < 0 else v for v in values)
