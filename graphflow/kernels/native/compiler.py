@@ -1,0 +1,307 @@
+"""Client of the compiler process: source text in, address of a kernel out, without ever waiting on the calling thread.
+
+One daemon thread takes requests, looks into the cache first, asks the helper process otherwise and loads the
+object file with LLVM's loader; Numba is never imported here. A helper that dies is started again a bounded number of times, after
+that every request fails, the caller stays on NumPy, and one warning says why. Loaded code is never unloaded: threads may be in it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import contextlib
+import json
+import logging
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .cache import CompiledObject, KernelCache, source_key
+
+_LOG = logging.getLogger("graphflow")
+_RESTARTS = 3
+_COMPILE_SECONDS = 120.0
+
+# Held around every use of LLVM and taken by a fork, so that a child never inherits LLVM's own lock in mid-use.
+_LLVM_LOCK = threading.RLock()
+
+
+class KernelCompileError(Exception):
+    """A kernel could not be compiled; the program it belongs to runs on NumPy."""
+
+
+class Compilation:
+    """A kernel being compiled: done() without waiting, result() the address of its machine code."""
+
+    def __init__(self, key: str, source: str) -> None:
+        self.key = key
+        self.source = source
+        self._event = threading.Event()
+        self._address = 0
+        self._error = ""
+
+    def done(self) -> bool:
+        """Whether result() returns or raises at once."""
+        return self._event.is_set()
+
+    def failed(self) -> bool:
+        """Whether it is known that there will be no kernel."""
+        return bool(self._error)
+
+    def result(self, timeout: float | None = None) -> int:
+        """Address of the kernel; KernelCompileError if there is none, TimeoutError after `timeout` seconds."""
+        if not self._event.wait(timeout):
+            raise TimeoutError(f"kernel {self.key[:16]} is not compiled after {timeout} s")
+        if self._error:
+            raise KernelCompileError(self._error)
+        return self._address
+
+    def _finish(self, address: int, error: str = "") -> None:
+        self._address, self._error = address, error
+        self._event.set()
+
+
+def load_object(compiled: CompiledObject) -> int:
+    """Load machine code into this process for good and return the kernel's address."""
+    with _LLVM_LOCK:
+        llvm = import_module("llvmlite.binding")
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(compiled.data))
+        engine.finalize_object()
+        address = int(engine.get_function_address(compiled.symbol))
+        engine.detach()
+    if not address:
+        raise KernelCompileError(f"object file without the symbol {compiled.symbol}")
+    return address
+
+
+class _HelperDied(Exception):
+    pass
+
+
+class _Helper:
+    """The running compiler process."""
+
+    def __init__(self) -> None:
+        root = str(Path(__file__).resolve().parents[3])
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._messages = tempfile.TemporaryFile()  # a pipe could fill up and block the helper
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "graphflow.kernels.native.compiler_process", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            env=environment,
+        )
+        self._buffer = b""
+
+    def ask(self, request: dict[str, str]) -> dict[str, str]:
+        """Send one request and wait for its answer."""
+        process = self.process
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            deadline = time.monotonic() + _COMPILE_SECONDS
+            while b"\n" not in self._buffer:
+                if not select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    raise _HelperDied(f"no answer within {_COMPILE_SECONDS:.0f} s")
+                block = os.read(process.stdout.fileno(), 1 << 20)
+                if not block:
+                    raise _HelperDied(f"exit status {process.wait(5)} {self._last_message()}")
+                self._buffer += block
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise _HelperDied(str(error)) from error
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: dict[str, str] = json.loads(line)
+        return answer
+
+    def _last_message(self) -> str:
+        self._messages.seek(0)
+        lines = self._messages.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def stop(self) -> None:
+        """End the process now."""
+        self.process.kill()
+        self.abandon()
+        self.process.wait()
+
+    def abandon(self) -> None:
+        """Close this side's pipes; all that a forked child may do with its parent's helper."""
+        for pipe in (self.process.stdin, self.process.stdout, self._messages):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+class Compiler:
+    """Compiles kernels in the background into one cache folder; safe to use from any thread, renewed in a forked child."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.cache = KernelCache(directory)
+        self._compilations: dict[str, Compilation] = {}
+        self._reset()
+        _COMPILERS.add(self)
+
+    def _reset(self) -> None:
+        self._condition = threading.Condition()
+        self._new: deque[Compilation] = deque()
+        self._thread: threading.Thread | None = None
+        self._helper: _Helper | None = None
+        self._starts = 0
+        self._closed = False
+
+    def compile_async(self, source: str) -> Compilation:
+        """Start compiling (or loading) the kernel of a source text; the same text gives the same handle."""
+        with _LLVM_LOCK:
+            key = source_key(source)
+        with self._condition:
+            known = self._compilations.get(key)
+            if known is None:
+                known = self._compilations[key] = Compilation(key, source)
+                self._new.append(known)
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._serve, name="graphflow-compiler", daemon=True)
+                    self._thread.start()
+                self._condition.notify()
+        return known
+
+    def compile_many(self, sources: Sequence[str]) -> list[Compilation]:
+        """compile_async for each text."""
+        return [self.compile_async(source) for source in sources]
+
+    def load(self, source: str) -> int | None:
+        """Address of a kernel that is loaded or in the cache, without compiling: None otherwise."""
+        with _LLVM_LOCK:
+            key = source_key(source)
+        known = self._compilations.get(key)
+        if known is not None and known.done():
+            return None if known.failed() else known.result(0)
+        compiled = self.cache.load(key)
+        return None if compiled is None else load_object(compiled)
+
+    def close(self) -> None:
+        """End the helper process; what is not compiled yet fails."""
+        with self._condition:
+            self._closed = True
+            helper, self._helper = self._helper, None
+            self._condition.notify()
+        if helper is not None:
+            helper.stop()
+
+    def _serve(self) -> None:
+        waiting: deque[Compilation] = deque()
+        while True:
+            with self._condition:
+                while not self._new and not waiting and not self._closed:
+                    self._condition.wait()
+                fresh = list(self._new)
+                self._new.clear()
+                closed = self._closed
+            if closed:
+                for compilation in [*waiting, *fresh]:
+                    compilation._finish(0, "the compiler was closed")
+                return
+            for compilation in fresh:  # what the cache has must not queue behind what must be compiled
+                if not self._finish_from(compilation, self.cache.load(compilation.key)):
+                    waiting.append(compilation)
+            if waiting:
+                self._compile(waiting.popleft())
+
+    def _finish_from(self, compilation: Compilation, compiled: CompiledObject | None) -> bool:
+        if compiled is None:
+            return False
+        try:
+            compilation._finish(load_object(compiled))
+        except (KernelCompileError, RuntimeError, OSError) as error:
+            compilation._finish(0, f"cannot load kernel {compilation.key[:16]}: {error}")
+        return True
+
+    def _compile(self, compilation: Compilation) -> None:
+        request = {"key": compilation.key, "source": compilation.source, "directory": str(self.cache.directory)}
+        reason = "the compiler process keeps ending"
+        for _ in range(2):
+            try:
+                answer = self._running_helper().ask(request)
+            except _HelperDied as error:
+                reason = f"the compiler process ended: {error}"
+                self._drop_helper(reason)
+                continue
+            if "error" in answer:
+                compilation._finish(0, f"kernel {compilation.key[:16]} does not compile:\n{answer['error']}")
+                return
+            compiled = self.cache.load(compilation.key)
+            if "data" in answer:
+                compiled = CompiledObject(answer["symbol"], base64.b64decode(answer["data"]))
+            if self._finish_from(compilation, compiled):
+                return
+            reason = "its cache entry was removed at once"
+        compilation._finish(0, f"kernel {compilation.key[:16]} could not be compiled: {reason}")
+
+    def _running_helper(self) -> _Helper:
+        with self._condition:
+            if self._closed or self._starts > _RESTARTS:
+                raise _HelperDied("not started again")
+            if self._helper is None:
+                self._starts += 1
+                try:
+                    self._helper = _Helper()
+                except OSError as error:
+                    raise _HelperDied(str(error)) from error
+            return self._helper
+
+    def _drop_helper(self, reason: str) -> None:
+        with self._condition:
+            helper, self._helper = self._helper, None
+            if self._starts > _RESTARTS and not self._closed:
+                self._starts += 1
+                if self._starts == _RESTARTS + 2:
+                    _LOG.warning("graphflow compiles no more kernels and stays on NumPy: %s", reason)
+        if helper is not None:
+            helper.stop()
+
+    def _after_fork(self) -> None:
+        """In a forked child: keep what is loaded, queue again what was not, and own no helper."""
+        if self._helper is not None:
+            self._helper.abandon()
+        unfinished = [c for c in self._compilations.values() if not c.done()]
+        self._reset()
+        for compilation in unfinished:
+            compilation._event = threading.Event()
+            self._new.append(compilation)
+        if unfinished:
+            self._thread = threading.Thread(target=self._serve, name="graphflow-compiler", daemon=True)
+            self._thread.start()
+
+
+_COMPILERS: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for compiler in list(_COMPILERS):
+        compiler.close()
+
+
+def _renew_all() -> None:
+    _LLVM_LOCK.release()
+    for compiler in list(_COMPILERS):
+        compiler._after_fork()
+
+
+atexit.register(_close_all)
+os.register_at_fork(before=_LLVM_LOCK.acquire, after_in_parent=_LLVM_LOCK.release, after_in_child=_renew_all)

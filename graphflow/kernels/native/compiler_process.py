@@ -1,0 +1,101 @@
+# mypy: disable-error-code="import-untyped, import-not-found"
+"""The helper process that compiles kernels, because compiling in a thread of the program stops its hot loop (Numba holds the GIL).
+
+Speaks JSON lines: {"key", "source", "directory"} comes in, {"key", "error", "symbol", "data"} goes out; the object file
+goes through the cache, and inside the answer only where the cache cannot be written. Nothing is ever unpickled. It ends when its
+input ends or its parent is gone. Interrupts from the terminal are the parent's affair.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from .cache import CompiledObject, KernelCache
+
+_NICENESS = 10
+_PARENT_CHECK_SECONDS = 2.0
+# a fused region has many pointers; LLVM gives up vectorising beyond eight run-time overlap checks otherwise
+_LLVM_OPTIONS = ("-runtime-memory-check-threshold=128",)
+
+
+class Backend:
+    """Numba and LLVM set up once for many compilations."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        for option in _LLVM_OPTIONS:
+            llvm.set_option("graphflow", option)
+        from . import intrinsics
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._llvm = llvm
+        self._namespace = {name: getattr(intrinsics, name) for name in intrinsics.__all__}
+        self._machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(),
+            features=llvm.get_host_cpu_features().flatten(),
+            opt=3,
+            codemodel="jitdefault",
+            jit=True,
+        )
+
+    def compile(self, source: str, key: str) -> CompiledObject:
+        """Compile the function `kernel` of a source text; whatever Numba raises is the caller's."""
+        namespace: dict[str, Any] = dict(self._namespace, __name__=f"graphflow_kernel_{key[:16]}")
+        exec(compile(source, f"<graphflow kernel {key[:16]}>", "exec"), namespace)
+        kernel = namespace["kernel"]
+        module = self._llvm.parse_assembly(kernel._library.get_llvm_str())
+        return CompiledObject(kernel.native_name, self._machine.emit_object(module))
+
+
+def answer(backend: Backend, request: dict[str, str]) -> dict[str, str]:
+    """Compile one request; an error of the source is part of the answer."""
+    key = request["key"]
+    try:
+        compiled = backend.compile(request["source"], key)
+    except Exception:  # whatever a generated text can raise inside Numba belongs to that text
+        return {"key": key, "error": traceback.format_exc(limit=-3)}
+    if KernelCache(Path(request["directory"])).store(key, compiled):
+        return {"key": key}
+    return {"key": key, "symbol": compiled.symbol, "data": base64.b64encode(compiled.data).decode()}
+
+
+def _lines(parent: int) -> Any:
+    """Lines of the standard input until it ends or the parent is gone."""
+    buffer = b""
+    while True:
+        readable, _, _ = select.select([0], [], [], _PARENT_CHECK_SECONDS)
+        if not readable:
+            if os.getppid() != parent:
+                return
+            continue
+        block = os.read(0, 1 << 20)
+        if not block:
+            return
+        *lines, buffer = (buffer + block).split(b"\n")
+        yield from lines
+
+
+def main(parent: int) -> None:
+    """Serve requests until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints must not mix with the answers
+    backend = Backend()
+    for line in _lines(parent):
+        answers.write(json.dumps(answer(backend, json.loads(line))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

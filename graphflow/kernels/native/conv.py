@@ -1,0 +1,210 @@
+"""The source text of convolution kernels made for one shape, with how to call them.
+
+A convolution is known by its sizes: those of the window, the channels and the image are built into the kernel, the
+batch is an argument. Text is made here without Numba; it is compiled where it is executed. DESIGN: only kernels that
+gain by it are specialised by shape.
+
+Each function returns a `Kernel`. Its `source` defines `kernel`, called with a list of int64 words (addresses, then
+sizes) and a range of units; units may be shared out in any way, the bits are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from graphflow.kernels.native import conv_tiles as tiles
+from graphflow.kernels.windows import Axis
+
+# So many bytes of both inputs of a filter's gradient are visited by all tiles before the next are.
+FILTER_BLOCK_BYTES = 160 * 1024
+# A filter's gradient is split by images until it has this many units, for the threads to share.
+FILTER_UNITS = 48
+
+
+class Kernel(NamedTuple):
+    """The source of a kernel and its units of work, those of one image times `images` where that is said."""
+
+    source: str
+    units: int
+    per_image: bool
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A two-dimensional convolution of NHWC images with an HWIO filter; `element` is "float32" or "float64"."""
+
+    rows: Axis
+    columns: Axis
+    channels: int
+    outputs: int
+    element: str = "float32"
+
+
+def forward(conv: Convolution, unit: tiles.VectorUnit, bias: bool = False, relu: bool = False) -> Kernel:
+    """The convolution, with a bias added and relu taken where asked. TensorFlow: Conv2D.
+
+    Arguments: input [N, rows, columns, channels], filter, output[, bias [outputs]]; unit: an output row of an image.
+    """
+    return _gather(
+        conv.element, unit, conv.rows.taps(), conv.columns.taps(), [range(conv.columns.outputs)],
+        (conv.rows.inputs, conv.columns.inputs, conv.channels), (conv.rows.outputs, conv.columns.outputs),
+        conv.outputs, conv.columns.size, bias, relu,
+    )  # fmt: skip
+
+
+def transposed_filter(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+    """The filter with its last two axes exchanged, as `input_gradient` needs it.
+
+    Arguments: filter [rows, columns, channels, outputs], result [rows, columns, outputs, channels]; unit: a tap.
+    """
+    lanes = tiles.vector_lanes(min(conv.channels, conv.outputs), unit.lanes(conv.element))
+    parameters = {
+        "element": conv.element, "fused": unit.fused, "lanes": lanes, "channels": conv.channels,
+        "outputs": conv.outputs,
+    }  # fmt: skip
+    return Kernel(kernel_source("conv", "transpose_filter", parameters), conv.rows.size * conv.columns.size, False)
+
+
+def input_gradient(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+    """The gradient to the input. TensorFlow: Conv2DBackpropInput.
+
+    Arguments: gradient [N, rows, columns, outputs], `transposed_filter`'s result, result [N, rows, columns, channels];
+    unit: a row of the result of an image.
+    """
+    stride = conv.columns.stride
+    # Columns a stride apart meet the same window columns, at neighbouring outputs.
+    groups = [range(first, conv.columns.inputs, stride) for first in range(min(stride, conv.columns.inputs))]
+    return _gather(
+        conv.element, unit, conv.rows.transposed_taps(), conv.columns.transposed_taps(), groups,
+        (conv.rows.outputs, conv.columns.outputs, conv.outputs), (conv.rows.inputs, conv.columns.inputs),
+        conv.channels, conv.columns.size, False, False,
+    )  # fmt: skip
+
+
+def filter_gradient(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+    """The gradient to the filter. TensorFlow: Conv2DBackpropFilter.
+
+    Arguments: input, gradient, result [groups, filter], number of images; units do not depend on the batch. Where
+    `filter_groups` is not 1 the result is scratch, which `filter_group_sum` adds up.
+    """
+    parameters = _filter_parameters(conv, unit)
+    source = kernel_source("conv", "filter_gradient", parameters)
+    return Kernel(source, parameters["groups"] * parameters["tiles"], False)
+
+
+def filter_groups(conv: Convolution, unit: tiles.VectorUnit) -> int:
+    """How many partial results `filter_gradient` writes: a matter of the shape, never of the threads."""
+    return int(_filter_parameters(conv, unit)["groups"])
+
+
+def filter_group_sum(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+    """Adds the partial results of `filter_gradient`: arguments are they and the result; unit: a vector of the result."""
+    size = conv.rows.size * conv.columns.size * conv.channels * conv.outputs
+    lanes = tiles.vector_lanes(size, unit.lanes(conv.element))
+    parameters = {
+        "element": conv.element, "fused": unit.fused, "size": size, "lanes": lanes,
+        "groups": filter_groups(conv, unit),
+    }  # fmt: skip
+    return Kernel(kernel_source("conv", "sum_groups", parameters), -(-size // lanes), False)
+
+
+def kernel_source(family: str, body: str, parameters: dict[str, Any]) -> str:
+    """A source that stands alone: the emitters' text and the call that makes `kernel` from one of their functions."""
+    here = files(__package__)
+    texts = [here.joinpath(name).read_text("utf-8") for name in ("emitter.py", f"{family}_emitter.py")]
+    own = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("from graphflow"))
+    return f"{own}\n\nkernel = define_kernel({body}, {parameters!r})\n"
+
+
+def _gather(
+    element: str, unit: tiles.VectorUnit, row_taps: Any, column_taps: Any, groups: Any, inputs: tuple[int, int, int],
+    outputs: tuple[int, int], channels: int, window_columns: int, bias: bool, relu: bool,
+) -> Kernel:  # fmt: skip
+    lanes = tiles.vector_lanes(channels, unit.lanes(element))
+    vectors = len(tiles.channel_vectors(channels, lanes))
+    pixels, block = tiles.choose_tile(max(len(group) for group in groups), vectors, unit)
+    parameters = {
+        "element": element, "fused": unit.fused, "lanes": lanes, "channels": inputs[2], "outputs": channels,
+        "in_rows": inputs[0], "in_columns": inputs[1], "out_rows": outputs[0], "out_columns": outputs[1],
+        "window_columns": window_columns, "rows": tuple(tiles.row_table(row_taps)),
+        "blocks": _plain(tiles.vector_blocks(channels, lanes, block)),
+        "tiles": _plain(tiles.tile_runs(column_taps, groups, pixels)),
+        "unroll": tiles.unroll(inputs[2], pixels * block), "bias": bias, "relu": relu,
+    }  # fmt: skip
+    return Kernel(kernel_source("conv", "gather_convolution", parameters), outputs[0], True)
+
+
+def _filter_parameters(conv: Convolution, unit: tiles.VectorUnit) -> dict[str, Any]:
+    rows, columns, channels = conv.rows, conv.columns, conv.channels
+    lanes = tiles.vector_lanes(conv.outputs, unit.lanes(conv.element))
+    vectors = len(tiles.channel_vectors(conv.outputs, lanes))
+    column_taps = columns.taps()
+    valid = [[o for o, pairs in enumerate(column_taps) if any(k == tap for k, _ in pairs)]
+             for tap in range(columns.size)]  # fmt: skip
+    whole_row = columns.size * channels <= 64 and channels <= 4
+    elements = columns.size * channels if whole_row else channels
+    most, block = tiles.choose_tile(elements, vectors, unit, exact=True)
+    kinds: list[dict[str, Any]] = []
+    count, first = 0, 0
+    parts = tiles.even_parts(elements, most)
+    for size in parts if whole_row else sorted(set(parts)):
+        repeats = 1 if whole_row else parts.count(size)
+        for run in tiles.vector_blocks(conv.outputs, lanes, block):
+            kind: dict[str, Any] = {"first": count, "outputs": tuple(run)}
+            if whole_row:
+                taps = [divmod(element, channels) for element in range(first, first + size)]
+                kind["elements"] = [
+                    (k * columns.dilation * channels + c, k * channels + c) for k, c in taps
+                ]
+                kind["column_runs"] = _column_runs([k for k, _ in taps], valid, columns.outputs)
+                kind |= {"window_columns": 1, "channel_tiles": 1, "first_channel": 0, "channel_step": 0}
+            else:
+                kind["elements"] = [(i, i) for i in range(size)]
+                kind["column_runs"] = [(
+                    tuple(range(size)), tuple(v[0] if v else 0 for v in valid), tuple(v[-1] + 1 if v else 0 for v in valid)
+                )]  # fmt: skip
+                kind |= {"window_columns": columns.size, "channel_tiles": repeats, "first_channel": first,
+                         "channel_step": size}  # fmt: skip
+            kind["count"] = rows.size * kind["window_columns"] * kind["channel_tiles"] * run.count
+            count += kind["count"]
+            kinds.append(kind)
+        first += size * repeats
+    row_taps = rows.taps()
+    valid_rows = [[o for o, pairs in enumerate(row_taps) if any(k == tap for k, _ in pairs)]
+                  for tap in range(rows.size)]  # fmt: skip
+    itemsize = 4 if conv.element == "float32" else 8
+    row_bytes = (columns.inputs * channels * rows.stride + columns.outputs * conv.outputs) * itemsize
+    rows_block = max(min(rows.outputs, FILTER_BLOCK_BYTES // max(row_bytes, 1)), 1)
+    images_block = max(FILTER_BLOCK_BYTES // max(row_bytes * rows.outputs, 1), 1) if rows_block == rows.outputs else 1
+    return {
+        "element": conv.element, "fused": unit.fused, "lanes": lanes, "channels": channels, "outputs": conv.outputs,
+        "in_rows": rows.inputs, "in_columns": columns.inputs, "out_rows": rows.outputs, "out_columns": columns.outputs,
+        "row_stride": rows.stride, "row_dilation": rows.dilation, "rows_before": rows.before,
+        "column_stride": columns.stride, "column_dilation": columns.dilation, "columns_before": columns.before,
+        "window_columns": columns.size, "filter_size": rows.size * columns.size * channels * conv.outputs,
+        "first_row": tuple(v[0] if v else 0 for v in valid_rows),
+        "past_row": tuple(v[-1] + 1 if v else 0 for v in valid_rows),
+        "rows_block": rows_block, "images_block": images_block,
+        "groups": max(-(-FILTER_UNITS // count), 1), "tiles": count, "kinds": kinds,
+    }  # fmt: skip
+
+
+def _column_runs(
+    taps: list[int], valid: list[list[int]], columns: int
+) -> list[tuple[tuple[int, ...], tuple[int], tuple[int]]]:
+    """Ranges of output columns in which the same elements of a tile meet the input, in order."""
+    found: list[tuple[tuple[int, ...], int, int]] = []
+    for column in range(columns):
+        meeting = tuple(i for i, k in enumerate(taps) if column in valid[k])
+        if found and found[-1][0] == meeting:
+            found[-1] = (meeting, found[-1][1], column + 1)
+        elif meeting:
+            found.append((meeting, column, column + 1))
+    return [(meeting, (first,), (past,)) for meeting, first, past in found]
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples as plain ones, which read back from their text."""
+    return tuple(_plain(item) for item in value) if isinstance(value, tuple) else value

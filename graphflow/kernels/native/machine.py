@@ -1,0 +1,181 @@
+"""Native programs: a whole step of a plan as one call from Python, with the GIL released.
+
+A program is a flat array of words, five a step (kernel, args, begin, end, grain), run by one compiled sequencer. Steps with a
+grain are cut into pieces of that fixed size, which the calling thread and a pool of threads take one after another; since
+kernels do not depend on where their range is cut, neither the number of threads nor their luck changes a bit of the result.
+Pool threads are Python threads that stay inside a native function without the GIL; a second program that runs at the same time
+finds the pool busy for a step and does that step alone. A pool does not survive a fork: ask for it again in the child.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .compiler import Compiler
+from .machine_source import (
+    CONTROL_NEXT,
+    CONTROL_POOL,
+    CONTROL_PROGRAM,
+    CONTROL_STATUS,
+    CONTROL_WORDS,
+    POOL_CONSTANTS,
+    POOL_STOP,
+    POOL_WORDS,
+    SEQUENCER_SOURCE,
+    STEP_WORDS,
+    WORKER_SOURCE,
+)
+
+Words = npt.NDArray[np.int64]
+KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_SPINS = 1000
+_SEMAPHORE_BYTES = 64  # sizeof(sem_t) is 32 on Linux; the address is what counts
+_STOP_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel call: `args` are copied into the program; `grain` units a piece, 0 for one piece on the calling thread."""
+
+    kernel: int
+    args: Sequence[int]
+    begin: int
+    end: int
+    grain: int = 0
+
+
+class ThreadPool:
+    """`threads` - 1 native worker threads, for programs that are given this pool."""
+
+    def __init__(self, worker_address: int, threads: int) -> None:
+        library = ctypes.CDLL(None)
+        self._memory = np.zeros(POOL_WORDS + 8, dtype=np.int64)
+        offset = -self._memory.ctypes.data % 64 // 8
+        self._words = self._memory[offset : offset + POOL_WORDS]
+        self._semaphore = ctypes.create_string_buffer(_SEMAPHORE_BYTES)
+        self.address = int(self._words.ctypes.data)
+        self.threads = threads
+        self._post = library.sem_post
+        if library.sem_init(self._semaphore, 0, 0) != 0:
+            raise OSError("this system has no unnamed semaphores")
+        functions = (library.sem_post, library.sem_wait, library.sched_yield)
+        addresses = [int(ctypes.cast(function, ctypes.c_void_p).value or 0) for function in functions]
+        constants = [ctypes.addressof(self._semaphore), *addresses, _SPINS]
+        self._words[POOL_CONSTANTS : POOL_CONSTANTS + len(constants)] = constants
+        run = KERNEL_PROTOTYPE(worker_address)
+        self._threads = [
+            threading.Thread(target=run, args=(0, self.address, 0), name=f"graphflow-pool-{k}", daemon=True)
+            for k in range(1, threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the worker threads; programs given this pool then run on the calling thread alone."""
+        self._words[POOL_STOP] = 1
+        for _ in self._threads:
+            self._post(self._semaphore)
+        for thread in self._threads:
+            thread.join(_STOP_SECONDS)
+
+
+class Machine:
+    """The sequencer and its pools, one for each number of threads; made with a compiler, which holds its code."""
+
+    def __init__(self, compiler: Compiler, timeout: float | None = None) -> None:
+        """Wait up to `timeout` seconds for the sequencer itself (a cached one takes a few milliseconds)."""
+        sequencer, worker = compiler.compile_many([SEQUENCER_SOURCE, WORKER_SOURCE])
+        self.sequencer_address = sequencer.result(timeout)
+        self._worker_address = worker.result(timeout)
+        self._pools: dict[int, ThreadPool] = {}
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        atexit.register(self.stop)
+
+    def pool(self, threads: int) -> ThreadPool | None:
+        """The pool for this many threads, started at its first use; None for one thread."""
+        if threads <= 1:
+            return None
+        if self._process != os.getpid():  # a fork copies a pool's memory, not its threads
+            self._pools, self._lock, self._process = {}, threading.Lock(), os.getpid()
+        with self._lock:
+            if threads not in self._pools:
+                self._pools[threads] = ThreadPool(self._worker_address, threads)
+            return self._pools[threads]
+
+    def program(self, steps: Sequence[Step], threads: int = 1) -> Program:
+        """Lay a sequence of steps out as a program for `threads` threads."""
+        return Program(self.sequencer_address, steps, self.pool(threads))
+
+    def stop(self) -> None:
+        """End all worker threads (done at exit)."""
+        if self._process == os.getpid():
+            for pool in self._pools.values():
+                pool.stop()
+            self._pools = {}
+        atexit.unregister(self.stop)
+
+
+class Program:
+    """Steps with their arguments in one block of memory; run() is one native call. Buffers belong to the caller, who keeps them alive."""
+
+    def __init__(self, sequencer_address: int, steps: Sequence[Step], pool: ThreadPool | None) -> None:
+        counts = [len(step.args) for step in steps]
+        starts = np.cumsum([CONTROL_WORDS + STEP_WORDS * len(steps), *counts])
+        self._words: Words = np.zeros(int(starts[-1]) + 1, dtype=np.int64)
+        base = int(self._words.ctypes.data)
+        self._arguments = [self._words[begin : begin + count] for begin, count in zip(starts, counts, strict=False)]
+        table = []
+        for step, begin, words in zip(steps, starts, self._arguments, strict=False):
+            words[:] = step.args
+            table.append((step.kernel, base + 8 * int(begin), step.begin, step.end, step.grain))
+        if table:
+            end = CONTROL_WORDS + STEP_WORDS * len(steps)
+            self._words[CONTROL_WORDS:end] = np.array(table, dtype=np.int64).ravel()
+        self._words[CONTROL_PROGRAM] = base + 8 * CONTROL_WORDS
+        self._words[CONTROL_POOL] = 0 if pool is None else pool.address
+        self._pool = pool
+        self._count = len(steps)
+        self._base = base
+        self._control = (ctypes.c_int64 * CONTROL_WORDS).from_buffer(self._words)
+        self._call = KERNEL_PROTOTYPE(sequencer_address)
+
+    @property
+    def status_address(self) -> int:
+        """Address of the status word: a kernel (or another thread) that writes non-zero there stops the program after the current step."""
+        return self._base + 8 * CONTROL_STATUS
+
+    def arguments(self, step: int) -> Words:
+        """The argument words of a step, to be changed between runs (another buffer, another size)."""
+        return self._arguments[step]
+
+    def run(self) -> int:
+        """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time."""
+        control = self._control
+        control[CONTROL_STATUS] = 0
+        self._call(self._base, 0, self._count)
+        return control[CONTROL_STATUS]
+
+    def resume(self) -> int:
+        """Go on with the step at which the last run stopped."""
+        control = self._control
+        control[CONTROL_STATUS] = 0
+        self._call(self._base, control[CONTROL_NEXT], self._count)
+        return control[CONTROL_STATUS]
+
+    def abort(self, status: int = -1) -> None:
+        """Stop the program after its current step; from any thread."""
+        self._control[CONTROL_STATUS] = status
+
+    @property
+    def stopped_at(self) -> int:
+        """Index of the first step that the last run did not execute."""
+        return self._control[CONTROL_NEXT]
