@@ -5,6 +5,7 @@ and not of the model. The data lie beside this file; README.md there says whose 
 """
 
 import argparse
+import math
 import sys
 import time
 from pathlib import Path
@@ -126,9 +127,12 @@ def draw(path: Path, losses: list[float], images: Array, labels: Labels, guesses
     axes.set(xlabel="step", ylabel="cross entropy", title="Training loss")
     axes.legend()
     right.suptitle(f"{np.sum(guesses != labels)} of {len(labels)} held-out images guessed wrong")
-    for panel in (grid := right.subplots(3, 6)).flat:
+    columns = max(1, math.ceil(math.sqrt(len(wrong))))
+    rows = max(1, math.ceil(len(wrong) / columns))
+    panels = right.subplots(rows, columns, squeeze=False).ravel()
+    for panel in panels:
         panel.axis("off")
-    for panel, index in zip(grid.flat, wrong, strict=False):
+    for panel, index in zip(panels, wrong, strict=False):
         panel.imshow(images[index].reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
         panel.set_title(f"{labels[index]}, not {guesses[index]}", fontsize=9)
     figure.savefig(path, dpi=120)
