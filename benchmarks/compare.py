@@ -348,8 +348,8 @@ def main() -> int:
     head = (
         "# Benchmarks\n\n"
         f"Written by `make bench` on {machine}: {versions}.\n\n"
-        "Microseconds a call, and ratios of graphflow's time to the faster TensorFlow's, to PyTorch's (eager) and\n"
-        f"to JAX's (jit): each the median of {options.rounds} rounds in which the peers take turns.\n\n"
+        "Microseconds a call, and ratios of graphflow's time to the faster TensorFlow's, to PyTorch's (eager)"
+        f"\nand to JAX's (jit): each the median of {options.rounds} rounds in which the peers take turns.\n\n"
     )
     options.output.write_text(head + text + "\n", encoding="utf-8")
     broken = [w for w, results in measured.items() if verdict(w, results) not in ("", "goal", "within")]
