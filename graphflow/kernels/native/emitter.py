@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
-Body = Callable[["Emitter", Any, Any, Any], None]
+Body = Callable[["Emitter", Any, Any, Any, dict[str, Any]], None]
 
 
 class Emitter:
@@ -206,7 +206,7 @@ def define_kernel(body: Body, parameters: dict[str, Any]) -> Any:
             function = ir.Function(builder.module, kind, name)
             function.linkage = "internal"
             emitter = Emitter(function, parameters["element"], parameters["fused"])
-            body(emitter, *function.args)
+            body(emitter, *function.args, parameters)
             emitter.builder.ret_void()
             pointer = builder.bitcast(values[0], POINTER) if values[0].type != POINTER else values[0]
             builder.call(function, [pointer, values[1], values[2]])
