@@ -1,0 +1,101 @@
+"""Convolution and pooling over images and sequences."""
+
+from harness import Family
+
+FAMILY = Family("convolution")
+
+FAMILY.differentiable(
+    """
+    tf.nn.conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 3, 2, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 3, 2, 2)), [1, 1, 1, 1], "VALID")
+    tf.nn.conv2d(ph(f(1, 5, 4, 1)), ph(f(2, 3, 1, 2)), strides=[1, 2, 2, 1], padding="SAME")
+    tf.nn.conv2d(ph(f(1, 5, 4, 1)), ph(f(2, 3, 1, 2)), strides=[1, 2, 1, 1], padding="VALID")
+    tf.nn.conv2d(ph(f(2, 3, 3, 1), [None, 3, 3, 1]), ph(f(1, 1, 1, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 6, 6, 1), [None, None, None, 1]), ph(f(4, 4, 1, 1)), [1, 3, 3, 1], "SAME")
+    tf.nn.conv2d(ph(d(1, 3, 3, 1)), ph(d(2, 2, 1, 1)), [1, 1, 1, 1], "SAME")
+    tf.nn.max_pool(ph(f(1, 4, 4, 2)), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    tf.nn.max_pool(ph(f(1, 5, 5, 1)), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME")
+    tf.nn.max_pool(ph(f(2, 4, 4, 1), [None, None, None, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
+    tf.nn.avg_pool(ph(f(1, 4, 4, 2)), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    tf.nn.avg_pool(ph(f(1, 5, 5, 1)), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME")
+    tf.nn.avg_pool(ph(f(1, 3, 3, 1), [None, 3, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "SAME")
+    tf.nn.conv1d(ph(f(1, 5, 2)), ph(f(3, 2, 2)), 1, "SAME")
+    tf.nn.conv1d(ph(f(1, 5, 2)), ph(f(2, 2, 1)), stride=2, padding="VALID")
+    tf.nn.conv2d_transpose(ph(f(1, 2, 2, 1)), ph(f(3, 3, 2, 1)), [1, 4, 4, 2], [1, 2, 2, 1])
+    tf.nn.conv2d_transpose(ph(f(1, 2, 2, 1)), ph(f(2, 2, 1, 1)), [1, 3, 3, 1], [1, 1, 1, 1], padding="VALID")
+    tf.nn.depthwise_conv2d(ph(f(1, 4, 4, 2)), ph(f(2, 2, 2, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.depthwise_conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 3, 2, 1)), [1, 1, 1, 1], "VALID")
+    tf.nn.separable_conv2d(ph(f(1, 3, 3, 2)), ph(f(2, 2, 2, 1)), ph(f(1, 1, 2, 2)), [1, 1, 1, 1], "SAME")
+    """,
+    tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.expressions(
+    """
+    tf.nn.conv2d(input=ph(f(1, 3, 3, 1)), filter=ph(f(2, 2, 1, 1)), strides=[1, 1, 1, 1], padding="SAME", name="c")
+    tf.nn.conv2d(ph(f(1, 3, 3, 1)), filters=ph(f(2, 2, 1, 1)), strides=1, padding="SAME")
+    tf.nn.conv2d(ph(f(1, 3, 3, 1)), ph(f(2, 2, 1, 1)), [1, 1, 1, 1], "SAME", use_cudnn_on_gpu=False)
+    tf.nn.conv2d(ph(f(1, 3, 3, 1)), ph(f(2, 2, 1, 1)), [1, 1, 1, 1], "SAME", data_format="NHWC")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1), None), ph(f(2, 2, 1, 1)), [1, 1, 1, 1], "VALID")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), ph(f(2, 2, 1, 3), [None, None, 1, 3]), [1, 1, 1, 1], "VALID")
+    tf.nn.conv2d(ph(f(0, 4, 4, 1), [None, 4, 4, 1]), ph(f(2, 2, 1, 1)), [1, 1, 1, 1], "VALID")
+    tf.nn.conv2d(ph(f(1, 3, 3, 1)), var(np.ones([2, 2, 1, 1], np.float32)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 5, 5, 1)), ph(f(2, 2, 1, 1)), [1, 1, 1, 1], "VALID", dilations=[1, 2, 2, 1])
+    tf.nn.max_pool(value=ph(f(1, 4, 4, 1)), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME", name="p")
+    tf.nn.max_pool(ph(f(1, 4, 4, 1)), 2, 2, "VALID")
+    tf.nn.max_pool(ph(f(1, 4, 4, 1)), [1, 2, 2, 1], [1, 2, 2, 1], "VALID", data_format="NHWC")
+    tf.nn.max_pool2d(ph(f(1, 4, 4, 1)), 2, 2, "SAME")
+    tf.nn.max_pool(ph(f(1, 3, 3, 1) - 5), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    tf.nn.avg_pool(value=ph(f(1, 4, 4, 1)), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME", name="p")
+    tf.nn.avg_pool(ph(f(1, 4, 4, 1), None), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    tf.nn.avg_pool2d(ph(f(1, 4, 4, 1)), 2, 1, "VALID")
+    tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "MAX", "VALID")
+    tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "AVG", "SAME", strides=[2, 2])
+    tf.nn.convolution(ph(f(1, 4, 4, 1)), ph(f(2, 2, 1, 1)), "VALID")
+    tf.nn.convolution(ph(f(1, 5, 1)), ph(f(2, 1, 1)), "SAME", strides=[2])
+    tf.nn.conv1d(ph(f(1, 5, 2)), ph(f(3, 2, 2)), 1, "SAME", name="sequence")
+    tf.nn.conv2d_transpose(ph(f(1, 2, 2, 1)), ph(f(2, 2, 1, 1)), tf.stack([ph(1), 4, 4, 1]), [1, 2, 2, 1], name="up")
+    tf.nn.atrous_conv2d(ph(f(1, 5, 5, 1)), ph(f(2, 2, 1, 1)), 2, "VALID")
+    tf.nn.conv3d(ph(f(1, 2, 2, 2, 1)), ph(f(2, 2, 2, 1, 1)), [1, 1, 1, 1, 1], "VALID")
+    tf.nn.max_pool3d(ph(f(1, 2, 2, 2, 1)), [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "VALID")
+    tf.nn.max_pool_with_argmax(ph(f(1, 2, 2, 1)), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    """,
+    tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.gradients(
+    """
+    tf.nn.max_pool(ph([[[[1.0], [1.0]], [[1.0], [1.0]]]]), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), var(np.ones([2, 2, 1, 2], np.float32)), [1, 1, 1, 1], "SAME")
+    """
+)
+FAMILY.gradients(
+    """
+    tf.nn.conv2d(ph(f(1, 3, 3, 1)), ph(f(2, 2, 1, 1)), [1, 1, 1, 1], "VALID")
+    tf.nn.avg_pool(tf.square(ph(f(1, 2, 2, 1))), [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
+    tf.nn.max_pool(tf.square(ph(f(1, 2, 2, 1))), [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
+    """,
+    order=2,
+    tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.errors(
+    """
+    tf.nn.conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 3, 3, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(4, 4, 2)), ph(f(3, 3, 2, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 2, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 2, 2, 1)), ph(f(3, 3, 1, 1)), [1, 1, 1, 1], "VALID")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), ph(f(3, 3, 1, 1)), [1, 1, 1, 1], "OTHER")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), ph(f(3, 3, 1, 1)), [1, 0, 0, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), ph(f(3, 3, 1, 1)), [1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), ph(f(3, 3, 1, 1)), [2, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(i(1, 4, 4, 1)), ph(i(3, 3, 1, 1)), [1, 1, 1, 1], "SAME")
+    tf.nn.conv2d(ph(f(1, 4, 4, 1)), ph(f(3, 3, 1, 1)), [1, 1, 1, 1])
+    tf.nn.conv2d(ph(f(1, 4, 4, 2), None), ph(f(3, 3, 3, 2), None), [1, 1, 1, 1], "SAME")
+    tf.nn.max_pool(ph(f(4, 4)), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    tf.nn.max_pool(ph(f(1, 4, 4, 1)), [1, 5, 5, 1], [1, 1, 1, 1], "VALID")
+    tf.nn.max_pool(ph(f(1, 4, 4, 1)), [1, 2, 2, 1], [1, 2, 2, 1], "NONE")
+    tf.nn.avg_pool(ph(f(1, 4, 4, 1)), [2, 2, 2], [1, 2, 2, 1], "SAME")
+    tf.nn.avg_pool(ph(i(1, 4, 4, 1)), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    """
+)
