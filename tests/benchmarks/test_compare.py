@@ -1,0 +1,56 @@
+"""Protects the benchmark's arithmetic: ratios are taken within a round, and a broken limit is never called kept."""
+
+import compare
+import pytest
+
+
+def test_ratio_is_taken_within_rounds() -> None:
+    # The machine was slow in the second round; taken over all rounds at once the ratio would not be a half.
+    results = {
+        "tf115": compare.Result(times=[10.0, 80.0, 10.0]),
+        "tf2": compare.Result(times=[20.0, 40.0, 20.0]),
+        "graphflow": compare.Result(times=[5.0, 20.0, 5.0]),
+    }
+    assert compare.ratio(results, compare.TENSORFLOWS) == pytest.approx(0.5)
+
+
+def test_peer_with_a_problem_is_left_out() -> None:
+    results = {
+        "tf2": compare.Result(times=[1.0], problem="no answer"),
+        "graphflow": compare.Result(times=[5.0]),
+    }
+    assert compare.ratio(results, ["tf2"]) is None
+    assert compare.verdict("mlp_sgd", results) == ""
+
+
+@pytest.mark.parametrize(
+    ("ours", "torch", "expected"),
+    [
+        (30.0, 90.0, "goal"),
+        (50.0, 90.0, "within"),
+        (70.0, 90.0, "over the limit"),
+        (50.0, 45.0, "slower than torch"),
+    ],
+)
+def test_verdict(ours: float, torch: float, expected: str) -> None:
+    results = {
+        "tf2": compare.Result(times=[100.0]),
+        "torch": compare.Result(times=[torch]),
+        "graphflow": compare.Result(times=[ours]),
+    }
+    assert compare.verdict("mlp_sgd", results) == expected
+
+
+def test_different_work_is_told() -> None:
+    results = {
+        "tf2": compare.Result(check=2.0),
+        "jax": compare.Result(check=2.0001),
+        "torch": compare.Result(check=3.0),
+    }
+    assert compare.disagreement(results) == "tf2 has 2, but torch has 3"
+    assert compare.disagreement({"tf2": compare.Result(check=2.0)}) == ""
+
+
+def test_not_a_number_is_different_work() -> None:
+    results = {"tf2": compare.Result(check=2.0), "graphflow": compare.Result(check=float("nan"))}
+    assert "graphflow" in compare.disagreement(results)
