@@ -71,7 +71,7 @@ def record_case(tf: Any, case: harness.Case) -> Any:
             found.append(harness.record_of_failure(failed))
             raised = True
             if not case.raises:
-                return "raised %s" % failed
+                return "raised %s" % str(failed).split("\n")[0]
     if case.raises and not raised:
         return "did not raise"
     if repr(found[0]) != repr(found[1]):
