@@ -1,8 +1,9 @@
 """On-disk store of compiled kernels, so that a program that ran once starts compiled.
 
-An entry is named by everything that its machine code depends on, therefore it is never out of date and never overwritten with
-something else; it is written to a temporary file and renamed, therefore readers in other processes see all of it or
-nothing; it carries a checksum, therefore a damaged one counts as missing. Deleting any of it at any time is safe.
+An entry is named by everything that its machine code depends on, therefore it is never out of date and never
+overwritten with something else; it is written to a temporary file and renamed, therefore readers in other
+processes see all of it or nothing; it carries a checksum, therefore a damaged one counts as missing. Deleting
+any of it at any time is safe.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from importlib import import_module
 from pathlib import Path
 
 _MAGIC = b"graphflow-kernel-1\n"
-_CODE = ("intrinsics.py", "maths_ir.py", "compiler_process.py")
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def _environment() -> bytes:
     """Everything but the source that machine code depends on: code of the generator, versions, processor."""
     llvm = import_module("llvmlite.binding")
     digest = hashlib.sha256()
-    for name in _CODE:
-        digest.update((Path(__file__).parent / name).read_bytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):  # generated text calls into several of them
+        digest.update(path.read_bytes())
     for package in ("numba", "llvmlite", "numpy"):
         digest.update(f"{package}={importlib.metadata.version(package)}\n".encode())
     digest.update(f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()}\n".encode())
@@ -69,7 +69,11 @@ class KernelCache:
             content = self.path(key).read_bytes()
         except OSError:
             return None
-        header, checksum, payload = content[: len(_MAGIC)], content[len(_MAGIC) :][:32], content[len(_MAGIC) + 32 :]
+        header, checksum, payload = (
+            content[: len(_MAGIC)],
+            content[len(_MAGIC) :][:32],
+            content[len(_MAGIC) + 32 :],
+        )
         if header != _MAGIC or hashlib.sha256(payload).digest() != checksum:
             return None
         symbol, _, data = payload.partition(b"\0")

@@ -1,8 +1,10 @@
-"""Client of the compiler process: source text in, address of a kernel out, without ever waiting on the calling thread.
+"""Client of the compiler process: source text in, address of a kernel out, without ever waiting on the
+calling thread.
 
 One daemon thread takes requests, looks into the cache first, asks the helper process otherwise and loads the
-object file with LLVM's loader; Numba is never imported here. A helper that dies is started again a bounded number of times, after
-that every request fails, the caller stays on NumPy, and one warning says why. Loaded code is never unloaded: threads may be in it.
+object file with LLVM's loader; Numba is never imported here. A helper that dies is started again a bounded
+number of times, after that every request fails, the caller stays on NumPy, and one warning says why. Loaded
+code is never unloaded: threads may be in it.
 """
 
 from __future__ import annotations
@@ -59,7 +61,10 @@ class Compilation:
         return bool(self._error)
 
     def result(self, timeout: float | None = None) -> int:
-        """Address of the kernel; KernelCompileError if there is none, TimeoutError after `timeout` seconds."""
+        """Address of the kernel.
+
+        KernelCompileError if there is none, TimeoutError after `timeout` seconds.
+        """
         if not self._event.wait(timeout):
             raise TimeoutError(f"kernel {self.key[:16]} is not compiled after {timeout} s")
         if self._error:
@@ -99,7 +104,8 @@ class _Helper:
         root = str(Path(__file__).resolve().parents[3])
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         environment["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-        self._messages = tempfile.TemporaryFile()  # a pipe could fill up and block the helper
+        # a pipe could fill up and block the helper
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, "-m", "graphflow.kernels.native.compiler_process", str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -150,7 +156,10 @@ class _Helper:
 
 
 class Compiler:
-    """Compiles kernels in the background into one cache folder; safe to use from any thread, renewed in a forked child."""
+    """Compiles kernels in the background into one cache folder.
+
+    Safe to use from any thread, renewed in a forked child.
+    """
 
     def __init__(self, directory: Path | None = None) -> None:
         self.cache = KernelCache(directory)
@@ -176,7 +185,9 @@ class Compiler:
                 known = self._compilations[key] = Compilation(key, source)
                 self._new.append(known)
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._serve, name="graphflow-compiler", daemon=True)
+                    self._thread = threading.Thread(
+                        target=self._serve, name="graphflow-compiler", daemon=True
+                    )
                     self._thread.start()
                 self._condition.notify()
         return known
@@ -233,7 +244,11 @@ class Compiler:
         return True
 
     def _compile(self, compilation: Compilation) -> None:
-        request = {"key": compilation.key, "source": compilation.source, "directory": str(self.cache.directory)}
+        request = {
+            "key": compilation.key,
+            "source": compilation.source,
+            "directory": str(self.cache.directory),
+        }
         reason = "the compiler process keeps ending"
         for _ in range(2):
             try:

@@ -1,9 +1,11 @@
 # mypy: disable-error-code="import-untyped, import-not-found"
-"""The helper process that compiles kernels, because compiling in a thread of the program stops its hot loop (Numba holds the GIL).
+"""The helper process that compiles kernels, because compiling in a thread of the program stops its hot loop
+(Numba holds the GIL).
 
-Speaks JSON lines: {"key", "source", "directory"} comes in, {"key", "error", "symbol", "data"} goes out; the object file
-goes through the cache, and inside the answer only where the cache cannot be written. Nothing is ever unpickled. It ends when its
-input ends or its parent is gone. Interrupts from the terminal are the parent's affair.
+Speaks JSON lines: {"key", "source", "directory"} comes in, {"key", "error", "symbol", "data"} goes out; the
+object file goes through the cache, and inside the answer only where the cache cannot be written. Nothing is
+ever unpickled. It ends when its input ends or its parent is gone. Interrupts from the terminal are the
+parent's affair.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 # mypy: disable-error-code="untyped-decorator, import-untyped, import-not-found, no-any-return"
-"""What generated kernels are written with: typed memory, calls, atomics and scalar arithmetic as Numba intrinsics.
+"""What generated kernels are written with: typed memory, calls, atomics and scalar arithmetic as Numba
+intrinsics.
 
-Imported only by the compiler process, because it needs Numba. A kernel receives machine words, not arrays, so that it needs no
-Numba runtime and its object file has no unresolved symbols but those of the C library; memory is therefore
-reached through these functions. Every store names a scope, so that LLVM knows what cannot overlap without run-time checks, and every arithmetic
-function states its result's type, because Numba's own promotion rules (int32 + int32 is int64) are not TensorFlow's.
-No fast-math flag is ever set on the user's arithmetic; `accumulate` alone may be reordered, for the sake of vector reductions.
+Imported only by the compiler process, because it needs Numba. A kernel receives machine words, not arrays, so
+that it needs no Numba runtime and its object file has no unresolved symbols but those of the C library;
+memory is therefore reached through these functions. Every store names a scope, so that LLVM knows what cannot
+overlap without run-time checks, and every arithmetic function states its result's type, because Numba's own
+promotion rules (int32 + int32 is int64) are not TensorFlow's. No fast-math flag is ever set on the user's
+arithmetic; `accumulate` alone may be reordered, for the sake of vector reductions.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import cfunc, float32, float64, int8, int16, int32, int64, uint8, uint16
-from numba.core import types
+from numba import cfunc, float32, float64, int8, int16, int32, int64, uint8, uint16  # noqa: F401
+from numba.core import types as numba_types
 from numba.extending import intrinsic
 
 from .maths_ir import FUNCTIONS, fma, intrinsic_call
 
+types: Any = numba_types  # Numba's own annotations do not know its type constructors
 SIGNATURE = "void(CPointer(int64), int64, int64)"
 SCOPES = 24
 _WORD = ir.IntType(64)
@@ -57,7 +60,10 @@ pointer_uint16 = _pointer_intrinsic(types.uint16)
 
 
 def _annotate(builder: Any, instruction: Any, scope: int) -> None:
-    """Mark a memory access: scope 0 is read only, scope k is what output k writes; different scopes never overlap."""
+    """Mark a memory access: scope 0 is read only, scope k is what output k writes.
+
+    Different scopes never overlap.
+    """
     module = builder.module
     domain = module.add_metadata(["graphflow"])
     scopes = [module.add_metadata([f"graphflow.{k}", domain]) for k in range(SCOPES)]
@@ -123,7 +129,7 @@ def fill_zero(typing_context: Any, target: Any, count: Any) -> Any:
     return signature, generate
 
 
-# ---- calls through addresses, atomics (for the sequencer and for BLAS) ------------------------------------------------
+# ---- calls through addresses, atomics (for the sequencer and for BLAS) ---------------------------------
 
 
 @intrinsic
@@ -203,7 +209,9 @@ def relax(typing_context: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if "x86" in builder.module.triple or "i686" in builder.module.triple:
-            function = builder.module.declare_intrinsic("llvm.x86.sse2.pause", fnty=ir.FunctionType(ir.VoidType(), []))
+            function = builder.module.declare_intrinsic(
+                "llvm.x86.sse2.pause", fnty=ir.FunctionType(ir.VoidType(), [])
+            )
             builder.call(function, [])
         else:
             builder.fence("seq_cst")
@@ -227,7 +235,9 @@ def select(typing_context: Any, condition: Any, chosen: Any, other: Any) -> Any:
 
 
 def _accumulate_intrinsic(operation: str) -> Any:
-    """The step of a reduction, which alone LLVM may reorder into vector lanes (its shape depends on sizes only)."""
+    """The step of a reduction, which alone LLVM may reorder into vector lanes (its shape depends on sizes
+    only).
+    """
 
     @intrinsic
     def accumulate(typing_context: Any, total: Any, value: Any) -> Any:
@@ -303,7 +313,10 @@ def fused_multiply_add(typing_context: Any, first: Any, second: Any, addend: Any
 
 
 def _integer_division_intrinsic(kind: str) -> Any:
-    """Integer division with floor or truncation; a zero divisor and the one overflow give defined values, no trap."""
+    """Integer division with floor or truncation.
+
+    A zero divisor and the one overflow give defined values, no trap.
+    """
 
     @intrinsic
     def divide(typing_context: Any, dividend: Any, divisor: Any) -> Any:
@@ -339,7 +352,10 @@ integer_truncate_modulo = _integer_division_intrinsic("truncate_modulo")
 
 
 def _conversion_intrinsic(target: Any) -> Any:
-    """Numeric cast; a float outside an integer's range (or NaN) becomes the value that x86 gives, the lowest one."""
+    """Numeric cast.
+
+    A float outside an integer's range (or NaN) becomes the value that x86 gives, the lowest one.
+    """
 
     @intrinsic
     def convert(typing_context: Any, value: Any) -> Any:
@@ -438,7 +454,11 @@ def _float_function(name: str, emit: Callable[..., Any]) -> Any:
 globals().update({f"f_{name}": _float_function(name, emit) for name, emit in FUNCTIONS.items()})
 
 __all__ = [
-    *(name for name in dict(globals()) if name.startswith(("pointer_", "atomic_", "to_", "bits_", "word_", "f_"))),
+    *(
+        name
+        for name in dict(globals())
+        if name.startswith(("pointer_", "atomic_", "to_", "bits_", "word_", "f_"))
+    ),
     *("accumulate_sum", "accumulate_prod", "accumulate_max", "accumulate_min", "call_kernel", "call_word"),
     *("copy_bytes", "fill_zero", "fused_multiply_add", "integer_floor_divide", "integer_floor_modulo"),
     *("integer_truncate_divide", "integer_truncate_modulo", "kernel_function", "load", "maximum", "minimum"),

@@ -1,10 +1,11 @@
 """Native programs: a whole step of a plan as one call from Python, with the GIL released.
 
-A program is a flat array of words, five a step (kernel, args, begin, end, grain), run by one compiled sequencer. Steps with a
-grain are cut into pieces of that fixed size, which the calling thread and a pool of threads take one after another; since
-kernels do not depend on where their range is cut, neither the number of threads nor their luck changes a bit of the result.
-Pool threads are Python threads that stay inside a native function without the GIL; a second program that runs at the same time
-finds the pool busy for a step and does that step alone. A pool does not survive a fork: ask for it again in the child.
+A program is a flat array of words, five a step (kernel, args, begin, end, grain), run by one compiled
+sequencer. Steps with a grain are cut into pieces of that fixed size, which the calling thread and a pool of
+threads take one after another; since kernels do not depend on where their range is cut, neither the number of
+threads nor their luck changes a bit of the result. Pool threads are Python threads that stay inside a native
+function without the GIL; a second program that runs at the same time finds the pool busy for a step and does
+that step alone. A pool does not survive a fork: ask for it again in the child.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ _STOP_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel call: `args` are copied into the program; `grain` units a piece, 0 for one piece on the calling thread."""
+    """One kernel call: `args` are copied into the program.
+
+    `grain` units a piece, 0 for one piece on the calling thread.
+    """
 
     kernel: int
     args: Sequence[int]
@@ -88,7 +92,10 @@ class ThreadPool:
 
 
 class Machine:
-    """The sequencer and its pools, one for each number of threads; made with a compiler, which holds its code."""
+    """The sequencer and its pools, one for each number of threads.
+
+    Made with a compiler, which holds its code.
+    """
 
     def __init__(self, compiler: Compiler, timeout: float | None = None) -> None:
         """Wait up to `timeout` seconds for the sequencer itself (a cached one takes a few milliseconds)."""
@@ -125,14 +132,19 @@ class Machine:
 
 
 class Program:
-    """Steps with their arguments in one block of memory; run() is one native call. Buffers belong to the caller, who keeps them alive."""
+    """Steps with their arguments in one block of memory; run() is one native call.
+
+    Buffers belong to the caller, who keeps them alive.
+    """
 
     def __init__(self, sequencer_address: int, steps: Sequence[Step], pool: ThreadPool | None) -> None:
         counts = [len(step.args) for step in steps]
         starts = np.cumsum([CONTROL_WORDS + STEP_WORDS * len(steps), *counts])
         self._words: Words = np.zeros(int(starts[-1]) + 1, dtype=np.int64)
         base = int(self._words.ctypes.data)
-        self._arguments = [self._words[begin : begin + count] for begin, count in zip(starts, counts, strict=False)]
+        self._arguments = [
+            self._words[begin : begin + count] for begin, count in zip(starts, counts, strict=False)
+        ]
         table = []
         for step, begin, words in zip(steps, starts, self._arguments, strict=False):
             words[:] = step.args
@@ -145,12 +157,14 @@ class Program:
         self._pool = pool
         self._count = len(steps)
         self._base = base
-        self._control = (ctypes.c_int64 * CONTROL_WORDS).from_buffer(self._words)
+        self._control = (ctypes.c_int64 * CONTROL_WORDS).from_address(base)
         self._call = KERNEL_PROTOTYPE(sequencer_address)
 
     @property
     def status_address(self) -> int:
-        """Address of the status word: a kernel (or another thread) that writes non-zero there stops the program after the current step."""
+        """Address of the status word: a kernel (or another thread) that writes non-zero there stops the
+        program after the current step.
+        """
         return self._base + 8 * CONTROL_STATUS
 
     def arguments(self, step: int) -> Words:

@@ -1,8 +1,9 @@
 """Source of the two functions that run native programs: the sequencer and the worker threads' loop.
 
-A job is published in one word, generation << 20 | pieces left, and claimed by compare-and-swap: whoever takes piece k while the
-word is unchanged knows that the job's description is unchanged too, so late threads can never run a stale job. A worker
-spins for some microseconds between jobs (a wake-up through the kernel costs more than most steps) and then sleeps on a semaphore.
+A job is published in one word, generation << 20 | pieces left, and claimed by compare-and-swap: whoever takes
+piece k while the word is unchanged knows that the job's description is unchanged too, so late threads can
+never run a stale job. A worker spins for some microseconds between jobs (a wake-up through the kernel costs
+more than most steps) and then sleeps on a semaphore.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ CONTROL_PROGRAM, CONTROL_STATUS, CONTROL_NEXT, CONTROL_POOL = range(4)
 CONTROL_WORDS = 4
 
 # Words of a pool; what different threads write lies in different cache lines.
-POOL_JOB, POOL_UNFINISHED, POOL_DESCRIPTION, POOL_PARKED, POOL_STOP, POOL_BUSY, POOL_CONSTANTS = range(0, 56, 8)
+POOL_JOB, POOL_UNFINISHED, POOL_DESCRIPTION, POOL_PARKED, POOL_STOP, POOL_BUSY, POOL_CONSTANTS = range(
+    0, 56, 8
+)
 POOL_WORDS = 64
 PIECE_BITS = 20
 

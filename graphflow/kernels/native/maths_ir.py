@@ -1,11 +1,12 @@
 # mypy: disable-error-code="import-untyped, import-not-found"
 """Transcendental functions of one scalar as LLVM instructions that the loop vectoriser widens.
 
-A call of the C library inside a loop stops vectorisation (a tanh over a million floats takes twenty times as long), so for float32
-exp, expm1, log, log1p, tanh, sigmoid, softplus and erf are polynomials here, with fused multiply-adds written out, the
-same in vector body and remainder, so that results do not depend on how a range is cut. Everything else, and float64, calls the C library.
-Methods: Cody and Waite's reduction for exp; coefficients of the classical minimax forms of Cephes (S. Moshier) and of
-N. Juffa's published erff; tanh and sigmoid through expm1 and exp.
+A call of the C library inside a loop stops vectorisation (a tanh over a million floats takes twenty times as
+long), so for float32 exp, expm1, log, log1p, tanh, sigmoid, softplus and erf are polynomials here, with fused
+multiply-adds written out, the same in vector body and remainder, so that results do not depend on how a range
+is cut. Everything else, and float64, calls the C library. Methods: Cody and Waite's reduction for exp;
+coefficients of the classical minimax forms of Cephes (S. Moshier) and of N. Juffa's published erff; tanh and
+sigmoid through expm1 and exp.
 """
 
 from __future__ import annotations
@@ -219,10 +220,29 @@ def _rsqrt(builder: Any, x: Any) -> Any:
 def _sign(builder: Any, x: Any) -> Any:
     """-1, 0 or 1; NaN stays NaN, as does the sign of zero."""
     signed = intrinsic_call(builder, "llvm.copysign", _constant(x, 1.0), x)
-    return builder.select(builder.fcmp_unordered("one", x, _constant(x, 0.0)), builder.select(_is_nan(builder, x), x, signed), x)
+    return builder.select(
+        builder.fcmp_unordered("one", x, _constant(x, 0.0)), builder.select(_is_nan(builder, x), x, signed), x
+    )
 
 
-_LIBRARY = ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma", "exp2", "log2", "log10")
+_LIBRARY = (
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erfc",
+    "lgamma",
+    "exp2",
+    "log2",
+    "log10",
+)
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": _by_type(exp32, "exp"),

@@ -1,0 +1,65 @@
+"""The compiled tier of the CPU: generated kernels, and programs of them that run as one call without the GIL.
+
+Every kernel is `void kernel(int64* args, int64 begin, int64 end)`: `args` holds addresses and sizes as words,
+[begin, end) is a range in the kernel's own unit of work, and results do not depend on how that range is cut.
+A generator returns source text; a helper process compiles it with Numba into the on-disk cache; this process
+only loads object files. Until a handle is done(), and for whatever ScalarTextError or KernelCompileError says
+cannot be compiled, the caller stays on NumPy.
+
+    compiler = Compiler()                                     # one a process; default_directory() or a folder
+    region = Region(
+        rank=1,
+        inputs=(RegionInput("v", "float32", (True,)),),
+        statements=(Statement("y", "float32", "tanh(v * 2 + 1)"),),
+        outputs=(RegionOutput("y", "float32"), RegionOutput("y", "float32", "sum", (0,))),
+    )
+    handle = compiler.compile_async(region_source(region))    # handle.done(), handle.result(timeout) ->
+    address machine = Machine(compiler)                               # the sequencer, from the cache or
+    compiled now sizes, scratch = (n,), np.empty(layout(region, (n,)).scratch + 1, np.uint8) steps =
+    region_steps(region, handle.result(), sizes, [(v.ctypes.data, (1,))],
+                         [(y.ctypes.data, None), (total.ctypes.data, None)], error.ctypes.data,
+                         scratch.ctypes.data) program = machine.program(steps, threads=2)     # steps of many
+                         kernels in order; arguments(k) can be patched status = program.run()
+                         # non-zero: program.status_address was written (abort)
+"""
+
+from .cache import KernelCache, default_directory
+from .codegen import ERROR_DIVISION_BY_ZERO, region_source, region_steps
+from .compiler import Compilation, Compiler, KernelCompileError
+from .machine import Machine, Program, Step, ThreadPool
+from .region import (
+    Region,
+    RegionInput,
+    RegionOutput,
+    Statement,
+    broadcast_strides,
+    collapse,
+    contiguous_strides,
+    layout,
+)
+from .scalar_text import ScalarTextError, translate
+
+__all__ = [
+    "ERROR_DIVISION_BY_ZERO",
+    "Compilation",
+    "Compiler",
+    "KernelCache",
+    "KernelCompileError",
+    "Machine",
+    "Program",
+    "Region",
+    "RegionInput",
+    "RegionOutput",
+    "ScalarTextError",
+    "Statement",
+    "Step",
+    "ThreadPool",
+    "broadcast_strides",
+    "collapse",
+    "contiguous_strides",
+    "default_directory",
+    "layout",
+    "region_source",
+    "region_steps",
+    "translate",
+]
