@@ -50,6 +50,7 @@ _TYPE_GROUPS: Final[dict[str, tuple[DType, ...]]] = {
     "integer": INTEGERS,
     "index": INDICES,
     "any": dtypes.ALL,
+    "complex": COMPLEX,
     "continuous": FLOATS + COMPLEX,
 }
 
@@ -73,13 +74,17 @@ class InputSpec:
         """Reads "name: type", where name may end in "*" (a list) or "&" (a variable to be written).
 
         The type is `T`, `T=float` (a type variable, with the dtypes it may be at its first mention), a group such as
-        `index`, or a dtype's name.
+        `index`, a dtype's name, or several of these with "|" between them.
         """
         name, _, kind = (part.strip() for part in text.partition(":"))
         variable, _, group = kind.partition("=")
         if not variable[:1].isupper():
             variable, group = "", kind
-        allowed = _TYPE_GROUPS.get(group or "any") or (dtypes.as_dtype(group),)
+        allowed = tuple(
+            dtype
+            for part in (group or "any").split("|")
+            for dtype in _TYPE_GROUPS.get(part) or (dtypes.as_dtype(part),)
+        )
         return InputSpec(name.rstrip("*&"), variable or None, allowed, name.endswith("*"), name.endswith("&"))
 
 
