@@ -23,7 +23,8 @@ Signature: TypeAlias = Sequence[tuple[DType, Dims]]
 InferRule: TypeAlias = "Callable[[Operation], Signature]"
 GradientRule: TypeAlias = "Callable[..., Any]"
 PartialValue: TypeAlias = "int | list[int | None] | None"
-PartialRule: TypeAlias = "Callable[[Operation], PartialValue]"
+PartialRule: TypeAlias = "Callable[[Operation], PartialValue | tuple[PartialValue, ...]]"
+"""One value, or a tuple of one for each output."""
 
 
 class NotDifferentiable:

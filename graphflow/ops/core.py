@@ -155,6 +155,8 @@ def _convert_input(definition: OpDef, spec: InputSpec, label: str, item: Any, wa
             dtype = spec.allowed[0]
         elif dtypes.int32 not in spec.allowed:
             preferred = dtypes.float32
+        elif dtypes.float32 not in spec.allowed and isinstance(item, list | tuple) and not item:
+            preferred = dtypes.int32
     try:
         return convert_to_tensor(item, dtype=dtype, name=label, preferred_dtype=preferred)
     except TypeError as error:
@@ -400,6 +402,8 @@ def partial_value(tensor: Tensor) -> int | list[int | None] | None:
     """What is known of an integer scalar or vector while the graph is built; None where nothing is."""
     rule = tensor.op.op_def.partial_value
     known = None if rule is None else rule(tensor.op)
+    if isinstance(known, tuple):
+        known = known[tensor.value_index]
     if known is None and tensor.dtype in (dtypes.int32, dtypes.int64) and tensor.dims is not None:
         if len(tensor.dims) == 1 and tensor.dims[0] is not None:
             return [None] * tensor.dims[0]

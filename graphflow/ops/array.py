@@ -1,0 +1,38 @@
+"""The array ops under one name, for the modules that need several of them; each is defined in the module of its subject."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.ops import creation, flow_basics, joining, shaping, slicing
+from graphflow.ops.creation import eye, fill, meshgrid, one_hot, ones, ones_like, range_, sequence_mask, zeros, zeros_like
+from graphflow.ops.flow_basics import group, no_op, tuple_
+from graphflow.ops.joining import concat, pack, split, stack, unstack
+from graphflow.ops.shaping import (
+    expand_dims,
+    identity,
+    identity_n,
+    invert_permutation,
+    matrix_transpose,
+    placeholder,
+    placeholder_with_default,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    stop_gradient,
+    transpose,
+)
+from graphflow.ops.slicing import slice_, strided_slice
+
+EXPORTS: dict[str, Any] = {
+    **shaping.EXPORTS, **joining.EXPORTS, **creation.EXPORTS, **slicing.EXPORTS, **flow_basics.EXPORTS,
+}  # fmt: skip
+__all__ = [
+    "EXPORTS", "concat", "expand_dims", "eye", "fill", "group", "identity", "identity_n", "invert_permutation",
+    "matrix_transpose", "meshgrid", "no_op", "one_hot", "ones", "ones_like", "pack", "placeholder",
+    "placeholder_with_default", "range_", "rank", "reshape", "sequence_mask", "shape", "shape_n", "size", "slice_",
+    "split", "squeeze", "stack", "stop_gradient", "strided_slice", "transpose", "tuple_", "unstack", "zeros", "zeros_like",
+]  # fmt: skip
