@@ -6,7 +6,8 @@ and default names are the same everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,14 @@ def graph_of(values: Sequence[Any]) -> Graph:
     return get_default_graph()
 
 
+@contextmanager
+def op_scope(name: str | None, default: str, values: Sequence[Any]) -> Iterator[str]:
+    """The name scope of a function made of several ops, in the graph of its arguments; yields the scope's name."""
+    graph = graph_of(values)
+    with graph.as_default(), graph.name_scope(name or default) as scope:
+        yield scope
+
+
 def apply(
     definition: OpDef,
     values: Sequence[Any],
@@ -64,7 +73,10 @@ def apply(
     share a dtype, decided by the first tensor among them. TypeError or ValueError where a value does not fit.
     """
     attrs = {} if attrs is None else attrs
-    graph = get_default_graph()
+    graph = graph_of(values)
+    if graph is not get_default_graph():
+        with graph.as_default():
+            return apply(definition, values, attrs, name)
     specs = definition.inputs
     flat: list[Tensor] = []
     for spec, value in zip(specs, values, strict=True):
