@@ -157,6 +157,47 @@ def call_word(typing_context: Any, address: Any, argument: Any) -> Any:
     return signature, generate
 
 
+def _gemm_intrinsic(integer: Any, scalar: Any) -> Any:
+    @intrinsic
+    def call_gemm(typing_context: Any, address: Any, flags: Any, sizes: Any, operands: Any) -> Any:
+        """Call cblas ?gemm, row major: flags (trans a, trans b, accumulate), sizes (m, n, k),
+        operands (a, lda, b, ldb, c, ldc)."""
+        words = [types.UniTuple(types.int64, count) for count in (3, 3, 6)]
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            small = ir.IntType(32)
+            groups = [
+                [builder.extract_value(group, k) for k in range(count)]
+                for group, count in zip(args[1:], (3, 3, 6))
+            ]
+            (trans_a, trans_b, accumulate), sizes, (a, lda, b, ldb, c, ldc) = groups
+            size = [builder.trunc(n, integer) if integer.width < 64 else n for n in (*sizes, lda, ldb, ldc)]
+            transposed = [
+                builder.add(builder.trunc(flag, small), ir.Constant(small, 111))
+                for flag in (trans_a, trans_b)
+            ]
+            one, zero = ir.Constant(scalar, 1.0), ir.Constant(scalar, 0.0)
+            beta = builder.select(builder.icmp_signed("!=", accumulate, ir.Constant(_WORD, 0)), one, zero)
+            kinds = (
+                [small] * 3 + [integer] * 3 + [scalar, _WORD, integer, _WORD, integer, scalar, _WORD, integer]
+            )
+            function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), kinds).as_pointer())
+            row_major = ir.Constant(small, 101)
+            values = [row_major, *transposed, *size[:3], one, a, size[3], b, size[4], beta, c, size[5]]
+            builder.call(function, values)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, *words), generate
+
+    return call_gemm
+
+
+call_gemm_float32_64 = _gemm_intrinsic(ir.IntType(64), ir.FloatType())
+call_gemm_float64_64 = _gemm_intrinsic(ir.IntType(64), ir.DoubleType())
+call_gemm_float32_32 = _gemm_intrinsic(ir.IntType(32), ir.FloatType())
+call_gemm_float64_32 = _gemm_intrinsic(ir.IntType(32), ir.DoubleType())
+
+
 def _word_at(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, _WORD.as_pointer())
 
@@ -457,7 +498,7 @@ __all__ = [
     *(
         name
         for name in dict(globals())
-        if name.startswith(("pointer_", "atomic_", "to_", "bits_", "word_", "f_"))
+        if name.startswith(("pointer_", "atomic_", "to_", "bits_", "word_", "f_", "call_gemm_"))
     ),
     *("accumulate_sum", "accumulate_prod", "accumulate_max", "accumulate_min", "call_kernel", "call_word"),
     *("copy_bytes", "fill_zero", "fused_multiply_add", "integer_floor_divide", "integer_floor_modulo"),
