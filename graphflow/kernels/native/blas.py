@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -30,8 +30,8 @@ _THREAD_GETTERS = (
     "openblas_get_num_threads64_",
     "openblas_get_num_threads",
 )
-# (multiplications and additions of a product from which on it is cut, number of blocks): a block packs its operands again,
-# which costs a few percent, so there are no more of them than pay on a small machine
+# (operations of a product from which on it is cut, number of blocks): every block packs its operands again, which
+# costs a few percent, so there are no more of them than pay on a small machine
 _BLOCKS = ((1_000_000_000, 16), (160_000_000, 8), (24_000_000, 4), (6_000_000, 2))
 _BATCH_PIECE_OPERATIONS = 2_000_000
 _SMALLEST_PIECE = 32
@@ -89,7 +89,8 @@ class _ThreadCount:
             for setter, getter in zip(_THREAD_SETTERS, _THREAD_GETTERS, strict=True)
             if _address(library, setter) and _address(library, getter)
         ]
-        self._set, self._get = found[0] if found else (None, None)
+        self._set: Callable[[int], None] | None = found[0][0] if found else None
+        self._get: Callable[[], int] | None = found[0][1] if found else None
 
     def hold(self) -> None:
         if self._set is None or self._get is None:

@@ -37,7 +37,7 @@ from .machine_source import (
 
 Words = npt.NDArray[np.int64]
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-_SPINS = 1000
+_SPINS = 2000  # some 30 microseconds
 _SEMAPHORE_BYTES = 64  # sizeof(sem_t) is 32 on Linux; the address is what counts
 _STOP_SECONDS = 0.5
 
