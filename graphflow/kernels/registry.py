@@ -46,8 +46,8 @@ _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
 _MODULES: Final = (
-    "array", "control", "convolution_ops", "indexing", "linalg", "math", "nn", "random", "reductions", "sparse",
-    "training", "variables",
+    "array", "control", "convolution_ops", "indexing", "linalg", "math", "nn", "normalization", "random", "reductions",
+    "sparse", "training", "variables",
 )  # fmt: skip
 _state: dict[str, bool] = {"loaded": False}
 

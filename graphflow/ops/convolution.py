@@ -121,10 +121,16 @@ def _depthwise_infer(op: Operation) -> Signature:
 
 
 def _input_gradient_infer(op: Operation) -> Signature:
-    sizes, _, gradient = op.inputs
+    sizes, kernel, gradient = op.inputs
     dims = merge(partial_shape(sizes), (None,) * 4)
-    batch = require_rank(gradient.dims, 4, "the gradient")
-    return [(gradient.dtype, merge(dims, (batch or (None,))[:1] + (None,) * 3))]
+    batch, _, _, channels = _image(op, gradient.dims, "the gradient")
+    window = require_rank(kernel.dims, 4, "the filter") or ()
+    if op.type == "Conv2DBackpropInput" and None not in (channels, window[3]) and channels != window[3]:
+        raise ValueError(
+            f"The gradient's {channels} channels are not the filter's {window[3]} outputs: a transposed convolution takes "
+            "a filter [rows, columns, outputs, channels]."
+        )
+    return [(gradient.dtype, merge(dims, (batch, None, None, None)))]
 
 
 def _filter_gradient_infer(op: Operation) -> Signature:

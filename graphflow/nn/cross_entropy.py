@@ -1,0 +1,75 @@
+"""Cross entropies and a loss of counts, composed from elementwise ops in the forms that do not overflow."""
+
+from __future__ import annotations
+
+import math as python_math
+from typing import Any
+
+from graphflow.graph import shapes
+from graphflow.graph.elements import Tensor
+from graphflow.graph.shapes import text
+from graphflow.ops import array, math, nn
+from graphflow.ops.core import constant, convert_to_tensor, graph_of
+from graphflow.ops.logic import where
+from graphflow.ops.rules import deprecated
+from graphflow.ops.softmax import require_named
+
+
+def _check_same_shape(labels: Tensor, logits: Tensor, what: str) -> None:
+    if not shapes.compatible(labels.dims, logits.dims):
+        raise ValueError(f"logits and {what} must have the same shape ({text(logits.dims)} vs {text(labels.dims)})")
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy of independent classes: max(x, 0) - x * z + log(1 + exp(-abs(x))) (tf.nn.sigmoid_cross_entropy_with_logits).
+
+    Labels z and logits x are given by name and have one shape: ValueError otherwise.
+    """
+    require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with graph_of((logits, labels)).name_scope(name or "logistic_loss") as scope:
+        x: Any = convert_to_tensor(logits, name="logits")
+        z: Any = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
+        _check_same_shape(z, x, "labels")
+        zeros = array.zeros_like(x)
+        positive = x >= zeros
+        return math.add(
+            where(positive, x, zeros) - x * z, math.log1p(math.exp(where(positive, -x, x))), name=scope
+        )
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """The sigmoid cross entropy with positive labels weighted by `pos_weight` (tf.nn.weighted_cross_entropy_with_logits)."""
+    labels = deprecated(labels, targets, "labels", "targets")
+    with graph_of((logits, labels)).name_scope(name or "logistic_loss") as scope:
+        x: Any = convert_to_tensor(logits, name="logits")
+        z: Any = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
+        _check_same_shape(z, x, "labels")
+        weight = 1 + (pos_weight - 1) * z
+        soft: Any = math.log1p(math.exp(-math.abs_(x)))
+        return math.add((1 - z) * x, weight * (soft + nn.relu(-x)), name=scope)
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(c) - c * z, with Stirling's approximation of log(z!) added where the full loss is asked for (tf.nn.log_poisson_loss).
+
+    `log_input` c is the logarithm of the prediction, `targets` z are counts of the same shape.
+    """
+    with graph_of((log_input, targets)).name_scope(name or "log_poisson_loss"):
+        c: Any = convert_to_tensor(log_input, name="log_input")
+        z: Any = convert_to_tensor(targets, name="targets")
+        _check_same_shape(z, c, "targets")
+        result: Any = math.exp(c) - c * z
+        if compute_full_loss:
+            half: Any = constant(0.5, dtype=c.dtype)
+            circle: Any = constant(2 * python_math.pi, dtype=c.dtype)
+            stirling = z * math.log(z) - z + half * math.log(circle * z)
+            zeros, ones = array.zeros_like(z), array.ones_like(z)
+            small = math.logical_and(z >= zeros, z <= ones)
+            result = result + where(small, zeros, stirling)
+        return result  # type: ignore[no-any-return]

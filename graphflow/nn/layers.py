@@ -1,0 +1,91 @@
+"""Dropout and the affine layers: what a network's layer does besides its activation."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from graphflow.graph import shapes
+from graphflow.graph.elements import Tensor
+from graphflow.graph.shapes import TensorShape, as_dims
+from graphflow.ops import array, linalg, math, nn
+from graphflow.ops.core import constant_value, convert_to_tensor, graph_of
+from graphflow.ops.random import random_uniform
+from graphflow.ops.rules import deprecated
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Zeroes elements with probability `rate` = 1 - keep_prob and scales the others by 1 / (1 - rate) (tf.nn.dropout).
+
+    `noise_shape` is a shape that broadcasts to x's: elements along a 1 are kept or dropped together. ValueError where
+    the rate is outside [0, 1), is not given, or x is not of a floating type. A rate of 0 returns x.
+    """
+    try:
+        complement = None if keep_prob is None else 1.0 - keep_prob
+    except TypeError:
+        raise ValueError(f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})") from None
+    rate = deprecated(rate, complement, "rate", "keep_prob")
+    if rate is None:
+        raise ValueError("You must provide a rate to dropout.")
+    with graph_of((x,)).name_scope(name or "dropout"):
+        if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
+            raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate}")
+        given: Any = convert_to_tensor(x, name="x")
+        if not given.dtype.is_floating:
+            raise ValueError(
+                f"x has to be a floating point tensor since it's going to be scaled. Got a {given.dtype.name} tensor instead."
+            )
+        if isinstance(rate, numbers.Real) and rate == 0:
+            return given  # type: ignore[no-any-return]
+        dropped: Any = convert_to_tensor(rate, dtype=given.dtype, name="rate")
+        dropped.shape.assert_is_compatible_with([])
+        known = constant_value(dropped)
+        if known is not None and known == 0:
+            return given  # type: ignore[no-any-return]
+        draws: Any = random_uniform(_noise_shape(given, noise_shape), seed=seed, dtype=given.dtype)
+        scale = 1 / (1 - dropped)
+        kept = draws >= dropped
+        result: Tensor = given * scale * math.cast(kept, given.dtype)
+        result.set_shape(given.shape)
+        return result
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    if noise_shape is None:
+        return array.shape(x)
+    try:
+        wanted = as_dims(noise_shape)
+    except (TypeError, ValueError):
+        return noise_shape
+    if wanted is None or x.dims is None or len(wanted) != len(x.dims):
+        return noise_shape
+    filled = tuple(own if asked is None else asked for own, asked in zip(x.dims, wanted, strict=True))
+    if shapes.size_of(filled) is None:
+        own_shape = array.shape(x)
+        return array.stack([own_shape[i] if d is None else d for i, d in enumerate(filled)])
+    return TensorShape(filled)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """matmul(x, weights) + biases (tf.nn.xw_plus_b)."""
+    with graph_of((x, weights, biases)).name_scope(name or "xw_plus_b") as scope:
+        x = convert_to_tensor(x, name="x")
+        weights = convert_to_tensor(weights, name="weights")
+        biases = convert_to_tensor(biases, name="biases")
+        return nn.bias_add(linalg.matmul(x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """relu(matmul(x, weights) + biases) (tf.nn.relu_layer)."""
+    with graph_of((x, weights, biases)).name_scope(name or "relu_layer") as scope:
+        x = convert_to_tensor(x, name="x")
+        weights = convert_to_tensor(weights, name="weights")
+        biases = convert_to_tensor(biases, name="biases")
+        return nn.relu(nn.bias_add(linalg.matmul(x, weights), biases), name=scope)

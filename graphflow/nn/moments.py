@@ -1,0 +1,184 @@
+"""Means and variances, and the normalisations built on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.ops import array, indexing, math, reductions
+from graphflow.ops.core import constant, convert_to_tensor, graph_of
+from graphflow.ops.rules import deprecated
+
+
+def moments(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance over `axes` (tf.nn.moments).
+
+    float16 is computed in float32. `shift` is accepted and ignored, as in TensorFlow.
+    """
+    keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
+    with graph_of((x,)).name_scope(name or "moments"):
+        given = convert_to_tensor(x, name="x")
+        y = math.cast(given, dtypes.float32) if given.dtype is dtypes.float16 else given
+        mean = reductions.reduce_mean(y, axes, keepdims=True, name="mean")
+        distance = math.squared_difference(y, array.stop_gradient(mean))
+        variance = reductions.reduce_mean(distance, axes, keepdims=True, name="variance")
+        if not keep:
+            mean, variance = array.squeeze(mean, axes), array.squeeze(variance, axes)
+        if given.dtype is dtypes.float16:
+            return math.cast(mean, dtypes.float16), math.cast(variance, dtypes.float16)
+        return mean, variance
+
+
+def weighted_moments(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance over `axes`, each element counted `frequency_weights` times (tf.nn.weighted_moments)."""
+    keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
+    with graph_of((x, frequency_weights)).name_scope(name or "weighted_moments"):
+        given = convert_to_tensor(x, name="x")
+        weights: Any = convert_to_tensor(frequency_weights, name="frequency_weights")
+        y: Any = math.cast(given, dtypes.float32) if given.dtype is dtypes.float16 else given
+        weights = weights if weights.dtype is y.dtype else math.cast(weights, y.dtype)
+        total = reductions.reduce_sum(weights * y, axes, keepdims=True, name="weighted_input_sum")
+        spread = weights + array.zeros_like(y)
+        count = reductions.reduce_sum(spread, axes, keepdims=True, name="sum_of_weights")
+        divisor = math.reciprocal(count, name="inv_weight_sum")
+        mean = math.multiply(total, divisor)
+        distance = weights * math.squared_difference(y, mean)
+        squares = reductions.reduce_sum(distance, axes, keepdims=True, name="weighted_distsq")
+        variance = math.multiply(squares, divisor)
+        if not keep:
+            mean, variance = array.squeeze(mean, axes), array.squeeze(variance, axes)
+        if given.dtype is dtypes.float16:
+            return math.cast(mean, dtypes.float16), math.cast(variance, dtypes.float16)
+        return mean, variance
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Iterable[int],
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Count, sum and sum of squares over `axes`, of x - shift where a shift is given (tf.nn.sufficient_statistics)."""
+    keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
+    over = sorted(set(axes))
+    with graph_of((x, shift)).name_scope(name or "sufficient_statistics"):
+        y = convert_to_tensor(x, name="x")
+        sizes = None if y.dims is None else [y.dims[axis] for axis in over]
+        if sizes is not None and None not in sizes:
+            count = 1
+            for size in sizes:
+                count *= size or 0
+            counts = constant(count, dtype=y.dtype)
+        else:
+            counts = reductions.reduce_prod(
+                indexing.gather(math.cast(array.shape(y), y.dtype), over), name="count"
+            )
+        if shift is None:
+            first, second, offset = y, math.square(y), None
+        else:
+            offset = convert_to_tensor(shift, name="shift")
+            first, second = math.subtract(y, offset), math.squared_difference(y, offset)
+        return (
+            counts,
+            reductions.reduce_sum(first, over, keepdims=keep, name="mean_ss"),
+            reductions.reduce_sum(second, over, keepdims=keep, name="var_ss"),
+            offset,
+        )
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance from what sufficient_statistics gives (tf.nn.normalize_moments)."""
+    with graph_of((counts, mean_ss, variance_ss, shift)).name_scope(name or "normalize"):
+        divisor = math.reciprocal(counts, name="divisor")
+        if shift is None:
+            shifted = mean = math.multiply(mean_ss, divisor, name="mean")
+        else:
+            shifted = math.multiply(mean_ss, divisor, name="shifted_mean")
+            mean = math.add(shifted, shift, name="mean")
+        variance = math.subtract(math.multiply(variance_ss, divisor), math.square(shifted), name="variance")
+        return mean, variance
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Tensor:
+    """scale * (x - mean) / sqrt(variance + epsilon) + offset; scale and offset may be None (tf.nn.batch_normalization)."""
+    with graph_of((x, mean, variance, scale, offset)).name_scope(name or "batchnorm"):
+        y: Any = convert_to_tensor(x, name="x")
+        factor: Any = math.rsqrt(variance + variance_epsilon)
+        if scale is not None:
+            factor = factor * scale
+        scaled = y * math.cast(factor, y.dtype)
+        rest = -mean * factor if offset is None else offset - mean * factor
+        return scaled + math.cast(rest, y.dtype)  # type: ignore[no-any-return]
+
+
+def batch_norm_with_global_normalization(
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: float | None = None,
+    scale_after_normalization: bool | None = None,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Tensor:
+    """batch_normalization under its older name (tf.nn.batch_norm_with_global_normalization)."""
+    return batch_normalization(
+        deprecated(input, t, "input", "t"),
+        deprecated(mean, m, "mean", "m"),
+        deprecated(variance, v, "variance", "v"),
+        beta,
+        gamma if scale_after_normalization else None,
+        variance_epsilon or 0.0,
+        name,
+    )
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """x / sqrt(max(sum(x ** 2), epsilon)) along `axis` (tf.nn.l2_normalize)."""
+    axis = deprecated(axis, dim, "axis", "dim")
+    with graph_of((x,)).name_scope(name or "l2_normalize") as scope:
+        y = convert_to_tensor(x, name="x")
+        squares = reductions.reduce_sum(math.square(y), axis, keepdims=True)
+        return math.multiply(y, math.rsqrt(math.maximum(squares, epsilon)), name=scope)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The share of elements that are zero, float32; NaN where there is no element (tf.nn.zero_fraction)."""
+    with graph_of((value,)).name_scope(name or "zero_fraction"):
+        x = convert_to_tensor(value, name="value")
+        zeros = reductions.reduce_sum(math.cast(math.equal(x, array.zeros_like(x)), dtypes.int64))
+        count = math.cast(array.size(x, out_type=dtypes.int64), dtypes.float32)
+        return math.truediv(math.cast(zeros, dtypes.float32), count, name="fraction")
