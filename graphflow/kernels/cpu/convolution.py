@@ -2,8 +2,8 @@
 
 A convolution copies the windows of a few images at a time into a matrix, in runs of window columns times channels, and
 leaves the products to BLAS; pools go over the window's elements, each a view of the whole batch. Images are NHWC,
-filters [rows, columns, channels, outputs]; `strides`, `ksize` and `dilations` have four entries, as in TensorFlow, of which
-the outer two are 1; padding is "SAME" or "VALID". ValueError says what does not fit. Results are fresh arrays.
+filters [rows, columns, channels, outputs]; `strides`, `ksize` and `dilations` have four entries, as in TensorFlow, of
+which the outer two are 1; padding is "SAME" or "VALID". ValueError says what does not fit. Results are fresh arrays.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def max_pool_grad(
 def max_pool_grad_grad(
     x: Array, y: Array, gradient: Array, ksize: Sequence[int], strides: Sequence[int], padding: str
 ) -> Array:
-    """The elements of `gradient`, shaped as `x`, that lie where max_pool found its results. TensorFlow: MaxPoolGradGrad."""
+    """The elements of `gradient`, shaped as `x`, where max_pool found its results. TensorFlow: MaxPoolGradGrad."""
     axes = _pool_axes(x.shape, ksize, strides, padding)
     result = np.zeros(y.shape, gradient.dtype)
     for (_, view), mask in zip(_tap_views(_padded(gradient, axes), axes), _first_largest(x, y, axes)):
@@ -231,7 +231,9 @@ def _check_channels(channels: int, w: Array) -> None:
 def _check_gradient(gradient: Array, axes: Axes, images: int, outputs: int) -> None:
     expected = (images, axes[0].outputs, axes[1].outputs, outputs)
     if gradient.shape != expected:
-        raise ValueError(f"the gradient's shape is {gradient.shape}; the output that it belongs to has {expected}")
+        raise ValueError(
+            f"the gradient's shape is {gradient.shape}; the output that it belongs to has {expected}"
+        )
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
@@ -266,7 +268,9 @@ def _tap_views(padded: Array, axes: Axes) -> Iterator[tuple[tuple[int, int], Arr
 
     def along(axis: Axis, k: int) -> slice:
         first = k * axis.dilation
-        return slice(first, first + max(axis.outputs - 1, 0) * axis.stride + min(axis.outputs, 1), axis.stride)
+        return slice(
+            first, first + max(axis.outputs - 1, 0) * axis.stride + min(axis.outputs, 1), axis.stride
+        )
 
     for i in range(rows.size):
         for j in range(columns.size):
@@ -315,4 +319,5 @@ def _first_largest(x: Array, y: Array, axes: Axes) -> Iterator[Array]:
 def _window_counts(axes: Axes, dtype: np.dtype[Any]) -> Array:
     """How many elements of each window are not padding, [out rows, out columns, 1]."""
     rows, columns = ([len(pairs) for pairs in axis.taps()] for axis in axes)
-    return np.multiply.outer(np.array(rows), np.array(columns)).astype(dtype)[:, :, None]
+    counts: Array = np.outer(rows, columns).astype(dtype)[:, :, None]
+    return counts

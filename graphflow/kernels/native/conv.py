@@ -4,31 +4,22 @@ A convolution is known by its sizes: those of the window, the channels and the i
 batch is an argument. Text is made here without Numba; it is compiled where it is executed. DESIGN: only kernels that
 gain by it are specialised by shape.
 
-Each function returns a `Kernel`. Its `source` defines `kernel`, called with a list of int64 words (addresses, then
-sizes) and a range of units; units may be shared out in any way, the bits are the same.
+Each function here returns a `Kernel` (`kernel_source.py` says how one is called).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphflow.kernels.native import conv_tiles as tiles
+from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, kernel_source, plain
 from graphflow.kernels.windows import Axis
 
 # So many bytes of both inputs of a filter's gradient are visited by all tiles before the next are.
 FILTER_BLOCK_BYTES = 160 * 1024
 # A filter's gradient is split by images until it has this many units, for the threads to share.
 FILTER_UNITS = 48
-
-
-class Kernel(NamedTuple):
-    """The source of a kernel and its units of work, those of one image times `images` where that is said."""
-
-    source: str
-    units: int
-    per_image: bool
 
 
 @dataclass(frozen=True)
@@ -41,8 +32,13 @@ class Convolution:
     outputs: int
     element: str = "float32"
 
+    def __post_init__(self) -> None:
+        sizes = (self.rows.inputs, self.columns.inputs, self.rows.outputs, self.columns.outputs)
+        if min(*sizes, self.channels, self.outputs) < 1:
+            raise ValueError(f"a convolution of nothing needs no kernel: {self}")
 
-def forward(conv: Convolution, unit: tiles.VectorUnit, bias: bool = False, relu: bool = False) -> Kernel:
+
+def forward(conv: Convolution, unit: VectorUnit, bias: bool = False, relu: bool = False) -> Kernel:
     """The convolution, with a bias added and relu taken where asked. TensorFlow: Conv2D.
 
     Arguments: input [N, rows, columns, channels], filter, output[, bias [outputs]]; unit: an output row of an image.
@@ -54,7 +50,7 @@ def forward(conv: Convolution, unit: tiles.VectorUnit, bias: bool = False, relu:
     )  # fmt: skip
 
 
-def transposed_filter(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+def transposed_filter(conv: Convolution, unit: VectorUnit) -> Kernel:
     """The filter with its last two axes exchanged, as `input_gradient` needs it.
 
     Arguments: filter [rows, columns, channels, outputs], result [rows, columns, outputs, channels]; unit: a tap.
@@ -64,10 +60,12 @@ def transposed_filter(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
         "element": conv.element, "fused": unit.fused, "lanes": lanes, "channels": conv.channels,
         "outputs": conv.outputs,
     }  # fmt: skip
-    return Kernel(kernel_source("conv", "transpose_filter", parameters), conv.rows.size * conv.columns.size, False)
+    return Kernel(
+        kernel_source("conv", "transpose_filter", parameters), conv.rows.size * conv.columns.size, False
+    )
 
 
-def input_gradient(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+def input_gradient(conv: Convolution, unit: VectorUnit) -> Kernel:
     """The gradient to the input. TensorFlow: Conv2DBackpropInput.
 
     Arguments: gradient [N, rows, columns, outputs], `transposed_filter`'s result, result [N, rows, columns, channels];
@@ -83,7 +81,7 @@ def input_gradient(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
     )  # fmt: skip
 
 
-def filter_gradient(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
+def filter_gradient(conv: Convolution, unit: VectorUnit) -> Kernel:
     """The gradient to the filter. TensorFlow: Conv2DBackpropFilter.
 
     Arguments: input, gradient, result [groups, filter], number of images; units do not depend on the batch. Where
@@ -94,13 +92,13 @@ def filter_gradient(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
     return Kernel(source, parameters["groups"] * parameters["tiles"], False)
 
 
-def filter_groups(conv: Convolution, unit: tiles.VectorUnit) -> int:
+def filter_groups(conv: Convolution, unit: VectorUnit) -> int:
     """How many partial results `filter_gradient` writes: a matter of the shape, never of the threads."""
     return int(_filter_parameters(conv, unit)["groups"])
 
 
-def filter_group_sum(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
-    """Adds the partial results of `filter_gradient`: arguments are they and the result; unit: a vector of the result."""
+def filter_group_sum(conv: Convolution, unit: VectorUnit) -> Kernel:
+    """Adds up what `filter_gradient` wrote. Arguments: partial results, result; unit: a vector of the result."""
     size = conv.rows.size * conv.columns.size * conv.channels * conv.outputs
     lanes = tiles.vector_lanes(size, unit.lanes(conv.element))
     parameters = {
@@ -110,16 +108,8 @@ def filter_group_sum(conv: Convolution, unit: tiles.VectorUnit) -> Kernel:
     return Kernel(kernel_source("conv", "sum_groups", parameters), -(-size // lanes), False)
 
 
-def kernel_source(family: str, body: str, parameters: dict[str, Any]) -> str:
-    """A source that stands alone: the emitters' text and the call that makes `kernel` from one of their functions."""
-    here = files(__package__)
-    texts = [here.joinpath(name).read_text("utf-8") for name in ("emitter.py", f"{family}_emitter.py")]
-    own = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("from graphflow"))
-    return f"{own}\n\nkernel = define_kernel({body}, {parameters!r})\n"
-
-
 def _gather(
-    element: str, unit: tiles.VectorUnit, row_taps: Any, column_taps: Any, groups: Any, inputs: tuple[int, int, int],
+    element: str, unit: VectorUnit, row_taps: Any, column_taps: Any, groups: Any, inputs: tuple[int, int, int],
     outputs: tuple[int, int], channels: int, window_columns: int, bias: bool, relu: bool,
 ) -> Kernel:  # fmt: skip
     lanes = tiles.vector_lanes(channels, unit.lanes(element))
@@ -129,20 +119,18 @@ def _gather(
         "element": element, "fused": unit.fused, "lanes": lanes, "channels": inputs[2], "outputs": channels,
         "in_rows": inputs[0], "in_columns": inputs[1], "out_rows": outputs[0], "out_columns": outputs[1],
         "window_columns": window_columns, "rows": tuple(tiles.row_table(row_taps)),
-        "blocks": _plain(tiles.vector_blocks(channels, lanes, block)),
-        "tiles": _plain(tiles.tile_runs(column_taps, groups, pixels)),
+        "blocks": plain(tiles.vector_blocks(channels, lanes, block)),
+        "tiles": plain(tiles.tile_runs(column_taps, groups, pixels)),
         "unroll": tiles.unroll(inputs[2], pixels * block), "bias": bias, "relu": relu,
     }  # fmt: skip
     return Kernel(kernel_source("conv", "gather_convolution", parameters), outputs[0], True)
 
 
-def _filter_parameters(conv: Convolution, unit: tiles.VectorUnit) -> dict[str, Any]:
+def _filter_parameters(conv: Convolution, unit: VectorUnit) -> dict[str, Any]:
     rows, columns, channels = conv.rows, conv.columns, conv.channels
     lanes = tiles.vector_lanes(conv.outputs, unit.lanes(conv.element))
     vectors = len(tiles.channel_vectors(conv.outputs, lanes))
-    column_taps = columns.taps()
-    valid = [[o for o, pairs in enumerate(column_taps) if any(k == tap for k, _ in pairs)]
-             for tap in range(columns.size)]  # fmt: skip
+    valid, valid_rows = _meeting(columns), _meeting(rows)
     whole_row = columns.size * channels <= 64 and channels <= 4
     elements = columns.size * channels if whole_row else channels
     most, block = tiles.choose_tile(elements, vectors, unit, exact=True)
@@ -155,40 +143,47 @@ def _filter_parameters(conv: Convolution, unit: tiles.VectorUnit) -> dict[str, A
             kind: dict[str, Any] = {"first": count, "outputs": tuple(run)}
             if whole_row:
                 taps = [divmod(element, channels) for element in range(first, first + size)]
-                kind["elements"] = [
-                    (k * columns.dilation * channels + c, k * channels + c) for k, c in taps
-                ]
+                kind["elements"] = [(k * columns.dilation * channels + c, k * channels + c) for k, c in taps]
                 kind["column_runs"] = _column_runs([k for k, _ in taps], valid, columns.outputs)
                 kind |= {"window_columns": 1, "channel_tiles": 1, "first_channel": 0, "channel_step": 0}
             else:
                 kind["elements"] = [(i, i) for i in range(size)]
-                kind["column_runs"] = [(
-                    tuple(range(size)), tuple(v[0] if v else 0 for v in valid), tuple(v[-1] + 1 if v else 0 for v in valid)
-                )]  # fmt: skip
+                kind["column_runs"] = [(tuple(range(size)), *_ranges(valid))]  # fmt: skip
                 kind |= {"window_columns": columns.size, "channel_tiles": repeats, "first_channel": first,
                          "channel_step": size}  # fmt: skip
-            kind["count"] = rows.size * kind["window_columns"] * kind["channel_tiles"] * run.count
+            kind["count"] = rows.size * kind["window_columns"] * kind["channel_tiles"] * run.repeats
             count += kind["count"]
             kinds.append(kind)
         first += size * repeats
-    row_taps = rows.taps()
-    valid_rows = [[o for o, pairs in enumerate(row_taps) if any(k == tap for k, _ in pairs)]
-                  for tap in range(rows.size)]  # fmt: skip
     itemsize = 4 if conv.element == "float32" else 8
     row_bytes = (columns.inputs * channels * rows.stride + columns.outputs * conv.outputs) * itemsize
     rows_block = max(min(rows.outputs, FILTER_BLOCK_BYTES // max(row_bytes, 1)), 1)
-    images_block = max(FILTER_BLOCK_BYTES // max(row_bytes * rows.outputs, 1), 1) if rows_block == rows.outputs else 1
+    images_block = (
+        max(FILTER_BLOCK_BYTES // max(row_bytes * rows.outputs, 1), 1) if rows_block == rows.outputs else 1
+    )
     return {
         "element": conv.element, "fused": unit.fused, "lanes": lanes, "channels": channels, "outputs": conv.outputs,
         "in_rows": rows.inputs, "in_columns": columns.inputs, "out_rows": rows.outputs, "out_columns": columns.outputs,
         "row_stride": rows.stride, "row_dilation": rows.dilation, "rows_before": rows.before,
         "column_stride": columns.stride, "column_dilation": columns.dilation, "columns_before": columns.before,
         "window_columns": columns.size, "filter_size": rows.size * columns.size * channels * conv.outputs,
-        "first_row": tuple(v[0] if v else 0 for v in valid_rows),
-        "past_row": tuple(v[-1] + 1 if v else 0 for v in valid_rows),
+        "first_row": _ranges(valid_rows)[0], "past_row": _ranges(valid_rows)[1],
         "rows_block": rows_block, "images_block": images_block,
         "groups": max(-(-FILTER_UNITS // count), 1), "tiles": count, "kinds": kinds,
     }  # fmt: skip
+
+
+def _meeting(axis: Axis) -> list[list[int]]:
+    """For each window element the outputs for which it does not fall into the padding."""
+    return [
+        [o for o, pairs in enumerate(axis.taps()) if any(k == tap for k, _ in pairs)]
+        for tap in range(axis.size)
+    ]
+
+
+def _ranges(valid: list[list[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """First and past the last of each list of neighbouring numbers."""
+    return tuple(v[0] if v else 0 for v in valid), tuple(v[-1] + 1 if v else 0 for v in valid)
 
 
 def _column_runs(
@@ -203,8 +198,3 @@ def _column_runs(
         elif meeting:
             found.append((meeting, column, column + 1))
     return [(meeting, (first,), (past,)) for meeting, first, past in found]
-
-
-def _plain(value: Any) -> Any:
-    """Named tuples as plain ones, which read back from their text."""
-    return tuple(_plain(item) for item in value) if isinstance(value, tuple) else value

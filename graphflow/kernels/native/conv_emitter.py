@@ -1,4 +1,4 @@
-"""The instructions of the convolution kernels; read `conv_tiles.py` for what a tile is, `emitter.py` for how this is used.
+"""The instructions of the convolution kernels: `conv_tiles.py` says what a tile is, `emitter.py` how this is used.
 
 A convolution and its gradient to the input are one computation, `gather_convolution`: each output row is the sum over
 window rows, window columns and channels of input elements times vectors of weights; only the tables of which input
@@ -27,13 +27,17 @@ def gather_convolution(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict
 
         def column(j: Any, sums: list[Any]) -> list[Any]:
             x_column = e.address(source, x, e.multiply(j, column_step * channels))
-            w_column = e.address(weights, w, first * channels * outputs, e.multiply(j, step * channels * outputs))
+            w_column = e.address(
+                weights, w, first * channels * outputs, e.multiply(j, step * channels * outputs)
+            )
 
             def channel(c: Any, sums: list[Any]) -> list[Any]:
                 sums = list(sums)
                 for further in range(p["unroll"]):
                     at = e.add(c, further)
-                    loaded = [e.load(w_column, e.add(e.multiply(at, outputs), start), lanes) for start in vectors]
+                    loaded = [
+                        e.load(w_column, e.add(e.multiply(at, outputs), start), lanes) for start in vectors
+                    ]
                     for pixel in pixels:
                         element = e.load(x_column, e.add(at, inputs[pixel] * channels), 1)
                         spread = e.spread(element, lanes)
@@ -47,7 +51,9 @@ def gather_convolution(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict
         return e.loop(0, count, column, sums)
 
     def block(vectors: Any, channel: Any) -> None:
-        offsets = [e.load(bias, e.add(channel, start), lanes) for start in vectors] if bias is not None else None
+        offsets = (
+            [e.load(bias, e.add(channel, start), lanes) for start in vectors] if bias is not None else None
+        )
 
         def row(unit: Any, _: list[Any]) -> list[Any]:
             image, position = e.divide(unit, p["out_rows"])
@@ -57,8 +63,14 @@ def gather_convolution(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict
             for columns, taps, first, first_column, count, step, column_step in p["tiles"]:
 
                 def tile(
-                    t: Any, _: list[Any], columns: Any = columns, taps: Any = taps, first: Any = first,
-                    first_column: Any = first_column, step: Any = step, column_step: Any = column_step,
+                    t: Any,
+                    _: list[Any],
+                    columns: Any = columns,
+                    taps: Any = taps,
+                    first: Any = first,
+                    first_column: Any = first_column,
+                    step: Any = step,
+                    column_step: Any = column_step,
                 ) -> list[Any]:
                     x_tile = e.add(x_row, first_column * channels, e.multiply(t, column_step * channels))
 
@@ -90,7 +102,9 @@ def gather_convolution(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict
 
     for starts, first, count, step in p["blocks"]:
 
-        def numbered(i: Any, _: list[Any], starts: Any = starts, first: Any = first, step: Any = step) -> list[Any]:
+        def numbered(
+            i: Any, _: list[Any], starts: Any = starts, first: Any = first, step: Any = step
+        ) -> list[Any]:
             block(starts, e.add(first, e.multiply(i, step)))
             return []
 
@@ -155,8 +169,9 @@ def filter_gradient(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict[st
 
     def group(g: Any, _: list[Any]) -> list[Any]:
         result = e.address(target, e.multiply(g, p["filter_size"]))
-        first, last = e.larger(e.add(begin, e.multiply(g, -tiles)), 0), e.smaller(
-            e.add(end, e.multiply(g, -tiles)), tiles
+        first, last = (
+            e.larger(e.add(begin, e.multiply(g, -tiles)), 0),
+            e.smaller(e.add(end, e.multiply(g, -tiles)), tiles),
         )
         image = e.divide(e.builder.mul(e.index(g), images), groups)[0]
         past_image = e.divide(e.builder.mul(e.index(e.add(g, 1)), images), groups)[0]
@@ -226,7 +241,9 @@ class FilterTile:
         column = e.multiply(self.window_column, p["channels"] * p["outputs"])
         base = e.add(row, column, e.multiply(self.channel, p["outputs"]), self.output)
         return [
-            e.add(base, offset * p["outputs"] + start) for _, offset in self.kind["elements"] for start in self.starts
+            e.add(base, offset * p["outputs"] + start)
+            for _, offset in self.kind["elements"]
+            for start in self.starts
         ]
 
     def image(
@@ -246,7 +263,10 @@ class FilterTile:
                 -p["rows_before"],
             )
             x_base = e.add(
-                e.multiply(x_row, p["in_columns"] * channels), -p["columns_before"] * channels, tap, self.channel
+                e.multiply(x_row, p["in_columns"] * channels),
+                -p["columns_before"] * channels,
+                tap,
+                self.channel,
             )
             y_row = e.add(e.multiply(image, p["out_rows"]), r)
             y_base = e.add(e.multiply(y_row, p["out_columns"] * outputs), self.output)

@@ -8,56 +8,43 @@ which pixels fall into the padding is known here, so nothing is padded and no pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from graphflow.kernels.native.kernel_source import VectorUnit
 from graphflow.kernels.windows import Taps
 
 # A sum waits for the one before it, so that fewer sums than this leave the multipliers idle.
 SUMS_IN_FLIGHT = 8
 
 
-@dataclass(frozen=True)
-class VectorUnit:
-    """The vector registers of a processor: bytes in each, how many, and whether it has fused multiply-add."""
-
-    bytes: int
-    registers: int
-    fused: bool = True
-
-    def lanes(self, element: str) -> int:
-        """How many elements a register holds."""
-        return self.bytes // (4 if element == "float32" else 8)
-
-
 class VectorRun(NamedTuple):
-    """`count` blocks of vectors: block i starts at channel first + i * step, its vectors at `starts` from there."""
+    """`repeats` blocks of vectors: block i starts at channel first + i * step, its vectors at `starts` from there."""
 
     starts: tuple[int, ...]
     first: int
-    count: int
+    repeats: int
     step: int
 
 
 class TapRun(NamedTuple):
-    """`count` window columns from `first` on, `step` apart; `inputs` are each pixel's input columns (None: padding)."""
+    """`repeats` window columns from `first` on, `step` apart; `inputs` are the pixels' columns (None: padding)."""
 
     first: int
-    count: int
+    repeats: int
     step: int
     inputs: tuple[int | None, ...]
     input_step: int
 
 
 class TileRun(NamedTuple):
-    """`count` tiles alike: tile i has its output columns at first + i * step, its input columns likewise."""
+    """`repeats` tiles alike: tile i has its output columns at first + i * step, its input columns likewise."""
 
     columns: tuple[int, ...]
     taps: tuple[TapRun, ...]
     first: int
     first_input: int
-    count: int
+    repeats: int
     step: int
     input_step: int
 
@@ -111,8 +98,12 @@ def choose_tile(columns: int, vectors: int, unit: VectorUnit, exact: bool = Fals
         most = (unit.registers - block) // block
         for pixels in range(1, max(min(most, columns), 0) + 1):
             tiles, blocks = even_parts(columns, pixels), even_parts(vectors, block)
-            cost = sum(max(p * b, SUMS_IN_FLIGHT) + 0.3 * (p + b) for p in set(tiles) for b in set(blocks)
-                       for _ in range(tiles.count(p) * blocks.count(b)))
+            cost = sum(
+                max(p * b, SUMS_IN_FLIGHT) + 0.3 * (p + b)
+                for p in set(tiles)
+                for b in set(blocks)
+                for _ in range(tiles.count(p) * blocks.count(b))
+            )
             if cost < best - 1e-9:
                 best, choice = cost, (pixels, block)
     return choice
@@ -157,10 +148,10 @@ def tile_runs(taps: Taps, groups: Sequence[Sequence[int]], pixels: int) -> tuple
         last = found[-1] if found else None
         if last is not None and (last.columns, last.taps) == key:
             steps = first - last.first, base - last.first_input
-            if last.count == 1 or steps == (last.step * last.count, last.input_step * last.count):
-                if last.count == 1:
+            if last.repeats == 1 or steps == (last.step * last.repeats, last.input_step * last.repeats):
+                if last.repeats == 1:
                     last = last._replace(step=steps[0], input_step=steps[1])
-                found[-1] = last._replace(count=last.count + 1)
+                found[-1] = last._replace(repeats=last.repeats + 1)
                 continue
         found.append(TileRun(*key, first, base, 1, 0, 0))
     return tuple(found)
@@ -182,11 +173,14 @@ def _tap_runs(inputs: dict[int, tuple[int | None, ...]]) -> tuple[TapRun, ...]:
         if last is not None and None not in sources and None not in last.inputs:
             shifts = {b - a for a, b in zip(last.inputs, sources) if a is not None and b is not None}
             step, shift = k - last.first, min(shifts)
-            if len(shifts) == 1 and last.count == 1:
-                found[-1] = last._replace(count=2, step=step, input_step=shift)
+            if len(shifts) == 1 and last.repeats == 1:
+                found[-1] = last._replace(repeats=2, step=step, input_step=shift)
                 continue
-            if len(shifts) == 1 and (step, shift) == (last.step * last.count, last.input_step * last.count):
-                found[-1] = last._replace(count=last.count + 1)
+            if len(shifts) == 1 and (step, shift) == (
+                last.step * last.repeats,
+                last.input_step * last.repeats,
+            ):
+                found[-1] = last._replace(repeats=last.repeats + 1)
                 continue
         found.append(TapRun(k, 1, 1, sources, 1))
     return tuple(found)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba import cfunc, types
+from numba import cfunc
+from numba.core import types as numba_types
 from numba.extending import intrinsic
 
+types: Any = numba_types  # Numba's own annotations do not know its type constructors
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
 Body = Callable[["Emitter", Any, Any, Any, dict[str, Any]], None]
@@ -120,7 +122,7 @@ class Emitter:
         """One scalar in every lane."""
         if lanes == 1:
             return value
-        kind = self.vector(lanes)
+        kind = ir.VectorType(value.type, lanes)
         first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
         order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
         return self.builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), order)
@@ -190,10 +192,10 @@ class Emitter:
 
 
 def define_kernel(body: Body, parameters: dict[str, Any]) -> Any:
-    """The Numba callback `void kernel(int64* arguments, int64 begin, int64 end)` with the instructions that `body` emits.
+    """The Numba callback `void kernel(int64* arguments, int64 begin, int64 end)` with what `body` emits.
 
-    They go into a function of their own, so that the callback around it is small and its error paths, which need
-    Python's symbols, fold away.
+    The instructions go into a function of their own, so that the callback around it is small and its error paths,
+    which need Python's symbols, fold away.
     """
 
     @intrinsic
@@ -206,7 +208,8 @@ def define_kernel(body: Body, parameters: dict[str, Any]) -> Any:
             function = ir.Function(builder.module, kind, name)
             function.linkage = "internal"
             emitter = Emitter(function, parameters["element"], parameters["fused"])
-            body(emitter, *function.args, parameters)
+            first, second, third = function.args
+            body(emitter, first, second, third, parameters)
             emitter.builder.ret_void()
             pointer = builder.bitcast(values[0], POINTER) if values[0].type != POINTER else values[0]
             builder.call(function, [pointer, values[1], values[2]])
@@ -214,8 +217,10 @@ def define_kernel(body: Body, parameters: dict[str, Any]) -> Any:
 
         return signature, generate
 
-    @cfunc("void(CPointer(int64), int64, int64)", nopython=True)  # type: ignore[untyped-decorator]
+    call: Any = emitted
+
+    @cfunc("void(CPointer(int64), int64, int64)")
     def kernel(arguments, begin, end):  # type: ignore[no-untyped-def]
-        emitted(arguments, begin, end)
+        call(arguments, begin, end)
 
     return kernel
