@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from .machine import Step
 from .region import Region, RegionOutput, contiguous_strides, item_size, layout
-from .scalar_text import FLOATS, translate
+from .scalar_text import FLOATS, translate, variable
 
 ERROR_DIVISION_BY_ZERO = 1
 _RUN = 4096
@@ -265,7 +265,7 @@ class _Writer:
         last, old = rank - 1, "" if rank == 1 else f"_{rank - 2}"
         for index, operand in enumerate(region.inputs):
             if not operand.varies[last]:
-                self.line(f"{operand.name} = {self.fetch(index, f'a{index}{old}')}")
+                self.line(f"{variable(operand.name)} = {self.fetch(index, f'a{index}{old}')}")
         along = [k for k in region.reductions if last in region.outputs[k].axes]
         across = [k for k in region.reductions if last not in region.outputs[k].axes]
         for index in region.reductions:
@@ -308,16 +308,17 @@ class _Writer:
         for index, operand in enumerate(region.inputs):
             if operand.varies[last]:
                 step = f"j * s{index}_{last}" if operand.strided else "j"
-                self.line(f"{operand.name} = {self.fetch(index, f'a{index}{old} + {step}')}")
+                self.line(f"{variable(operand.name)} = {self.fetch(index, f'a{index}{old} + {step}')}")
         names = {operand.name: operand.dtype for operand in region.inputs}
         for number, statement in enumerate(region.statements):
             translation = translate(statement.text, statement.dtype, names, f"e{number}_")
             for line in translation.lines:
                 self.line(line)
-            self.line(f"{statement.target} = {translation.value}")
+            self.line(f"{variable(statement.target)} = {translation.value}")
             names[statement.target] = statement.dtype
         for index, output in enumerate(region.outputs):
-            value = f"to_uint8({output.source})" if output.dtype == "bool" else output.source
+            value = variable(output.source)
+            value = f"to_uint8({value})" if output.dtype == "bool" else value
             if index in along:
                 self.line(
                     f"part{index} = accumulate_{_COMBINE[output.reduction or '']}(part{index}, {value})"

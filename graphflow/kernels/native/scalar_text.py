@@ -73,6 +73,11 @@ class Translation:
     guards: bool
 
 
+def variable(name: str) -> str:
+    """What a value is called in generated text, where it must not meet the generator's own names."""
+    return f"v_{name}"
+
+
 class _Translator:
     def __init__(self, text: str, names: Mapping[str, str], prefix: str) -> None:
         self.text = text
@@ -150,7 +155,7 @@ class _Translator:
                 return self.literal(value, expected)
             case ast.Name(id=name):
                 if name in self.names:
-                    return name
+                    return variable(name)
                 if name in _CONSTANTS:
                     return self.literal(_CONSTANTS[name], expected)
                 raise self.error(f"unknown name {name!r}")
