@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.ops import creation, flow_basics, joining, shaping, slicing
+from graphflow.ops import creation, flow_basics, indexing, joining, layout, shaping, slicing
 from graphflow.ops.creation import eye, fill, meshgrid, one_hot, ones, ones_like, range_, sequence_mask, zeros, zeros_like
 from graphflow.ops.flow_basics import group, no_op, tuple_
+from graphflow.ops.indexing import boolean_mask, gather, gather_nd, scatter_nd, where, where_v2
 from graphflow.ops.joining import concat, pack, split, stack, unstack
+from graphflow.ops.layout import broadcast_to, pad, reverse, tile
 from graphflow.ops.shaping import (
     expand_dims,
     identity,
@@ -29,9 +31,10 @@ from graphflow.ops.slicing import slice_, strided_slice
 
 EXPORTS: dict[str, Any] = {
     **shaping.EXPORTS, **joining.EXPORTS, **creation.EXPORTS, **slicing.EXPORTS, **flow_basics.EXPORTS,
+    **layout.EXPORTS, **indexing.EXPORTS,
 }  # fmt: skip
 __all__ = [
-    "EXPORTS", "concat", "expand_dims", "eye", "fill", "group", "identity", "identity_n", "invert_permutation",
+    "EXPORTS", "boolean_mask", "broadcast_to", "gather", "gather_nd", "pad", "reverse", "scatter_nd", "tile", "where", "where_v2", "concat", "expand_dims", "eye", "fill", "group", "identity", "identity_n", "invert_permutation",
     "matrix_transpose", "meshgrid", "no_op", "one_hot", "ones", "ones_like", "pack", "placeholder",
     "placeholder_with_default", "range_", "rank", "reshape", "sequence_mask", "shape", "shape_n", "size", "slice_",
     "split", "squeeze", "stack", "stop_gradient", "strided_slice", "transpose", "tuple_", "unstack", "zeros", "zeros_like",

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from graphflow.graph import dtypes, shapes
-from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.dtypes import DType, as_dtype
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
@@ -21,7 +20,7 @@ from graphflow.ops.core import (
     constant,
     constant_value,
     convert_to_tensor,
-    graph_of,
+    op_scope,
     partial_shape,
     partial_value,
     partial_vector,
@@ -92,7 +91,7 @@ def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
         element = b""
     elif element_type.is_bool:
         element = bool(value)
-    with graph_of([shape]).name_scope(name) as scope:
+    with op_scope(name, name, [shape]) as scope:
         if not isinstance(shape, Tensor):
             try:
                 dims = shapes.as_dims(shape)
@@ -122,7 +121,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape, and by default the dtype, of a tensor (tf.zeros_like)."""
-    with graph_of([tensor]).name_scope(name or "zeros_like") as scope:
+    with op_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         element_type = tensor.dtype if dtype is None else as_dtype(dtype)
         if optimize and tensor.dims is not None and None not in tensor.dims:
@@ -134,7 +133,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of the shape, and by default the dtype, of a tensor (tf.ones_like)."""
-    with graph_of([tensor]).name_scope(name or "ones_like") as scope:
+    with op_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         element_type = tensor.dtype if dtype is None else as_dtype(dtype)
         if optimize and tensor.dims is not None and None not in tensor.dims:
@@ -193,7 +192,7 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
-    with graph_of([start, limit, delta]).name_scope(name or "Range") as scope:
+    with op_scope(name, "Range", [start, limit, delta]) as scope:
         parts = [
             convert_to_tensor(value, dtype=wanted, name=label)
             for value, label in ((start, "start"), (limit, "limit"), (delta, "delta"))
@@ -210,9 +209,9 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
 def _as_type(tensor: Tensor, dtype: DType) -> Tensor:
     if tensor.dtype is dtype:
         return tensor
-    from graphflow.ops import math
+    from graphflow.ops import numeric
 
-    return math.cast(tensor, dtype)
+    return numeric.cast(tensor, dtype)
 
 
 def _linspace_infer(op: Operation) -> Signature:
@@ -262,7 +261,7 @@ def one_hot(
 
     An index outside [0, depth) gives a row of off_value. TypeError where the values' dtypes differ.
     """
-    with graph_of([indices, depth, on_value, off_value]).name_scope(name or "one_hot") as scope:
+    with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         given = [
             (label, as_dtype(value.dtype) if hasattr(value, "dtype") else convert_to_tensor(value, preferred_dtype=dtype).dtype)
             for label, value in (("on_value", on_value), ("off_value", off_value))
@@ -282,7 +281,7 @@ def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """The identity matrix, or a batch of them (tf.eye)."""
-    with get_default_graph().name_scope(name or "eye"):
+    with op_scope(name, "eye", [num_rows, num_columns]):
         columns = num_rows if num_columns is None else num_columns
         kind = as_dtype(dtype)
         matrix = one_hot(range_(num_rows), columns, dtype=kind)
@@ -297,20 +296,20 @@ def eye(
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Tensor:
     """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask)."""
-    from graphflow.ops import math, reductions
+    from graphflow.ops import arithmetic, comparison, numeric, reductions
 
-    with graph_of([lengths, maxlen]).name_scope(name or "SequenceMask"):
+    with op_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
-            maxlen = math.maximum(constant(0, lengths.dtype), reductions.reduce_max(lengths))
+            maxlen = arithmetic.maximum(constant(0, lengths.dtype), reductions.reduce_max(lengths))
         else:
             maxlen = convert_to_tensor(maxlen)
         if maxlen.dims not in (None, ()):
             raise ValueError(f"maxlen must be scalar for sequence_mask, but has shape {shapes.text(maxlen.dims)}.")
         row = range_(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
-        column = math.cast(expand_dims(lengths, -1), maxlen.dtype)
-        mask = math.less(row, column)
-        return mask if as_dtype(dtype) is dtypes.bool_ else math.cast(mask, dtype)
+        column = numeric.cast(expand_dims(lengths, -1), maxlen.dtype)
+        mask = comparison.less(row, column)
+        return mask if as_dtype(dtype) is dtypes.bool_ else numeric.cast(mask, dtype)
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
@@ -319,11 +318,11 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
         raise ValueError("indexing parameter must be either 'xy' or 'ij'")
     if not args:
         return []
-    from graphflow.ops import math
+    from graphflow.ops import arithmetic
     from graphflow.ops.joining import pack
     from graphflow.ops.shaping import size
 
-    with graph_of(args).name_scope(name or "meshgrid"):
+    with op_scope(name, "meshgrid", args):
         count = len(args)
         tensors = [convert_to_tensor(a) for a in args]
         widest = tensors[0].dtype
@@ -333,7 +332,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
         columns = [reshape(t, [-1 if k == axis else 1 for k in range(count)]) for t, axis in zip(tensors, order, strict=True)]
         lengths = [size(tensors[order.index(axis)]) for axis in range(count)]
         whole = ones(pack(lengths), widest)
-        return [math.multiply(column, whole) for column in columns]
+        return [arithmetic.multiply(column, whole) for column in columns]
 
 
 EXPORTS: dict[str, Any] = {

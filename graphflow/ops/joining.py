@@ -10,7 +10,7 @@ from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import Signature, op_def
 from graphflow.graph.shapes import Dims
-from graphflow.ops.core import apply, convert_to_tensor, graph_of, partial_value, partial_vector
+from graphflow.ops.core import apply, convert_to_tensor, op_scope, partial_value, partial_vector
 from graphflow.ops.shaping import full_value, identity, scalar_value, shape
 
 
@@ -171,9 +171,9 @@ def _concat_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
     else:
         sizes = pack([shape(p)[where if axis is None else axis] for p in parts])  # type: ignore[index]
     if axis is None and where.dtype is not dtypes.int32:
-        from graphflow.ops import math
+        from graphflow.ops import numeric
 
-        where = math.cast(where, dtypes.int32)
+        where = numeric.cast(where, dtypes.int32)
     pieces = split(g, sizes, where if axis is None else axis, num=len(parts))
     for piece, part in zip(pieces, parts, strict=True):
         piece.set_shape(part.dims)
@@ -192,7 +192,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
-        with graph_of(values).name_scope(name):
+        with op_scope(name, "concat", values):
             where = convert_to_tensor(axis, dtype=dtypes.int32, name="concat_dim")
             if where.dims not in (None, ()):
                 raise ValueError(f"The axis of concat must be a scalar, but has shape {shapes.text(where.dims)}.")

@@ -22,7 +22,7 @@ from graphflow.ops.core import (
     apply,
     constant,
     convert_to_tensor,
-    graph_of,
+    op_scope,
     partial_shape,
     partial_value,
     partial_vector,
@@ -159,12 +159,11 @@ RANK = op_def(
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The shape of a tensor as an int32 (or `out_type`) vector; a constant where it is known (tf.shape)."""
     out_type = as_dtype(out_type)
-    graph = graph_of([input])
-    with graph.name_scope(name or "Shape") as scope:
+    with op_scope(name, "Shape", [input]) as scope:
         if isinstance(input, SparseTensor):
-            from graphflow.ops import math
+            from graphflow.ops import numeric
 
-            return math.cast(input.dense_shape, out_type, name=scope)
+            return numeric.cast(input.dense_shape, out_type, name=scope)
         tensor = convert_to_tensor(input, name="input")
         if tensor.dims is not None and None not in tensor.dims:
             return constant(np.array(tensor.dims, out_type.as_numpy_dtype), name=scope)
@@ -179,11 +178,11 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements; a constant where it is known (tf.size)."""
     out_type = as_dtype(out_type)
-    with graph_of([input]).name_scope(name or "Size") as scope:
+    with op_scope(name, "Size", [input]) as scope:
         if isinstance(input, SparseTensor):
-            from graphflow.ops import math, reductions
+            from graphflow.ops import numeric, reductions
 
-            return math.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
+            return numeric.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
         tensor = convert_to_tensor(input, name="input")
         known = shapes.size_of(tensor.dims)
         if known is not None:
@@ -193,7 +192,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions; a constant where it is known (tf.rank)."""
-    with graph_of([input]).name_scope(name or "Rank") as scope:
+    with op_scope(name, "Rank", [input]) as scope:
         if isinstance(input, SparseTensor):
             return size(input.dense_shape, name=scope)
         tensor = convert_to_tensor(input, name="input")
@@ -358,7 +357,7 @@ CONJUGATE_TRANSPOSE = op_def(
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
     """The tensor with its axes in the order `perm`, by default reversed (tf.transpose)."""
-    with graph_of([a]).name_scope(name or "transpose") as scope:
+    with op_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         definition = CONJUGATE_TRANSPOSE if conjugate and tensor.dtype.is_complex else TRANSPOSE
         if perm is None:
@@ -374,7 +373,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError where it has fewer."""
-    with graph_of([a]).name_scope(name or "matrix_transpose") as scope:
+    with op_scope(name, "matrix_transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         if tensor.dims is not None:
             rules.require_rank_at_least(tensor.dims, 2, "a")

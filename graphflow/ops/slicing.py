@@ -16,7 +16,7 @@ from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import Signature, op_def
 from graphflow.graph.shapes import Dims
 from graphflow.ops import rules
-from graphflow.ops.core import apply, constant, graph_of, partial_shape, partial_vector
+from graphflow.ops.core import apply, constant, op_scope, partial_shape, partial_vector
 from graphflow.ops.joining import pack
 from graphflow.ops.shaping import full_value, shape
 
@@ -212,8 +212,7 @@ def getitem(tensor: Any, index: Any, var: Any = None) -> Tensor:
     spec = _Spec(tensor)
     for item in index if isinstance(index, list | tuple) else [index]:
         spec.add(item)
-    graph = graph_of([tensor, *spec.begin])
-    with graph.name_scope("strided_slice") as scope:
+    with op_scope(None, "strided_slice", [tensor, *spec.begin]) as scope:
         vectors = _vectors([spec.begin, spec.end, spec.strides])
         return strided_slice(tensor, *vectors, **spec.masks, name=scope)
 
@@ -238,9 +237,9 @@ def _of_type(value: Any, kind: dtypes.DType) -> Any:
         return constant(value, kind)
     if value.dtype is kind:
         return value
-    from graphflow.ops import math
+    from graphflow.ops import numeric
 
-    return math.cast(value, kind)
+    return numeric.cast(value, kind)
 
 
 # ---- Slice --------------------------------------------------------------------------------------------------------
