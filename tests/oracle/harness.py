@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import os
 import textwrap
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -22,7 +21,6 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPH_SEED = 1234
 GOLDEN_RATIO = 0.6180339887498949
-TOLERANCES = {"float64": (1e-9, 1e-11), "float32": (2e-5, 2e-6), "float16": (4e-3, 1e-3)}
 
 
 class CaseFailed(Exception):
@@ -376,6 +374,8 @@ class _Collector:
         if isinstance(leaf, tf.Operation):
             self._fetch(leaf)
             return lambda: {"kind": "operation", "name": leaf.name, "type": leaf.type}
+        if isinstance(leaf, np.bool_):
+            return lambda: {"kind": "plain", "value": bool(leaf)}
         if isinstance(leaf, (np.ndarray, np.generic)):
             return lambda: {"kind": "array", "runs": [_array_record(leaf)]}
         if leaf is None or isinstance(leaf, (bool, int, float, str)):
@@ -409,92 +409,6 @@ def perform(tf: Any, case: Case) -> Any:
 def record_of_failure(failed: CaseFailed) -> Dict[str, Any]:
     classes = [c.__name__ for c in type(failed.error).__mro__]
     return {"kind": "error", "class": classes[0], "stage": failed.stage, "classes": classes}
-
-
-# -- comparing ---------------------------------------------------------------------------------------------------
-def _scope(name: str) -> str:
-    path, _, _ = name.rpartition("/")
-    return path or name
-
-
-def _differing_arrays(path: str, case: Case, expected: Dict[str, Any], got: Dict[str, Any]) -> List[str]:
-    if expected["shape"] != got["shape"]:
-        return ["%s: value of shape %s, expected %s" % (path, got["shape"], expected["shape"])]
-    if expected["dtype"] != got["dtype"]:
-        return ["%s: value of dtype %s, expected %s" % (path, got["dtype"], expected["dtype"])]
-    if expected["dtype"] not in TOLERANCES:
-        same = expected["values"] == got["values"]
-    else:
-        rtol, atol = case.tolerance or TOLERANCES[expected["dtype"]]
-        wanted, found = np.array(expected["values"], np.float64), np.array(got["values"], np.float64)
-        same = bool(np.allclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True))
-    if same:
-        return []
-    return ["%s: value\n    expected %s\n    got      %s" % (path, expected["values"], got["values"])]
-
-
-def _refines(got: Any, expected: Any) -> bool:
-    if expected is None:
-        return True
-    return got is not None and len(got) == len(expected) and all(e in (None, g) for g, e in zip(got, expected))
-
-
-def differences(case: Case, expected: Any, got: Any, path: str = "result") -> List[str]:
-    """Every respect in which `got` is not as recorded, in words; nothing if they agree."""
-    kind = expected["kind"]
-    if kind == "error" and got["kind"] == "error":
-        if "error" in case.ignore or expected["class"] in got["classes"]:
-            # An error that TensorFlow finds only while running may be found while building.
-            late = expected["stage"] == "build" and got["stage"] == "run" and "error" not in case.ignore
-            return ["%s: %s raised at run, expected at build" % (path, got["class"])] if late else []
-        return ["%s: raised %s, expected %s" % (path, got["class"], expected["class"])]
-    if kind != got["kind"]:
-        return ["%s: is %s, expected %s" % (path, summary(got), summary(expected))]
-    found: List[str] = []
-    if "parts" in expected:
-        if list(expected["parts"]) != list(got["parts"]):
-            return ["%s: has %s, expected %s" % (path, list(got["parts"]), list(expected["parts"]))]
-        for key in expected["parts"]:
-            found += differences(case, expected["parts"][key], got["parts"][key], "%s[%s]" % (path, key))
-        return found
-    if kind == "plain":
-        return _differing_plain(path, case, expected["value"], got["value"])
-    if "name" in expected and case.names != "none" and "name" not in case.ignore:
-        form = _scope if case.names == "scope" else str
-        if form(expected["name"]) != form(got["name"]):
-            found.append("%s: name %r, expected %r" % (path, got["name"], expected["name"]))
-    if kind == "operation" and expected["type"] != got["type"] and "name" not in case.ignore:
-        if case.names == "full":
-            found.append("%s: op type %r, expected %r" % (path, got["type"], expected["type"]))
-    if "static" in expected:
-        if "dtype" not in case.ignore and expected["dtype"] != got["dtype"]:
-            found.append("%s: dtype %s, expected %s" % (path, got["dtype"], expected["dtype"]))
-        fits = _refines(got["static"], expected["static"]) if case.refined else got["static"] == expected["static"]
-        if "shape" not in case.ignore and not fits:
-            found.append("%s: static shape %s, expected %s" % (path, got["static"], expected["static"]))
-    if "value" not in case.ignore:
-        for number, (one, other) in enumerate(zip(expected.get("runs", []), got.get("runs", []))):
-            found += _differing_arrays("%s run %d" % (path, number), case, one, other)
-    return found
-
-
-def _differing_plain(path: str, case: Case, expected: Any, got: Any) -> List[str]:
-    if "value" in case.ignore:
-        return []
-    if isinstance(expected, float) and isinstance(got, float):
-        rtol, atol = case.tolerance or TOLERANCES["float32"]
-        if math.isclose(expected, got, rel_tol=rtol, abs_tol=atol):
-            return []
-    elif expected == got and type(expected) is type(got):
-        return []
-    return ["%s: %r, expected %r" % (path, got, expected)]
-
-
-def summary(record: Any) -> str:
-    """A record in one line."""
-    if record["kind"] == "error":
-        return "%s raised at %s" % (record["class"], record["stage"])
-    return json.dumps(record)[:300]
 
 
 # -- files -------------------------------------------------------------------------------------------------------

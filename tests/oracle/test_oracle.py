@@ -16,6 +16,7 @@ import graphflow as gf
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import comparison  # noqa: E402
 import harness  # noqa: E402
 
 FAMILIES = harness.families()
@@ -35,18 +36,12 @@ def test_agrees_with_tensorflow(case: harness.Case) -> None:
         got = harness.perform(gf, case)
     except harness.CaseFailed as failed:
         if expected["kind"] != "error":
-            pytest.fail(
-                f"{case.source}\n  expected {harness.summary(expected)}\n  raised   {failed}", pytrace=False
-            ) if isinstance(failed.error, AttributeError) else failed_with(case, expected, failed)
+            message = f"{case.source}\n  expected {comparison.summary(expected)}\n  raised   {failed}"
+            raise AssertionError(message) from failed.error
         got = harness.record_of_failure(failed)
-    found = harness.differences(case, expected, got)
+    found = comparison.differences(case, expected, got)
     if found:
         pytest.fail(f"{case.source}\n  " + "\n  ".join(found), pytrace=False)
-
-
-def failed_with(case: harness.Case, expected: Any, failed: harness.CaseFailed) -> None:
-    """Show the case above the error's own traceback."""
-    raise AssertionError(f"{case.source}\n  expected {harness.summary(expected)}\n  raised   {failed}") from failed.error
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))

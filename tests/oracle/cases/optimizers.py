@@ -1,0 +1,236 @@
+"""Optimizers as trajectories: ten variables' worth of steps, dense and sparse, with slots, clipping and global_step."""
+
+import numpy as np
+
+from harness import Family
+
+FAMILY = Family("optimizers")
+
+MADE = (
+    "GradientDescentOptimizer(0.1)",
+    "GradientDescentOptimizer(learning_rate=0.5, use_locking=True, name='mine')",
+    "MomentumOptimizer(0.1, 0.9)",
+    "MomentumOptimizer(learning_rate=0.1, momentum=0.5, use_nesterov=True)",
+    "AdagradOptimizer(0.5)",
+    "AdagradOptimizer(0.5, initial_accumulator_value=1.0)",
+    "AdadeltaOptimizer()",
+    "AdadeltaOptimizer(learning_rate=1.0, rho=0.9, epsilon=1e-3)",
+    "RMSPropOptimizer(0.05)",
+    "RMSPropOptimizer(0.05, decay=0.8, momentum=0.5, epsilon=1e-3)",
+    "RMSPropOptimizer(0.05, decay=0.8, momentum=0.5, epsilon=1e-3, centered=True)",
+    "AdamOptimizer()",
+    "AdamOptimizer(0.05, beta1=0.8, beta2=0.9, epsilon=0.1)",
+    "AdamOptimizer(learning_rate=0.01, name='A')",
+    "FtrlOptimizer(0.5)",
+    "FtrlOptimizer(0.5, l1_regularization_strength=0.1, l2_regularization_strength=0.2)",
+    "FtrlOptimizer(0.5, learning_rate_power=-0.7, initial_accumulator_value=0.3)",
+    "FtrlOptimizer(0.5, l2_shrinkage_regularization_strength=0.1, l1_regularization_strength=0.05)",
+    "ProximalGradientDescentOptimizer(0.1)",
+    "ProximalGradientDescentOptimizer(0.1, l1_regularization_strength=0.2, l2_regularization_strength=0.3)",
+    "ProximalAdagradOptimizer(0.1, l1_regularization_strength=0.2)",
+    "AdagradDAOptimizer(0.1, global_step)",
+)
+
+
+def trajectory(maker, sparse, dtype):
+    """Five steps on a small least squares problem, after each of which all variables and the loss are noted."""
+
+    def build(tf, t):
+        global_step = tf.train.get_or_create_global_step()
+        start = np.array([[0.5, -1.0], [1.5, 2.0], [-0.25, 0.75]])
+        table = tf.Variable(start, dtype=dtype, name="table")
+        bias = tf.Variable(np.array([0.1, -0.2]), dtype=dtype, name="bias")
+        used = tf.gather(table, [0, 2, 0]) if sparse else table * 1.0
+        target = tf.constant(np.array([[1.0, 0.0], [0.5, 0.5], [2.0, -1.0]]), dtype=dtype)
+        loss = tf.reduce_sum(tf.square(used + bias - target))
+        optimizer = eval("tf.train." + maker, {"tf": tf, "global_step": global_step})
+        step = optimizer.minimize(loss, global_step=global_step)
+        t.initialize()
+        losses = []
+        for _ in range(5):
+            losses.append(t.run(loss))
+            t.run(step)
+        variables = sorted(tf.global_variables(), key=lambda v: v.name)
+        values = dict((v.op.name, t.run(v)) for v in variables)
+        slots = [optimizer.get_slot(table, name).op.name for name in optimizer.get_slot_names()]
+        return {"losses": losses, "variables": values, "slots": slots, "step": step.name}
+
+    return build
+
+
+for _maker in MADE:
+    for _sparse in (False, True):
+        for _dtype in ("float32", "float64"):
+            if _dtype == "float64" and ("DA" in _maker or "name=" in _maker or "Proximal" in _maker):
+                continue
+            _title = "%s %s %s" % (_maker, "sparse" if _sparse else "dense", _dtype)
+            FAMILY.generated(
+                _title, trajectory(_maker, _sparse, _dtype), "tf.train.%s: see `trajectory` in cases/optimizers.py" % _title,
+                tolerance=(1e-4, 1e-6) if _dtype == "float32" else (1e-9, 1e-11),
+            )
+
+
+@FAMILY.case(tolerance=(1e-4, 1e-6))
+def compute_then_apply(tf, t):
+    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3.0, name="w")
+    unused = tf.Variable(1.0, name="unused")
+    loss = tf.reduce_sum(v * v) + w * w * w
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    pairs = optimizer.compute_gradients(loss)
+    names = [(None if g is None else g.shape, x.name) for g, x in pairs]
+    step = optimizer.apply_gradients([(tf.clip_by_value(g, -1.0, 1.0), x) for g, x in pairs if g is not None], name="go")
+    t.initialize()
+    t.run(step)
+    return names, t.run([v, w, unused]), step.name
+
+
+@FAMILY.case(tolerance=(1e-4, 1e-6))
+def clipping_by_global_norm(tf, t):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable([[3.0]])
+    loss = tf.reduce_sum(v * v) + tf.reduce_sum(w * w)
+    variables = tf.trainable_variables()
+    gradients, norm = tf.clip_by_global_norm(tf.gradients(loss, variables), 1.0)
+    step = tf.train.AdamOptimizer(0.1).apply_gradients(zip(gradients, variables))
+    t.initialize()
+    return t.run(norm), t.run(step), t.run([v, w])
+
+
+@FAMILY.case()
+def global_step_counts(tf, t):
+    v = tf.Variable(1.0)
+    step = tf.train.create_global_step()
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(v * v, global_step=step)
+    t.initialize()
+    found = [t.run(step)]
+    for _ in range(3):
+        t.run(train)
+    found += [t.run(step), tf.train.global_step(t.session(), step), step.dtype.base_dtype, step.trainable]
+    same = [tf.train.get_global_step() is step, tf.train.get_or_create_global_step() is step]
+    return found, same, t.error(lambda: tf.train.create_global_step())
+
+
+@FAMILY.case()
+def arguments_of_minimize(tf, t):
+    v, w = tf.Variable(1.0), tf.Variable(2.0)
+    loss = v * w
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    only_v = optimizer.minimize(loss, var_list=[v], name="only_v", colocate_gradients_with_ops=True)
+    weighted = optimizer.minimize(loss, grad_loss=tf.constant(10.0), gate_gradients=tf.train.Optimizer.GATE_GRAPH)
+    none_gated = optimizer.minimize(loss, gate_gradients=optimizer.GATE_NONE, var_list=[w])
+    t.initialize()
+    found = [t.run(only_v), t.run([v, w]), t.run(weighted), t.run([v, w]), t.run(none_gated), t.run([v, w])]
+    return found, only_v.name, weighted.name, optimizer.get_name()
+
+
+@FAMILY.case()
+def learning_rate_as_a_tensor(tf, t):
+    v = tf.Variable([1.0, 2.0])
+    rate = tf.placeholder(tf.float32, [])
+    step = tf.train.MomentumOptimizer(rate, 0.9).minimize(tf.reduce_sum(v * v))
+    t.initialize()
+    t.run(step, {rate: 0.1})
+    t.run(step, {rate: 0.5})
+    return t.run(v)
+
+
+@FAMILY.case()
+def one_optimizer_two_steps(tf, t):
+    v = tf.Variable([1.0, 2.0])
+    optimizer = tf.train.AdamOptimizer(0.1)
+    first, second = optimizer.minimize(tf.reduce_sum(v * v)), optimizer.minimize(tf.reduce_sum(v))
+    t.initialize()
+    for step in (first, second, first):
+        t.run(step)
+    return t.run(v), first.name, second.name, sorted(x.name for x in tf.global_variables())
+
+
+@FAMILY.case()
+def two_optimizers_have_their_own_slots(tf, t):
+    v = tf.Variable([1.0, 2.0])
+    a, b = tf.train.AdamOptimizer(0.1), tf.train.AdamOptimizer(0.2)
+    a.minimize(tf.reduce_sum(v * v))
+    b.minimize(tf.reduce_sum(v))
+    return sorted(x.name for x in tf.global_variables()), [x.name for x in b.variables()], a.get_slot_names()
+
+
+@FAMILY.case()
+def slots_of_a_momentum_optimizer(tf, t):
+    v = tf.Variable([1.0, 2.0], name="v")
+    optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+    before = optimizer.get_slot(v, "momentum")
+    step = optimizer.minimize(tf.reduce_sum(v * v))
+    slot = optimizer.get_slot(v, "momentum")
+    t.initialize()
+    t.run(step)
+    return before, slot.name, t.run(slot), optimizer.get_slot(v, "nonsense"), [x.name for x in tf.trainable_variables()]
+
+
+@FAMILY.case()
+def errors_of_optimizers(tf, t):
+    v = tf.Variable(1.0)
+    w = tf.Variable(1.0)
+    whole = tf.Variable(1)
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    return [
+        t.error(lambda: optimizer.minimize(tf.constant(1.0))),
+        t.error(lambda: optimizer.minimize(v * v, var_list=[])),
+        t.error(lambda: optimizer.minimize(v * v, var_list=[w])),
+        t.error(lambda: optimizer.apply_gradients([])),
+        t.error(lambda: optimizer.apply_gradients([(None, v)])),
+        t.error(lambda: optimizer.apply_gradients([(tf.constant(1.0), tf.constant(1.0))])),
+        t.error(lambda: optimizer.apply_gradients([("a", v)])),
+        t.error(lambda: optimizer.compute_gradients(v * v, gate_gradients=7)),
+        t.error(lambda: optimizer.compute_gradients(v * v, var_list=[tf.constant(1.0)])),
+        t.error(lambda: optimizer.compute_gradients(whole * 2, var_list=[whole])),
+        t.error(lambda: optimizer.minimize(v * v, global_step=3)),
+        t.error(lambda: tf.train.GradientDescentOptimizer()),
+        t.error(lambda: tf.train.FtrlOptimizer(0.1, learning_rate_power=1.0)),
+        t.error(lambda: tf.train.FtrlOptimizer(0.1, initial_accumulator_value=-1.0)),
+        t.error(lambda: tf.train.AdagradOptimizer(0.1, initial_accumulator_value=0.0)),
+        t.error(lambda: tf.train.Optimizer(False, "")),
+    ]
+
+
+@FAMILY.case()
+def no_variables_to_optimize(tf, t):
+    x = t.ph([1.0])
+    return t.error(lambda: tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(x)))
+
+
+@FAMILY.case()
+def an_own_optimizer(tf, t):
+    class SignDescent(tf.train.Optimizer):
+        def __init__(self, rate, use_locking=False, name="SignDescent"):
+            super(SignDescent, self).__init__(use_locking, name)
+            self._rate = rate
+
+        def _create_slots(self, var_list):
+            for v in var_list:
+                self._zeros_slot(v, "count", self._name)
+
+        def _apply_dense(self, grad, var):
+            count = self.get_slot(var, "count")
+            return tf.group(tf.assign_sub(var, self._rate * tf.sign(grad)), tf.assign_add(count, tf.ones_like(grad)))
+
+    v = tf.Variable([1.0, -2.0], name="v")
+    optimizer = SignDescent(0.25)
+    step = optimizer.minimize(tf.reduce_sum(v * v))
+    t.initialize()
+    t.run(step)
+    t.run(step)
+    return t.run(v), t.run(optimizer.get_slot(v, "count")), optimizer.get_slot(v, "count").name
+
+
+@FAMILY.case(tolerance=(1e-4, 1e-6))
+def training_a_small_network(tf, t):
+    x, labels = t.ph(t.f(6, 4)), t.ph(t.n(3, 6))
+    hidden = tf.nn.relu(tf.matmul(x, t.var(t.f(4, 5) * 0.5)) + t.var(np.zeros(5, np.float32)))
+    logits = tf.matmul(hidden, t.var(t.f(5, 3) * 0.5)) + t.var(np.zeros(3, np.float32))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    step = tf.train.AdamOptimizer(0.05).minimize(loss)
+    t.initialize()
+    losses = []
+    for _ in range(10):
+        losses.append(t.run(loss))
+        t.run(step)
+    return losses
