@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from .machine import Step
-from .region import Region, RegionOutput, contiguous_strides, item_size, layout
+from .region import Region, RegionOutput, axis_name, contiguous_strides, item_size, layout
 from .scalar_text import FLOATS, translate, variable
 
 ERROR_DIVISION_BY_ZERO = 1
@@ -310,6 +310,11 @@ class _Writer:
                 step = f"j * s{index}_{last}" if operand.strided else "j"
                 self.line(f"{variable(operand.name)} = {self.fetch(index, f'a{index}{old} + {step}')}")
         names = {operand.name: operand.dtype for operand in region.inputs}
+        for axis in range(region.rank):
+            name = axis_name(axis)
+            if name not in names and any(name in statement.text for statement in region.statements):
+                self.line(f"{variable(name)} = {'j' if axis == last else f'i{axis}'}")
+                names[name] = "int64"
         for number, statement in enumerate(region.statements):
             translation = translate(statement.text, statement.dtype, names, f"e{number}_")
             for line in translation.lines:

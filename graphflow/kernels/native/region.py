@@ -136,6 +136,11 @@ class RegionLayout:
     cells: tuple[int, ...]
 
 
+def axis_name(axis: int) -> str:
+    """The name under which statements read the coordinate along an axis."""
+    return f"axis{axis}"
+
+
 def item_size(dtype: str) -> int:
     """Bytes of an element."""
     return 1 if dtype == "bool" else int("".join(c for c in dtype if c.isdigit())) // 8

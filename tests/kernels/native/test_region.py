@@ -1,4 +1,4 @@
-"""Protects: fused loop nests compute what NumPy does, for every reduction pattern, in the same bits however work is cut."""
+"""Protects: fused loop nests compute what NumPy does, for every reduction pattern, the same bits for any cut."""
 
 from __future__ import annotations
 
@@ -115,6 +115,16 @@ def test_broadcast_operands(run_region: Runner) -> None:
     (got,) = run_region(region, (4, 5, 6), [a, b, c, s])
     a, b, c, s = (np.asarray(v, np.float32) for v in (a, b, c, s))
     np.testing.assert_array_equal(got, a * b[:, None] + c[:, None, :] - s)
+
+
+def test_the_position_in_the_space_can_be_read(run_region: Runner) -> None:
+    labels = RegionInput("label", "int32", (True, False))
+    one_hot = Statement("y", "float32", "1 if cast(label, int64) == axis1 and axis0 >= 0 else 0")
+    region = Region(2, (labels,), (one_hot,), (RegionOutput("y", "float32"),))
+    (got,) = run_region(region, (4, 6), [[5, 0, 3, -1]])
+    np.testing.assert_array_equal(got, np.eye(6)[[5, 0, 3, 0]] * [[1], [1], [1], [0]])
+    counter = Region(1, (), (Statement("y", "int64", "axis0 * 3"),), (RegionOutput("y", "int64"),))
+    np.testing.assert_array_equal(run_region(counter, (70_000,), [], threads=2)[0], np.arange(70_000) * 3)
 
 
 def test_updates_in_place(run_region: Runner) -> None:
