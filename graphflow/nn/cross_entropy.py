@@ -9,8 +9,8 @@ from graphflow.graph import shapes
 from graphflow.graph.elements import Tensor
 from graphflow.graph.shapes import text
 from graphflow.ops import array, math, nn
-from graphflow.ops.core import constant, convert_to_tensor, graph_of
-from graphflow.ops.logic import where
+from graphflow.ops.core import constant, convert_to_tensor, op_scope
+from graphflow.ops.indexing import where
 from graphflow.ops.rules import deprecated
 from graphflow.ops.softmax import require_named
 
@@ -28,9 +28,9 @@ def sigmoid_cross_entropy_with_logits(
     Labels z and logits x are given by name and have one shape: ValueError otherwise.
     """
     require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
-    with graph_of((logits, labels)).name_scope(name or "logistic_loss") as scope:
-        x: Any = convert_to_tensor(logits, name="logits")
-        z: Any = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
+    with op_scope(name, "logistic_loss", (logits, labels)) as scope:
+        x = convert_to_tensor(logits, name="logits")
+        z = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
         _check_same_shape(z, x, "labels")
         zeros = array.zeros_like(x)
         positive = x >= zeros
@@ -44,12 +44,12 @@ def weighted_cross_entropy_with_logits(
 ) -> Tensor:
     """The sigmoid cross entropy with positive labels weighted by `pos_weight` (tf.nn.weighted_cross_entropy_with_logits)."""
     labels = deprecated(labels, targets, "labels", "targets")
-    with graph_of((logits, labels)).name_scope(name or "logistic_loss") as scope:
-        x: Any = convert_to_tensor(logits, name="logits")
-        z: Any = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
+    with op_scope(name, "logistic_loss", (logits, labels)) as scope:
+        x = convert_to_tensor(logits, name="logits")
+        z = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
         _check_same_shape(z, x, "labels")
         weight = 1 + (pos_weight - 1) * z
-        soft: Any = math.log1p(math.exp(-math.abs_(x)))
+        soft = math.log1p(math.exp(-math.abs_(x)))
         return math.add((1 - z) * x, weight * (soft + nn.relu(-x)), name=scope)
 
 
@@ -60,16 +60,16 @@ def log_poisson_loss(
 
     `log_input` c is the logarithm of the prediction, `targets` z are counts of the same shape.
     """
-    with graph_of((log_input, targets)).name_scope(name or "log_poisson_loss"):
-        c: Any = convert_to_tensor(log_input, name="log_input")
-        z: Any = convert_to_tensor(targets, name="targets")
+    with op_scope(name, "log_poisson_loss", (log_input, targets)):
+        c = convert_to_tensor(log_input, name="log_input")
+        z = convert_to_tensor(targets, name="targets")
         _check_same_shape(z, c, "targets")
-        result: Any = math.exp(c) - c * z
+        result = math.exp(c) - c * z
         if compute_full_loss:
-            half: Any = constant(0.5, dtype=c.dtype)
-            circle: Any = constant(2 * python_math.pi, dtype=c.dtype)
+            half = constant(0.5, dtype=c.dtype)
+            circle = constant(2 * python_math.pi, dtype=c.dtype)
             stirling = z * math.log(z) - z + half * math.log(circle * z)
             zeros, ones = array.zeros_like(z), array.ones_like(z)
             small = math.logical_and(z >= zeros, z <= ones)
             result = result + where(small, zeros, stirling)
-        return result  # type: ignore[no-any-return]
+        return result

@@ -9,7 +9,7 @@ from graphflow.graph import shapes
 from graphflow.graph.elements import Tensor
 from graphflow.graph.shapes import TensorShape, as_dims
 from graphflow.ops import array, linalg, math, nn
-from graphflow.ops.core import constant_value, convert_to_tensor, graph_of
+from graphflow.ops.core import constant_value, convert_to_tensor, op_scope
 from graphflow.ops.random import random_uniform
 from graphflow.ops.rules import deprecated
 
@@ -34,25 +34,25 @@ def dropout(
     rate = deprecated(rate, complement, "rate", "keep_prob")
     if rate is None:
         raise ValueError("You must provide a rate to dropout.")
-    with graph_of((x,)).name_scope(name or "dropout"):
-        if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
+    with op_scope(name, "dropout", (x,)):
+        if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
             raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate}")
-        given: Any = convert_to_tensor(x, name="x")
+        given = convert_to_tensor(x, name="x")
         if not given.dtype.is_floating:
             raise ValueError(
                 f"x has to be a floating point tensor since it's going to be scaled. Got a {given.dtype.name} tensor instead."
             )
         if isinstance(rate, numbers.Real) and rate == 0:
-            return given  # type: ignore[no-any-return]
-        dropped: Any = convert_to_tensor(rate, dtype=given.dtype, name="rate")
+            return given
+        dropped = convert_to_tensor(rate, dtype=given.dtype, name="rate")
         dropped.shape.assert_is_compatible_with([])
         known = constant_value(dropped)
         if known is not None and known == 0:
-            return given  # type: ignore[no-any-return]
-        draws: Any = random_uniform(_noise_shape(given, noise_shape), seed=seed, dtype=given.dtype)
+            return given
+        draws = random_uniform(_noise_shape(given, noise_shape), seed=seed, dtype=given.dtype)
         scale = 1 / (1 - dropped)
         kept = draws >= dropped
-        result: Tensor = given * scale * math.cast(kept, given.dtype)
+        result = given * scale * math.cast(kept, given.dtype)
         result.set_shape(given.shape)
         return result
 
@@ -75,7 +75,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """matmul(x, weights) + biases (tf.nn.xw_plus_b)."""
-    with graph_of((x, weights, biases)).name_scope(name or "xw_plus_b") as scope:
+    with op_scope(name, "xw_plus_b", (x, weights, biases)) as scope:
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(weights, name="weights")
         biases = convert_to_tensor(biases, name="biases")
@@ -84,7 +84,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """relu(matmul(x, weights) + biases) (tf.nn.relu_layer)."""
-    with graph_of((x, weights, biases)).name_scope(name or "relu_layer") as scope:
+    with op_scope(name, "relu_layer", (x, weights, biases)) as scope:
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(weights, name="weights")
         biases = convert_to_tensor(biases, name="biases")

@@ -8,7 +8,7 @@ from typing import Any
 from graphflow.graph import dtypes
 from graphflow.graph.elements import Tensor
 from graphflow.ops import array, indexing, math, reductions
-from graphflow.ops.core import constant, convert_to_tensor, graph_of
+from graphflow.ops.core import constant, convert_to_tensor, op_scope
 from graphflow.ops.rules import deprecated
 
 
@@ -25,7 +25,7 @@ def moments(
     float16 is computed in float32. `shift` is accepted and ignored, as in TensorFlow.
     """
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
-    with graph_of((x,)).name_scope(name or "moments"):
+    with op_scope(name, "moments", (x,)):
         given = convert_to_tensor(x, name="x")
         y = math.cast(given, dtypes.float32) if given.dtype is dtypes.float16 else given
         mean = reductions.reduce_mean(y, axes, keepdims=True, name="mean")
@@ -48,10 +48,10 @@ def weighted_moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over `axes`, each element counted `frequency_weights` times (tf.nn.weighted_moments)."""
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
-    with graph_of((x, frequency_weights)).name_scope(name or "weighted_moments"):
+    with op_scope(name, "weighted_moments", (x, frequency_weights)):
         given = convert_to_tensor(x, name="x")
-        weights: Any = convert_to_tensor(frequency_weights, name="frequency_weights")
-        y: Any = math.cast(given, dtypes.float32) if given.dtype is dtypes.float16 else given
+        weights = convert_to_tensor(frequency_weights, name="frequency_weights")
+        y = math.cast(given, dtypes.float32) if given.dtype is dtypes.float16 else given
         weights = weights if weights.dtype is y.dtype else math.cast(weights, y.dtype)
         total = reductions.reduce_sum(weights * y, axes, keepdims=True, name="weighted_input_sum")
         spread = weights + array.zeros_like(y)
@@ -79,7 +79,7 @@ def sufficient_statistics(
     """Count, sum and sum of squares over `axes`, of x - shift where a shift is given (tf.nn.sufficient_statistics)."""
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     over = sorted(set(axes))
-    with graph_of((x, shift)).name_scope(name or "sufficient_statistics"):
+    with op_scope(name, "sufficient_statistics", (x, shift)):
         y = convert_to_tensor(x, name="x")
         sizes = None if y.dims is None else [y.dims[axis] for axis in over]
         if sizes is not None and None not in sizes:
@@ -108,7 +108,7 @@ def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance from what sufficient_statistics gives (tf.nn.normalize_moments)."""
-    with graph_of((counts, mean_ss, variance_ss, shift)).name_scope(name or "normalize"):
+    with op_scope(name, "normalize", (counts, mean_ss, variance_ss, shift)):
         divisor = math.reciprocal(counts, name="divisor")
         if shift is None:
             shifted = mean = math.multiply(mean_ss, divisor, name="mean")
@@ -129,14 +129,14 @@ def batch_normalization(
     name: str | None = None,
 ) -> Tensor:
     """scale * (x - mean) / sqrt(variance + epsilon) + offset; scale and offset may be None (tf.nn.batch_normalization)."""
-    with graph_of((x, mean, variance, scale, offset)).name_scope(name or "batchnorm"):
-        y: Any = convert_to_tensor(x, name="x")
+    with op_scope(name, "batchnorm", (x, mean, variance, scale, offset)):
+        y = convert_to_tensor(x, name="x")
         factor: Any = math.rsqrt(variance + variance_epsilon)
         if scale is not None:
             factor = factor * scale
         scaled = y * math.cast(factor, y.dtype)
         rest = -mean * factor if offset is None else offset - mean * factor
-        return scaled + math.cast(rest, y.dtype)  # type: ignore[no-any-return]
+        return scaled + math.cast(rest, y.dtype)
 
 
 def batch_norm_with_global_normalization(
@@ -169,7 +169,7 @@ def l2_normalize(
 ) -> Tensor:
     """x / sqrt(max(sum(x ** 2), epsilon)) along `axis` (tf.nn.l2_normalize)."""
     axis = deprecated(axis, dim, "axis", "dim")
-    with graph_of((x,)).name_scope(name or "l2_normalize") as scope:
+    with op_scope(name, "l2_normalize", (x,)) as scope:
         y = convert_to_tensor(x, name="x")
         squares = reductions.reduce_sum(math.square(y), axis, keepdims=True)
         return math.multiply(y, math.rsqrt(math.maximum(squares, epsilon)), name=scope)
@@ -177,7 +177,7 @@ def l2_normalize(
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The share of elements that are zero, float32; NaN where there is no element (tf.nn.zero_fraction)."""
-    with graph_of((value,)).name_scope(name or "zero_fraction"):
+    with op_scope(name, "zero_fraction", (value,)):
         x = convert_to_tensor(value, name="value")
         zeros = reductions.reduce_sum(math.cast(math.equal(x, array.zeros_like(x)), dtypes.int64))
         count = math.cast(array.size(x, out_type=dtypes.int64), dtypes.float32)

@@ -12,7 +12,8 @@ from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import OpDef, Signature, op_def
 from graphflow.graph.shapes import Dims, merge, text
 from graphflow.ops import array
-from graphflow.ops.core import apply, convert_to_tensor, graph_of, partial_shape
+from graphflow.ops import layout as layout_ops
+from graphflow.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow.ops.rules import deprecated, require_rank
 
 LAYOUTS: Final = {"NHWC": (1, 2, 3), "NCHW": (2, 3, 1)}
@@ -104,7 +105,8 @@ def _conv_infer(op: Operation) -> Signature:
             f"Dimensions must be equal, but are {channels} and {window[2]}: the input's channels (shape {text(x.dims)}, "
             f"{op.attrs['data_format']}) and the filter's third axis (shape {text(kernel.dims)})."
         )
-    return [(x.dtype, _arrange(op, batch, *_output_rows_columns(op, rows, columns, window), window[3]))]
+    size = _output_rows_columns(op, rows, columns, window)
+    return [(x.dtype, _arrange(op, batch, size[0], size[1], window[3]))]
 
 
 def _depthwise_infer(op: Operation) -> Signature:
@@ -117,7 +119,8 @@ def _depthwise_infer(op: Operation) -> Signature:
         )
     channels = window[2] if channels is None else channels
     made = None if channels is None or window[3] is None else channels * window[3]
-    return [(x.dtype, _arrange(op, batch, *_output_rows_columns(op, rows, columns, window), made))]
+    size = _output_rows_columns(op, rows, columns, window)
+    return [(x.dtype, _arrange(op, batch, size[0], size[1], made))]
 
 
 def _input_gradient_infer(op: Operation) -> Signature:
@@ -236,9 +239,9 @@ def conv2d(
     """
     filter = deprecated(filters, filter, "filters", "filter")
     if isinstance(padding, list | tuple):
-        with graph_of((input, filter)).name_scope(name or "Conv2D") as scope:
+        with op_scope(name, "Conv2D", (input, filter)) as scope:
             attrs = _attrs(strides, "VALID", data_format, dilations)
-            padded = array.pad(convert_to_tensor(input, name="input"), _explicit(padding, attrs["data_format"]))
+            padded = layout_ops.pad(convert_to_tensor(input, name="input"), _explicit(padding, attrs["data_format"]))
             return apply(CONV, (padded, filter), attrs, scope).outputs[0]
     return apply(CONV, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[0]
 

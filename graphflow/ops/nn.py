@@ -13,8 +13,8 @@ import numpy as np
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NUMBERS, Signature, op_def
 from graphflow.graph.shapes import Dims, merge, text
-from graphflow.ops import array, math
-from graphflow.ops.core import apply, convert_to_tensor, graph_of
+from graphflow.ops import array, indexing, math
+from graphflow.ops.core import apply, convert_to_tensor, op_scope
 from graphflow.ops.rules import require_rank, require_rank_at_least, same_as_input
 
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -92,7 +92,7 @@ def _elu_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     below = math.less(outputs, array.zeros_like(outputs))
     return (
         apply(ELU_GRAD, (g, outputs)).outputs[0],
-        array.where(below, math.multiply(g, gradients), array.zeros_like(gradients)),
+        indexing.where(below, math.multiply(g, gradients), array.zeros_like(gradients)),
     )
 
 
@@ -119,7 +119,7 @@ def _selu_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     below = math.less(outputs, array.zeros_like(outputs))
     return (
         apply(SELU_GRAD, (g, outputs)).outputs[0],
-        array.where(below, math.multiply(g, gradients), array.zeros_like(gradients)),
+        indexing.where(below, math.multiply(g, gradients), array.zeros_like(gradients)),
     )
 
 
@@ -192,7 +192,7 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6) elementwise (tf.nn.relu6)."""
-    with graph_of((features,)).name_scope(name or "Relu6") as scope:
+    with op_scope(name, "Relu6", (features,)) as scope:
         return apply(RELU6, (convert_to_tensor(features, name="features"),), name=scope).outputs[0]
 
 
@@ -221,7 +221,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
     Integer features become float32. `alpha` is a Python number: TypeError for a tensor.
     """
-    with graph_of((features,)).name_scope(name or "LeakyRelu") as scope:
+    with op_scope(name, "LeakyRelu", (features,)) as scope:
         x = convert_to_tensor(features, name="features")
         if x.dtype.is_integer:
             x = math.cast(x, np.float32)
@@ -234,7 +234,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """relu of [features, -features] concatenated along `axis` (tf.nn.crelu)."""
-    with graph_of((features,)).name_scope(name or "CRelu") as scope:
+    with op_scope(name, "CRelu", (features,)) as scope:
         x = convert_to_tensor(features, name="features")
         return relu(array.concat([x, -x], axis, name=scope))
 
@@ -309,7 +309,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
             layout = "NCHW"
         elif not (data_format.startswith("N") and data_format.endswith("C")):
             raise ValueError(f"data_format must be of the form `N...C` or `NC...`, got {data_format!r}")
-    with graph_of((value, bias)).name_scope(name or "BiasAdd") as scope:
+    with op_scope(name, "BiasAdd", (value, bias)) as scope:
         x = convert_to_tensor(value, name="input")
         if x.dtype not in NUMBERS:
             raise TypeError(f"bias_add takes numbers, got a value of {x.dtype.name}.")

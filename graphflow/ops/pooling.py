@@ -13,7 +13,7 @@ from graphflow.graph.op_def import Signature, op_def
 from graphflow.graph.shapes import Dims, merge
 from graphflow.ops import array
 from graphflow.ops.convolution import LAYOUTS, check_layout, check_padding, per_axis, windows_along
-from graphflow.ops.core import apply, convert_to_tensor, graph_of, partial_shape
+from graphflow.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow.ops.rules import deprecated, require_rank
 
 
@@ -119,7 +119,7 @@ def max_pool(
     `ksize` and `strides` are one number, two, or four in the order of `data_format`.
     """
     value = deprecated(input, value, "input", "value")
-    with graph_of((value,)).name_scope(name or "MaxPool") as scope:
+    with op_scope(name, "MaxPool", (value,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
         return apply(MAX_POOL, (convert_to_tensor(value, name="value"),), attrs, scope).outputs[0]
 
@@ -128,7 +128,7 @@ def max_pool2d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
 ) -> Tensor:
     """The largest element of each window of images (tf.nn.max_pool2d)."""
-    with graph_of((input,)).name_scope(name or "MaxPool2d") as scope:
+    with op_scope(name, "MaxPool2d", (input,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
         return apply(MAX_POOL, (convert_to_tensor(input, name="value"),), attrs, scope).outputs[0]
 
@@ -144,7 +144,7 @@ def avg_pool(
 ) -> Tensor:
     """The mean of each window of images, padding not counted (tf.nn.avg_pool)."""
     value = deprecated(input, value, "input", "value")
-    with graph_of((value,)).name_scope(name or "AvgPool") as scope:
+    with op_scope(name, "AvgPool", (value,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
         return apply(AVG_POOL, (convert_to_tensor(value, name="value"),), attrs, scope).outputs[0]
 

@@ -14,7 +14,7 @@ from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import OpDef, Signature, op_def
 from graphflow.graph.shapes import TensorShape, text
 from graphflow.ops import array, check, math, reductions
-from graphflow.ops.core import apply, constant_value, convert_to_tensor, graph_of
+from graphflow.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow.ops.rules import deprecated, require_rank, require_rank_at_least
 
 
@@ -136,7 +136,7 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
             raise ValueError(f"{definition.name} needs an axis that is known while the graph is built.")
     axis = int(axis)
     if not isinstance(logits, Tensor):
-        with graph_of((logits,)).name_scope(name or definition.name) as scope:
+        with op_scope(name, definition.name, (logits,)) as scope:
             x = convert_to_tensor(logits, name="logits", preferred_dtype=dtypes.float32)
             if axis == -1 or x.dims is not None and axis == len(x.dims) - 1:
                 return apply(definition, (x,), name=scope).outputs[0]
@@ -182,7 +182,7 @@ def softmax_cross_entropy_with_logits_v2(
     """
     axis = deprecated(axis, dim, "axis", "dim")
     axis = -1 if axis is None else axis
-    with graph_of((logits, labels)).name_scope(name or "softmax_cross_entropy_with_logits") as scope:
+    with op_scope(name, "softmax_cross_entropy_with_logits", (logits, labels)) as scope:
         x = convert_to_tensor(logits, name="logits")
         y = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
         narrow = x.dtype is dtypes.float16
@@ -238,7 +238,7 @@ def softmax_cross_entropy_with_logits(
     Labels and logits are given by name.
     """
     require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    with graph_of((logits, labels)).name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
+    with op_scope(name, "softmax_cross_entropy_with_logits_sg", (logits, labels)) as scope:
         fixed = array.stop_gradient(labels, name="labels_stop_gradient")
         return softmax_cross_entropy_with_logits_v2(fixed, logits, dim if axis is None else axis, name=scope)
 
@@ -252,7 +252,7 @@ def sparse_softmax_cross_entropy_with_logits(
     differ; when run, InvalidArgumentError where a label is no class. Labels and logits are given by name.
     """
     require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    with graph_of((labels, logits)).name_scope(name or "SparseSoftmaxCrossEntropyWithLogits"):
+    with op_scope(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)):
         y = convert_to_tensor(labels)
         x = convert_to_tensor(logits)
         narrow = x.dtype is dtypes.float16

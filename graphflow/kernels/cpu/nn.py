@@ -158,3 +158,17 @@ def _sparse_cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
 
 simple("SoftmaxCrossEntropyWithLogits", _cross_entropy)
 simple("SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy)
+
+
+@kernel("AssertBroadcastable", stateful=True)
+def _assert_broadcastable(node: Node) -> Kernel:
+    def run(context: Any, weights: Any, values: Any) -> tuple[()]:
+        fits = len(weights) in (0, len(values)) and ((weights == 1) | (weights == values[: len(weights)])).all()
+        if not fits:
+            raise InvalidArgumentError(
+                None, None, f"weights of shape {tuple(weights.tolist())} can not be broadcast to values of shape "
+                f"{tuple(values.tolist())}: they need the same rank, and in each axis the same size or 1"
+            )  # fmt: skip
+        return ()
+
+    return run

@@ -1,0 +1,220 @@
+"""How the losses of single elements become one number, and the collection that losses are gathered in.
+
+TensorFlow builds some thirty ops for this, most of them to check at each run what is known beforehand. Here a weight
+that is a Python number and shapes that are known cost no op; what is not known is checked by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.keys import GraphKeys
+from graphflow.graph.shapes import text
+from graphflow.ops import array, math, reductions
+from graphflow.ops.broadcast_check import check_broadcastable
+from graphflow.ops.core import constant, convert_to_tensor, op_scope
+
+
+class Reduction:
+    """How losses are reduced (tf.losses.Reduction)."""
+
+    NONE: Final = "none"
+    SUM: Final = "weighted_sum"
+    SUM_OVER_BATCH_SIZE: Final = "weighted_sum_over_batch_size"
+    MEAN: Final = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS: Final = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS: Final = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All ways, in TensorFlow's order."""
+        return (
+            cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_OVER_NONZERO_WEIGHTS,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )  # fmt: skip
+
+    @classmethod
+    def validate(cls, key: Any) -> None:
+        """Raises ValueError where the key is no way of reducing."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid ReductionKey {key!r}. It must be one of {', '.join(sorted(set(cls.all())))}.")
+
+
+def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    """Adds a loss to a collection; None adds it nowhere (tf.losses.add_loss)."""
+    if loss_collection:
+        loss.graph.add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
+    """The losses of a collection whose names match `scope` (tf.losses.get_losses)."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
+    """The regularisation losses whose names match `scope` (tf.losses.get_regularization_losses)."""
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+    """The sum of the regularisation losses, 0 where there is none (tf.losses.get_regularization_loss)."""
+    found = get_regularization_losses(scope)
+    return math.add_n(found, name=name) if found else constant(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of the collected losses and regularisation losses (tf.losses.get_total_loss).
+
+    ValueError where there is none.
+    """
+    found = get_losses(scope)
+    if add_regularization_losses:
+        found += get_regularization_losses(scope)
+    return math.add_n(found, name=name)
+
+
+class Weights:
+    """The weights of a loss: a number known while the graph is built, or a tensor."""
+
+    def __init__(self, value: Any) -> None:
+        is_number = isinstance(value, int | float | np.number) or isinstance(value, np.ndarray) and value.ndim == 0
+        self.number: float | None = float(np.float32(value)) if is_number else None
+        self._value = value if is_number else math.cast(convert_to_tensor(value), dtypes.float32)
+
+    @property
+    def tensor(self) -> Tensor:
+        """The weights as a float32 tensor."""
+        return self._value if isinstance(self._value, Tensor) else constant(self._value, dtype=dtypes.float32)
+
+    def checks(self, values: Tensor) -> Sequence[Operation]:
+        """What must run before the weights are used on `values`; ValueError where they cannot fit.
+
+        Weights are a scalar, or have the values' rank and in each axis their size or 1.
+        """
+        if self.number is not None or self.tensor.dims == ():
+            return []
+        weights, against = self.tensor.dims, values.dims
+        if weights is not None and against is not None:
+            same_rank = len(weights) == len(against)
+            if not same_rank or any(
+                None not in (w, v) and w not in (1, v) for w, v in zip(weights, against, strict=True)
+            ):
+                raise ValueError(
+                    f"weights can not be broadcast to values. values.rank={len(against)}. weights.rank={len(weights)}. "
+                    f"values.shape={text(against)}. weights.shape={text(weights)}."
+                )
+            if all(w == 1 or (w is not None and w == v) for w, v in zip(weights, against, strict=True)):
+                return []
+        return [check_broadcastable(self.tensor, values)]
+
+    def apply(self, values: Tensor) -> Tensor:
+        """The values times the weights."""
+        return math.multiply(values, self.tensor)
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum of the weights over all elements of `values`."""
+        count = count_elements(values)
+        if self.number is not None or self.tensor.dims == ():
+            return math.multiply(count, self.tensor)
+        return reductions.reduce_sum(math.multiply(array.ones_like(values), self.tensor))
+
+    def present(self, values: Tensor, per_row: bool = False) -> Tensor:
+        """The number of elements of `values` whose weight is not zero, or that of each row of the first axis."""
+        if self.number is not None and self.number != 0 and not per_row:
+            return count_elements(values)
+        with op_scope(None, "num_present", (values,)) as scope:
+            nonzero = math.cast(math.not_equal(self.tensor, 0.0), dtypes.float32)
+            if nonzero.dims == () and not per_row:
+                return math.multiply(nonzero, count_elements(values), name=scope)
+            spread = math.multiply(nonzero, array.ones_like(values))
+            if per_row:
+                return reductions.reduce_sum(spread, rows_axes(values), keepdims=True, name=scope)
+            return reductions.reduce_sum(spread, name=scope)
+
+
+def rows_axes(values: Tensor) -> Any:
+    """All axes but the first, for a reduction."""
+    return array.range_(1, array.rank(values)) if values.dims is None else list(range(1, len(values.dims)))
+
+
+def count_elements(values: Tensor) -> Tensor:
+    """The number of elements as a float32 scalar, a constant where it is known."""
+    known = shapes.size_of(values.dims)
+    if known is not None:
+        return constant(float(known), dtype=dtypes.float32, name="num_elements")
+    return math.cast(array.size(values, name="num_elements"), dtypes.float32)
+
+
+def safe_mean(total: Tensor, count: Tensor) -> Tensor:
+    """total / count, 0 where the count is 0."""
+    return math.div_no_nan(total, count, name="value")
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """The losses times the weights, reduced to a scalar and collected (tf.losses.compute_weighted_loss).
+
+    `weights` are a scalar, or have the losses' rank and in each axis their size or 1: ValueError where they cannot,
+    InvalidArgumentError when run where they do not. Computed in float32, returned in the losses' dtype.
+    """
+    Reduction.validate(reduction)
+    with op_scope(scope, "weighted_loss", (losses, weights)):
+        given = convert_to_tensor(losses)
+        values = math.cast(given, dtypes.float32)
+        factors = Weights(weights)
+        with given.graph.control_dependencies(factors.checks(values)):
+            if factors.number != 1.0 or reduction == Reduction.NONE:
+                values = factors.apply(values)
+            loss = values if reduction == Reduction.NONE else _reduced(values, factors, reduction)
+            loss = math.cast(loss, given.dtype)
+        add_loss(loss, loss_collection)
+        return loss
+
+
+def _reduced(values: Tensor, weights: Weights, reduction: str) -> Tensor:
+    total = reductions.reduce_sum(values)
+    if reduction == Reduction.SUM:
+        return total
+    if reduction == Reduction.MEAN:
+        return safe_mean(total, weights.total(values))
+    if reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        return safe_mean(total, count_elements(values))
+    return safe_mean(total, weights.present(values))
+
+
+def squeeze_to_rank_difference(labels: Any, predictions: Any, difference: int) -> tuple[Tensor, Tensor]:
+    """Labels and predictions, of one of them a last axis of size 1 removed where that makes their ranks differ as asked."""
+    with op_scope(None, "remove_squeezable_dimensions", (labels, predictions)):
+        y, p = convert_to_tensor(labels), convert_to_tensor(predictions)
+        if y.dims is not None and p.dims is not None:
+            found = len(p.dims) - len(y.dims)
+            if found == difference + 1 and p.dims[-1] in (1, None):
+                p = array.squeeze(p, [-1])
+            elif found == difference - 1 and y.dims[-1] in (1, None):
+                y = array.squeeze(y, [-1])
+        elif difference == 1 and y.dims is None:
+            y = array.reshape(y, array.shape(p)[:-1])
+        return y, p
+
+
+def squeeze_weights(weights: Any, labels: Tensor) -> Any:
+    """The weights without a last axis of size 1 where they have one axis more than the labels."""
+    if isinstance(weights, int | float):
+        return weights
+    w = convert_to_tensor(weights)
+    if w.dims and labels.dims is not None and len(w.dims) == len(labels.dims) + 1:
+        return array.squeeze(w, [-1])
+    return w

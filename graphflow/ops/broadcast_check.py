@@ -1,0 +1,27 @@
+"""The check that weights fit the values they weigh, where shapes are known only when the graph runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph.elements import Operation
+from graphflow.graph.op_def import NOT_DIFFERENTIABLE, op_def
+from graphflow.ops import array
+from graphflow.ops.core import apply
+from graphflow.ops.rules import no_outputs
+
+CHECK = op_def(
+    "AssertBroadcastable",
+    ("weights_shape: int32", "values_shape: int32"),
+    infer=no_outputs,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
+
+
+def check_broadcastable(weights: Any, values: Any, name: str | None = None) -> Operation:
+    """An operation that raises InvalidArgumentError unless `weights` are a scalar or broadcast to the shape of `values`.
+
+    They must have the values' rank and in each axis their size or 1 (TensorFlow's weights_broadcast_ops.assert_broadcastable).
+    """
+    return apply(CHECK, (array.shape(weights), array.shape(values)), name=name or "assert_broadcastable")
