@@ -1,51 +1,145 @@
-"""Elementwise arithmetic: one definition an op, from which both tiers' code comes."""
+"""The mathematical functions under one name (gf.math); each is defined in the module of its subject."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.op_def import op_def
-from graphflow.ops.core import apply
-from graphflow.ops.rules import broadcast_binary, same_as_input
-
-
-def unary(definition: Any, x: Any, name: str | None) -> Tensor:
-    """Adds an operation of one input and one output."""
-    return apply(definition, (x,), name=name).outputs[0]
-
-
-def binary(definition: Any, x: Any, y: Any, name: str | None) -> Tensor:
-    """Adds an operation of two inputs and one output."""
-    return apply(definition, (x, y), name=name).outputs[0]
-
-
-def unbroadcast(gradient: Tensor, target: Tensor) -> Tensor:
-    """Sums a gradient over the axes along which `target` was broadcast."""
-    if gradient.dims == target.dims and target.dims is not None and None not in target.dims:
-        return gradient
-    from graphflow.ops import reductions
-
-    return reductions.sum_to_shape_of(gradient, target)
-
-
-def _add_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    return unbroadcast(g, op.inputs[0]), unbroadcast(g, op.inputs[1])
-
-
-ADD = op_def(
-    "Add", ("x: T", "y: T"), infer=broadcast_binary, gradient=_add_gradient, scalar="{x} + {y}"
+from graphflow.ops import comparison, numeric, operators, reductions, scans, special
+from graphflow.ops.arithmetic import (
+    add,
+    add_v2,
+    div,
+    div_no_nan,
+    divide,
+    floor_div,
+    floordiv,
+    floormod,
+    maximum,
+    minimum,
+    multiply,
+    pow_,
+    realdiv,
+    squared_difference,
+    subtract,
+    truediv,
+    truncatediv,
+    truncatemod,
+    xdivy,
+    xlogy,
 )
-NEG = op_def(
-    "Neg", ("x: T=number",), infer=same_as_input, gradient=lambda op, g: (negative(g),), scalar="-{x}"
+from graphflow.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_finite,
+    is_inf,
+    is_nan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
+from graphflow.ops.elementwise import binary, unary, unbroadcast, unbroadcast_pair
+from graphflow.ops.numeric import (
+    abs_,
+    accumulate_n,
+    add_n,
+    angle,
+    cast,
+    complex_,
+    conj,
+    imag,
+    negative,
+    real,
+    saturate_cast,
+    scalar_mul,
+    sign,
+    to_complex64,
+    to_complex128,
+    to_double,
+    to_float,
+    to_int32,
+    to_int64,
+)
+from graphflow.ops.special import digamma, erf, erfc, lgamma
+from graphflow.ops.transcendental import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    ceil,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    floor,
+    log,
+    log1p,
+    log_sigmoid,
+    polyval,
+    reciprocal,
+    rint,
+    round_,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
 )
 
+_EVERYWHERE: dict[str, Any] = {
+    function.__name__.rstrip("_"): function
+    for function in (
+        *(add, subtract, multiply, divide, truediv, floordiv, truncatediv, realdiv, div, div_no_nan, floormod),
+        *(truncatemod, pow_, maximum, minimum, squared_difference, abs_, sign, negative, cast, saturate_cast, add_n),
+        *(accumulate_n, scalar_mul, complex_, real, imag, conj, angle, square, sqrt, rsqrt, exp, expm1, log, log1p),
+        *(sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, log_sigmoid),
+        *(floor, ceil, rint, round_, reciprocal),
+        *(to_float, to_double, to_int32, to_int64, to_complex64, to_complex128),
+    )
+}
+EXPORTS: dict[str, Any] = {
+    **_EVERYWHERE,
+    **comparison.EXPORTS,
+    **reductions.EXPORTS,
+    **scans.EXPORTS,
+    **special.EXPORTS,
+    "mod": floormod,
+    "floor_div": floor_div,
+}
+"""What gf itself offers."""
+MATH_EXPORTS: dict[str, Any] = {
+    **EXPORTS,
+    **reductions.MATH_EXPORTS,
+    **special.MATH_EXPORTS,
+    "cumulative_logsumexp": scans.cumulative_logsumexp,
+    "divide_no_nan": div_no_nan,
+    "polyval": polyval,
+    "xdivy": xdivy,
+    "xlogy": xlogy,
+}
+"""What gf.math offers besides what the neural-network, indexing and linear algebra modules add to it."""
+BITWISE_EXPORTS = numeric.BITWISE_EXPORTS
 
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x + y elementwise, with broadcasting (tf.add)."""
-    return binary(ADD, x, y, name)
+operators.install()
 
-
-def negative(x: Any, name: str | None = None) -> Tensor:
-    """-x elementwise (tf.negative)."""
-    return unary(NEG, x, name)
+__all__ = [
+    "BITWISE_EXPORTS", "EXPORTS", "MATH_EXPORTS", "abs_", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle",
+    "asin", "asinh", "atan", "atan2", "atanh", "binary", "cast", "ceil", "complex_", "conj", "cos", "cosh", "digamma",
+    "div", "div_no_nan", "divide", "equal", "erf", "erfc", "exp", "expm1", "floor", "floor_div", "floordiv", "floormod",
+    "greater", "greater_equal", "imag", "is_finite", "is_inf", "is_nan", "less", "less_equal", "lgamma", "log", "log1p",
+    "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+    "not_equal", "polyval", "pow_", "real", "realdiv", "reciprocal", "rint", "round_", "rsqrt", "saturate_cast",
+    "scalar_mul", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh",
+    "to_complex64", "to_complex128", "to_double", "to_float", "to_int32", "to_int64", "truediv", "truncatediv",
+    "truncatemod", "unary", "unbroadcast", "unbroadcast_pair", "xdivy", "xlogy",
+]  # fmt: skip
