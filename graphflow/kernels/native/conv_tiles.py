@@ -92,10 +92,11 @@ def choose_tile(columns: int, vectors: int, unit: VectorUnit, exact: bool = Fals
     The estimate counts multiply-adds, at least as many as hide their latency, and a share of the loads. `exact` keeps
     two vectors at least in a block, so that those that overlap are never in two blocks.
     """
+    # Beside sums and weights, for the input element and what the compiler loads ahead; with fewer it spills sums.
+    spare = 1 + unit.registers // 16
     best, choice = float("inf"), (1, 1)
     for block in range(2 if exact and vectors > 1 else 1, min(vectors, 8) + 1):
-        # The compiler folds the load of an input element into its products where there is no register left for it.
-        most = (unit.registers - block) // block
+        most = (unit.registers - spare - block) // block
         for pixels in range(1, max(min(most, columns), 0) + 1):
             tiles, blocks = even_parts(columns, pixels), even_parts(vectors, block)
             cost = sum(

@@ -50,12 +50,13 @@ def avg_pool(pool: Pool, unit: VectorUnit) -> Kernel:
     return Kernel(kernel_source("pooling", "pool", _parameters(pool, unit, False)), pool.rows.outputs, True)
 
 
-def max_pool_gradient(pool: Pool, unit: VectorUnit) -> Kernel:
+def max_pool_gradient(pool: Pool, unit: VectorUnit, relu: bool = False) -> Kernel:
     """The gradient to max_pool's input: the first largest element of a window gets it. TensorFlow: MaxPoolGrad.
 
+    With `relu` the input is the result of a relu, and the gradient is that to the relu's own input.
     Arguments: input, gradient, result; unit: an output row of an image, or an image where windows share rows.
     """
-    return _gradient(pool, unit, True)
+    return _gradient(pool, unit, True, relu)
 
 
 def avg_pool_gradient(pool: Pool, unit: VectorUnit) -> Kernel:
@@ -63,10 +64,10 @@ def avg_pool_gradient(pool: Pool, unit: VectorUnit) -> Kernel:
 
     Arguments: gradient, result; unit: an output row of an image, or an image where windows share rows.
     """
-    return _gradient(pool, unit, False)
+    return _gradient(pool, unit, False, False)
 
 
-def _gradient(pool: Pool, unit: VectorUnit, largest: bool) -> Kernel:
+def _gradient(pool: Pool, unit: VectorUnit, largest: bool, relu: bool) -> Kernel:
     rows, columns = pool.rows, pool.columns
     row_taps = rows.taps()
     whole_images = rows.size > rows.stride
@@ -74,7 +75,7 @@ def _gradient(pool: Pool, unit: VectorUnit, largest: bool) -> Kernel:
     reached = [{source for pairs in axis.taps() for _, source in pairs} for axis in (rows, columns)]
     overlapping = whole_images or columns.size > columns.stride
     parameters = _parameters(pool, unit, largest) | {
-        "overlapping": overlapping, "whole_images": whole_images,
+        "relu": relu, "overlapping": overlapping, "whole_images": whole_images,
         "clear": overlapping or len(reached[0]) < rows.inputs or len(reached[1]) < columns.inputs,
         "first_owned": tuple(first_owned), "past_owned": (*first_owned[1:], rows.inputs),
     }  # fmt: skip

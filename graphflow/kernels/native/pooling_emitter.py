@@ -58,7 +58,10 @@ def pool_gradient(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict[str,
         share = e.load(gradient, output, lanes)
         winner = None
         if p["largest"]:
-            winner = largest_element(e, source, inputs, rows, row_step, lanes)
+            largest, winner = largest_element(e, source, inputs, rows, row_step, lanes)
+            if p["relu"]:
+                zero = e.constant(0.0, lanes)
+                share = e.builder.select(e.builder.fcmp_ordered(">", largest, zero), share, zero)
         else:
             share = e.builder.fdiv(share, window_count(e, rows, len(inputs), lanes))
 
@@ -158,8 +161,10 @@ def larger_or_nan(e: Emitter, value: Any, best: Any) -> Any:
     return e.builder.and_(larger, e.builder.fcmp_ordered("ord", best, best))
 
 
-def largest_element(e: Emitter, source: Any, inputs: list[Any], rows: Any, row_step: int, lanes: int) -> Any:
-    """The number in the window, lane by lane, of the first largest element."""
+def largest_element(
+    e: Emitter, source: Any, inputs: list[Any], rows: Any, row_step: int, lanes: int
+) -> list[Any]:
+    """The first largest element of the window, lane by lane, and its number there."""
 
     def window_row(i: Any, held: list[Any]) -> list[Any]:
         best, number = held
@@ -171,7 +176,7 @@ def largest_element(e: Emitter, source: Any, inputs: list[Any], rows: Any, row_s
         return [best, number]
 
     start = [e.constant(float("-inf"), lanes), element_number(e, 0, 0, 1, lanes)]
-    return e.loop(0, rows, window_row, start)[1]
+    return e.loop(0, rows, window_row, start)
 
 
 def element_number(e: Emitter, row: Any, column: int, columns: int, lanes: int) -> Any:
