@@ -21,7 +21,10 @@ from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
 from graphflow.ops import array, indexing, math, nn, reductions
 from graphflow.ops.core import constant, convert_to_tensor, op_scope
 from graphflow.ops.rules import deprecated
-from graphflow.ops.softmax import softmax_cross_entropy_with_logits_v2, sparse_softmax_cross_entropy_with_logits
+from graphflow.ops.softmax import (
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
 
 _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 
@@ -43,7 +46,7 @@ def _require(**arguments: Any) -> None:
 def mean_squared_error(
     labels: Any,
     predictions: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -59,7 +62,7 @@ def mean_squared_error(
 def absolute_difference(
     labels: Any,
     predictions: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -75,7 +78,7 @@ def absolute_difference(
 def huber_loss(
     labels: Any,
     predictions: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     delta: float = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -98,7 +101,7 @@ def huber_loss(
 def log_loss(
     labels: Any,
     predictions: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -115,7 +118,7 @@ def log_loss(
 def hinge_loss(
     labels: Any,
     logits: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -134,7 +137,7 @@ def cosine_distance(
     labels: Any,
     predictions: Any,
     axis: int | None = None,
-    weights = 1.0,
+    weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -154,11 +157,14 @@ def cosine_distance(
 def mean_pairwise_squared_error(
     labels: Any,
     predictions: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
-    """The mean squared difference between the errors of pairs of elements of a row (tf.losses.mean_pairwise_squared_error)."""
+    """The mean squared difference between the errors of pairs of elements of a row.
+
+    TensorFlow: tf.losses.mean_pairwise_squared_error.
+    """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
         y, p = _pair(labels, predictions)
@@ -183,7 +189,7 @@ def mean_pairwise_squared_error(
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
     logits: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -207,7 +213,7 @@ def sigmoid_cross_entropy(
 def softmax_cross_entropy(
     onehot_labels: Any,
     logits: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -233,7 +239,7 @@ def softmax_cross_entropy(
 def sparse_softmax_cross_entropy(
     labels: Any,
     logits: Any,
-    weights = 1.0,
+    weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,

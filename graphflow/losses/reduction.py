@@ -43,7 +43,9 @@ class Reduction:
     def validate(cls, key: Any) -> None:
         """Raises ValueError where the key is no way of reducing."""
         if key not in cls.all():
-            raise ValueError(f"Invalid ReductionKey {key!r}. It must be one of {', '.join(sorted(set(cls.all())))}.")
+            raise ValueError(
+                f"Invalid ReductionKey {key!r}. It must be one of {', '.join(sorted(set(cls.all())))}."
+            )
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
@@ -85,7 +87,9 @@ class Weights:
     """The weights of a loss: a number known while the graph is built, or a tensor."""
 
     def __init__(self, value: Any) -> None:
-        is_number = isinstance(value, int | float | np.number) or isinstance(value, np.ndarray) and value.ndim == 0
+        is_number = (
+            isinstance(value, int | float | np.number) or isinstance(value, np.ndarray) and value.ndim == 0
+        )
         self.number: float | None = float(np.float32(value)) if is_number else None
         self._value = value if is_number else math.cast(convert_to_tensor(value), dtypes.float32)
 
@@ -150,7 +154,8 @@ def count_elements(values: Tensor) -> Tensor:
     known = shapes.size_of(values.dims)
     if known is not None:
         return constant(float(known), dtype=dtypes.float32, name="num_elements")
-    return math.cast(array.size(values, name="num_elements"), dtypes.float32)
+    count: Tensor = math.cast(array.size(values, name="num_elements"), dtypes.float32)
+    return count
 
 
 def safe_mean(total: Tensor, count: Tensor) -> Tensor:
@@ -179,9 +184,9 @@ def compute_weighted_loss(
             if factors.number != 1.0 or reduction == Reduction.NONE:
                 values = factors.apply(values)
             loss = values if reduction == Reduction.NONE else _reduced(values, factors, reduction)
-            loss = math.cast(loss, given.dtype)
-        add_loss(loss, loss_collection)
-        return loss
+            result: Tensor = math.cast(loss, given.dtype)
+        add_loss(result, loss_collection)
+        return result
 
 
 def _reduced(values: Tensor, weights: Weights, reduction: str) -> Tensor:
@@ -196,7 +201,7 @@ def _reduced(values: Tensor, weights: Weights, reduction: str) -> Tensor:
 
 
 def squeeze_to_rank_difference(labels: Any, predictions: Any, difference: int) -> tuple[Tensor, Tensor]:
-    """Labels and predictions, of one of them a last axis of size 1 removed where that makes their ranks differ as asked."""
+    """Labels and predictions, one without a last axis of size 1 where that makes their ranks differ as asked."""
     with op_scope(None, "remove_squeezable_dimensions", (labels, predictions)):
         y, p = convert_to_tensor(labels), convert_to_tensor(predictions)
         if y.dims is not None and p.dims is not None:

@@ -17,15 +17,17 @@ from graphflow.ops.softmax import require_named
 
 def _check_same_shape(labels: Tensor, logits: Tensor, what: str) -> None:
     if not shapes.compatible(labels.dims, logits.dims):
-        raise ValueError(f"logits and {what} must have the same shape ({text(logits.dims)} vs {text(labels.dims)})")
+        raise ValueError(
+            f"logits and {what} must have the same shape ({text(logits.dims)} vs {text(labels.dims)})"
+        )
 
 
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of independent classes: max(x, 0) - x * z + log(1 + exp(-abs(x))) (tf.nn.sigmoid_cross_entropy_with_logits).
+    """The cross entropy of independent classes: max(x, 0) - x * z + log(1 + exp(-abs(x))).
 
-    Labels z and logits x are given by name and have one shape: ValueError otherwise.
+    TensorFlow: tf.nn.sigmoid_cross_entropy_with_logits. Labels z and logits x are given by name and have one shape: ValueError otherwise.
     """
     require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with op_scope(name, "logistic_loss", (logits, labels)) as scope:
@@ -40,9 +42,16 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
 ) -> Tensor:
-    """The sigmoid cross entropy with positive labels weighted by `pos_weight` (tf.nn.weighted_cross_entropy_with_logits)."""
+    """The sigmoid cross entropy with positive labels weighted by `pos_weight`.
+
+    TensorFlow: tf.nn.weighted_cross_entropy_with_logits.
+    """
     labels = deprecated(labels, targets, "labels", "targets")
     with op_scope(name, "logistic_loss", (logits, labels)) as scope:
         x = convert_to_tensor(logits, name="logits")
@@ -56,7 +65,7 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(c) - c * z, with Stirling's approximation of log(z!) added where the full loss is asked for (tf.nn.log_poisson_loss).
+    """exp(c) - c * z, with Stirling's approximation of log(z!) added for the full loss (tf.nn.log_poisson_loss).
 
     `log_input` c is the logarithm of the prediction, `targets` z are counts of the same shape.
     """

@@ -40,7 +40,8 @@ def dropout(
         given = convert_to_tensor(x, name="x")
         if not given.dtype.is_floating:
             raise ValueError(
-                f"x has to be a floating point tensor since it's going to be scaled. Got a {given.dtype.name} tensor instead."
+                "x has to be a floating point tensor since it's going to be scaled. "
+                f"Got a {given.dtype.name} tensor instead."
             )
         if isinstance(rate, numbers.Real) and rate == 0:
             return given
@@ -52,7 +53,7 @@ def dropout(
         draws = random_uniform(_noise_shape(given, noise_shape), seed=seed, dtype=given.dtype)
         scale = 1 / (1 - dropped)
         kept = draws >= dropped
-        result = given * scale * math.cast(kept, given.dtype)
+        result: Tensor = given * scale * math.cast(kept, given.dtype)
         result.set_shape(given.shape)
         return result
 

@@ -128,7 +128,10 @@ def batch_normalization(
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
-    """scale * (x - mean) / sqrt(variance + epsilon) + offset; scale and offset may be None (tf.nn.batch_normalization)."""
+    """scale * (x - mean) / sqrt(variance + epsilon) + offset (tf.nn.batch_normalization).
+
+    Scale and offset may be None.
+    """
     with op_scope(name, "batchnorm", (x, mean, variance, scale, offset)):
         y = convert_to_tensor(x, name="x")
         factor: Any = math.rsqrt(variance + variance_epsilon)
@@ -136,7 +139,8 @@ def batch_normalization(
             factor = factor * scale
         scaled = y * math.cast(factor, y.dtype)
         rest = -mean * factor if offset is None else offset - mean * factor
-        return scaled + math.cast(rest, y.dtype)
+        result: Tensor = scaled + math.cast(rest, y.dtype)
+        return result
 
 
 def batch_norm_with_global_normalization(

@@ -20,8 +20,8 @@ CHECK = op_def(
 
 
 def check_broadcastable(weights: Any, values: Any, name: str | None = None) -> Operation:
-    """An operation that raises InvalidArgumentError unless `weights` are a scalar or broadcast to the shape of `values`.
+    """An operation that raises InvalidArgumentError unless `weights` may weigh `values`.
 
-    They must have the values' rank and in each axis their size or 1 (TensorFlow's weights_broadcast_ops.assert_broadcastable).
+    They are a scalar, or have the values' rank and in each axis their size or 1 (TensorFlow: assert_broadcastable).
     """
     return apply(CHECK, (array.shape(weights), array.shape(values)), name=name or "assert_broadcastable")

@@ -1,7 +1,8 @@
 """Convolutions of images and their two gradients, whole and by channel.
 
 The filter is [rows, columns, channels in, channels out]. Strides and dilations are kept for four axes in the order of
-the data format, as TensorFlow's attributes are. The three ops are each other's gradients: each is linear in both inputs.
+the data format, as TensorFlow's attributes are. The three ops are each other's
+gradients: each is linear in both inputs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ LAYOUTS: Final = {"NHWC": (1, 2, 3), "NCHW": (2, 3, 1)}
 """Where rows, columns and channels lie."""
 
 
-def windows_along(size: int | None, window: int | None, stride: int, padding: str, dilation: int = 1) -> int | None:
+def windows_along(
+    size: int | None, window: int | None, stride: int, padding: str, dilation: int = 1
+) -> int | None:
     """The number of window positions along an axis; ValueError where the window is larger than the axis."""
     if stride <= 0 or dilation <= 0:
-        raise ValueError(f"Strides and dilations must be positive, got stride {stride} and dilation {dilation}.")
+        raise ValueError(
+            f"Strides and dilations must be positive, got stride {stride} and dilation {dilation}."
+        )
     if size is None:
         return None
     if padding == "SAME":
@@ -53,7 +58,7 @@ def check_padding(padding: Any) -> str:
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {padding!r}.")
     if padding not in ("SAME", "VALID"):
-        raise ValueError(f"Value for attr 'padding' of {padding!r} is not in the list of allowed values: 'SAME', 'VALID'.")
+        raise ValueError(f"Value for attr 'padding' of {padding!r} is not one of 'SAME' and 'VALID'.")
     return padding
 
 
@@ -79,7 +84,11 @@ def _image(op: Operation, dims: Dims, what: str) -> tuple[int | None, int | None
 def _arrange(
     op: Operation, batch: int | None, rows: int | None, columns: int | None, channels: int | None
 ) -> tuple[int | None, ...]:
-    return (batch, channels, rows, columns) if op.attrs["data_format"] == "NCHW" else (batch, rows, columns, channels)
+    return (
+        (batch, channels, rows, columns)
+        if op.attrs["data_format"] == "NCHW"
+        else (batch, rows, columns, channels)
+    )
 
 
 def _spatial(op: Operation, attr: str) -> tuple[int, int]:
@@ -92,8 +101,12 @@ def _output_rows_columns(
     op: Operation, rows: int | None, columns: int | None, filter_dims: tuple[int | None, ...]
 ) -> list[int | None]:
     padding = op.attrs["padding"]
-    steps = zip((rows, columns), filter_dims[:2], _spatial(op, "strides"), _spatial(op, "dilations"), strict=True)
-    return [windows_along(size, window, stride, padding, dilation) for size, window, stride, dilation in steps]
+    steps = zip(
+        (rows, columns), filter_dims[:2], _spatial(op, "strides"), _spatial(op, "dilations"), strict=True
+    )
+    return [
+        windows_along(size, window, stride, padding, dilation) for size, window, stride, dilation in steps
+    ]
 
 
 def _conv_infer(op: Operation) -> Signature:
@@ -102,8 +115,8 @@ def _conv_infer(op: Operation) -> Signature:
     window = require_rank(kernel.dims, 4, "the filter") or ()
     if channels is not None and window[2] is not None and channels != window[2]:
         raise ValueError(
-            f"Dimensions must be equal, but are {channels} and {window[2]}: the input's channels (shape {text(x.dims)}, "
-            f"{op.attrs['data_format']}) and the filter's third axis (shape {text(kernel.dims)})."
+            f"Dimensions must be equal, but are {channels} and {window[2]}: the input's channels (shape "
+            f"{text(x.dims)}, {op.attrs['data_format']}) and the filter's third axis (shape {text(kernel.dims)})."
         )
     size = _output_rows_columns(op, rows, columns, window)
     return [(x.dtype, _arrange(op, batch, size[0], size[1], window[3]))]
@@ -115,7 +128,8 @@ def _depthwise_infer(op: Operation) -> Signature:
     window = require_rank(kernel.dims, 4, "the filter") or ()
     if channels is not None and window[2] is not None and channels != window[2]:
         raise ValueError(
-            f"Dimensions must be equal, but are {channels} and {window[2]}: the input's channels and the filter's third axis."
+            f"Dimensions must be equal, but are {channels} and {window[2]}: the input's channels and the filter's "
+            "third axis."
         )
     channels = window[2] if channels is None else channels
     made = None if channels is None or window[3] is None else channels * window[3]
@@ -130,8 +144,8 @@ def _input_gradient_infer(op: Operation) -> Signature:
     window = require_rank(kernel.dims, 4, "the filter") or ()
     if op.type == "Conv2DBackpropInput" and None not in (channels, window[3]) and channels != window[3]:
         raise ValueError(
-            f"The gradient's {channels} channels are not the filter's {window[3]} outputs: a transposed convolution takes "
-            "a filter [rows, columns, outputs, channels]."
+            f"The gradient's {channels} channels are not the filter's {window[3]} outputs: a transposed convolution "
+            "takes a filter [rows, columns, outputs, channels]."
         )
     return [(gradient.dtype, merge(dims, (batch, None, None, None)))]
 
@@ -232,16 +246,18 @@ def conv2d(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """The convolution of images [N, rows, columns, channels] with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
+    """The convolution of images with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
 
-    `strides` and `dilations` are one number, two, or four in the order of `data_format`; `padding` is "SAME", "VALID",
+    Images are [N, rows, columns, channels]. `strides` and `dilations` are one number, two, or four in the order of `data_format`; `padding` is "SAME", "VALID",
     or pairs of numbers for the four axes. ValueError where channels differ or the window does not fit.
     """
     filter = deprecated(filters, filter, "filters", "filter")
     if isinstance(padding, list | tuple):
         with op_scope(name, "Conv2D", (input, filter)) as scope:
             attrs = _attrs(strides, "VALID", data_format, dilations)
-            padded = layout_ops.pad(convert_to_tensor(input, name="input"), _explicit(padding, attrs["data_format"]))
+            padded = layout_ops.pad(
+                convert_to_tensor(input, name="input"), _explicit(padding, attrs["data_format"])
+            )
             return apply(CONV, (padded, filter), attrs, scope).outputs[0]
     return apply(CONV, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[0]
 
@@ -299,5 +315,10 @@ def depthwise_conv2d_native(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of each channel with its own filters [rows, columns, channels, multiplier] (tf.nn.depthwise_conv2d_native)."""
-    return apply(DEPTHWISE, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[0]
+    """Each channel convolved with its own filters [rows, columns, channels, multiplier].
+
+    TensorFlow: tf.nn.depthwise_conv2d_native.
+    """
+    return apply(DEPTHWISE, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[
+        0
+    ]

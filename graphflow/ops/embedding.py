@@ -82,7 +82,7 @@ def _from_parts(tables: list[Tensor], ids: Tensor, strategy: str, scope: str) ->
 
 
 def _divided(tables: list[Tensor], flat: Any) -> tuple[Any, Any]:
-    """The part and the row within it, for rows in runs: the first parts have one row more where they do not come out even."""
+    """The part and the row within it, for rows in runs; the first parts have one row more where it is uneven."""
     sizes = [None if table.dims is None else table.dims[0] for table in tables]
     if None not in sizes:
         total: Any = convert_to_tensor(sum(s or 0 for s in sizes), dtype=flat.dtype)
@@ -148,7 +148,9 @@ def embedding_lookup_sparse(
         return _weighted(found, positions, rows_of, sp_weights.values, combiner, scope)
 
 
-def _weighted(found: Any, positions: Tensor, rows_of: Tensor, weights: Any, combiner: str, scope: str) -> Tensor:
+def _weighted(
+    found: Any, positions: Tensor, rows_of: Tensor, weights: Any, combiner: str, scope: str
+) -> Tensor:
     weights = math.cast(weights, found.dtype)
     picked = indexing.gather(found, positions)
     if picked.dims is not None:

@@ -54,7 +54,9 @@ def _batch_norm_gradient(op: Operation, g: Tensor, *others: Any) -> tuple[Any, .
     return found[0], found[1], found[2], None, None
 
 
-def _batch_norm_grad_gradient(op: Operation, a: Tensor, b: Tensor, c: Tensor, *others: Any) -> tuple[Any, ...]:
+def _batch_norm_grad_gradient(
+    op: Operation, a: Tensor, b: Tensor, c: Tensor, *others: Any
+) -> tuple[Any, ...]:
     """The gradients to g, x and scale of what BATCH_NORM_GRAD gives, for a, b, c arriving at its results."""
     g, x, scale, mean, variance, _ = op.inputs
     wide = scale.dtype
@@ -183,10 +185,15 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """x / (bias + alpha * sum of squares over the channels within depth_radius) ** beta (tf.nn.local_response_normalization).
+    """x / (bias + alpha * sum of squares over the channels within depth_radius) ** beta.
 
-    Takes images [N, rows, columns, channels]; Krizhevsky et al. 2012.
+    TensorFlow: tf.nn.local_response_normalization. Takes images [N, rows, columns, channels]; Krizhevsky et al. 2012.
     """
-    attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
+    attrs = {
+        "depth_radius": int(depth_radius),
+        "bias": float(bias),
+        "alpha": float(alpha),
+        "beta": float(beta),
+    }
     images = convert_to_tensor(input, name="input", preferred_dtype=dtypes.float32)
     return apply(LRN, (images,), attrs, name).outputs[0]

@@ -20,7 +20,9 @@ from graphflow.ops.rules import deprecated, require_rank
 def _pooled(op: Operation) -> Dims:
     dims = list(require_rank(op.inputs[0].dims, 4, "the input") or ())
     for axis in LAYOUTS[op.attrs["data_format"]][:2]:
-        dims[axis] = windows_along(dims[axis], op.attrs["ksize"][axis], op.attrs["strides"][axis], op.attrs["padding"])
+        dims[axis] = windows_along(
+            dims[axis], op.attrs["ksize"][axis], op.attrs["strides"][axis], op.attrs["padding"]
+        )
     if any(size < 1 for size in op.attrs["ksize"]):
         raise ValueError(f"The window must have positive sizes, got {op.attrs['ksize']}.")
     return tuple(dims)
@@ -125,7 +127,12 @@ def max_pool(
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The largest element of each window of images (tf.nn.max_pool2d)."""
     with op_scope(name, "MaxPool2d", (input,)) as scope:
@@ -150,7 +157,12 @@ def avg_pool(
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The mean of each window of images, padding not counted (tf.nn.avg_pool2d)."""
     return avg_pool(input, ksize, strides, padding, data_format, name or "AvgPool2D")
@@ -167,7 +179,10 @@ def max_pool_with_argmax(
     output_dtype: Any = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window and its place (row * columns + column) * channels + channel (tf.nn.max_pool_with_argmax)."""
+    """The largest element of each window and its place, (row * columns + column) * channels + channel.
+
+    TensorFlow: tf.nn.max_pool_with_argmax.
+    """
     dtype = dtypes.as_dtype(deprecated(output_dtype, Targmax, "output_dtype", "Targmax") or dtypes.int64)
     attrs = _pool_attrs(ksize, strides, padding, data_format)
     attrs |= {"Targmax": dtype, "include_batch_in_index": bool(include_batch_in_index)}

@@ -47,7 +47,9 @@ def _cross_entropy_infer(op: Operation) -> Signature:
     logits, labels = op.inputs
     dims = shapes.broadcast(logits.dims, labels.dims)
     if not shapes.compatible(dims, logits.dims):
-        raise ValueError(f"Labels of shape {text(labels.dims)} do not fit logits of shape {text(logits.dims)}.")
+        raise ValueError(
+            f"Labels of shape {text(labels.dims)} do not fit logits of shape {text(logits.dims)}."
+        )
     batch, classes = require_rank(shapes.merge(dims, logits.dims), 2, "logits and labels") or ()
     return [(logits.dtype, (batch,)), (logits.dtype, (batch, classes))]
 
@@ -73,7 +75,9 @@ def _is_constant_zero(tensor: Tensor) -> bool:
     return value is not None and not value.any()
 
 
-def _cross_entropy_gradient(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> tuple[Tensor, Tensor]:
+def _cross_entropy_gradient(
+    op: Operation, g_loss: Tensor, g_backprop: Tensor | None
+) -> tuple[Tensor, Tensor]:
     logits = op.inputs[0]
     toward_logits = _weighted(g_loss, op.outputs[1])
     if g_backprop is not None and not _is_zero(g_backprop):
@@ -152,13 +156,16 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
 def _axis_to_end(x: Tensor, axis: int) -> list[int]:
     """The permutation that exchanges an axis with the last; it is its own inverse."""
     if x.dims is None:
-        raise ValueError(f"An axis other than the last needs a tensor of known rank, got {x.name!r}. Use set_shape.")
+        raise ValueError(
+            f"An axis other than the last needs a tensor of known rank, got {x.name!r}. Use set_shape."
+        )
     rank = len(x.dims)
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             None,
             None,
-            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the input.",
+            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
+            "the input.",
         )
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
@@ -176,9 +183,9 @@ def require_named(function: str, sentinel: Any, labels: Any, logits: Any) -> Non
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """-sum(labels * log_softmax(logits)) along `axis`, by default the last (tf.nn.softmax_cross_entropy_with_logits_v2).
+    """-sum(labels * log_softmax(logits)) along `axis`, by default the last.
 
-    The gradient reaches logits and labels. The result has the shape of the logits without the axis.
+    TensorFlow: tf.nn.softmax_cross_entropy_with_logits_v2. The gradient reaches logits and labels. The result has the shape of the logits without the axis.
     """
     axis = deprecated(axis, dim, "axis", "dim")
     axis = -1 if axis is None else axis
@@ -190,11 +197,15 @@ def softmax_cross_entropy_with_logits_v2(
         if y.dtype is not x.dtype:
             y = math.cast(y, x.dtype)
         if x.dims is not None and len(x.dims) == 0:
-            raise ValueError(f"softmax_cross_entropy_with_logits needs logits of rank at least 1, got {x.name!r}, a scalar.")
+            raise ValueError(
+                f"softmax_cross_entropy_with_logits needs logits of rank at least 1, got a scalar: {x.name!r}."
+            )
         if axis != -1 and (x.dims is None or axis != len(x.dims) - 1):
             order = _axis_last(x, axis)
             x, y = array.transpose(x, order), array.transpose(y, order)
-        loss = apply(CROSS_ENTROPY, (_as_matrix(x, "Reshape"), _as_matrix(y, "Reshape_1")), name=scope).outputs[0]
+        loss = apply(
+            CROSS_ENTROPY, (_as_matrix(x, "Reshape"), _as_matrix(y, "Reshape_1")), name=scope
+        ).outputs[0]
         result = array.reshape(loss, _outer_shape(x), name="Reshape_2")
         if x.dims is not None:
             result.set_shape(x.dims[:-1])

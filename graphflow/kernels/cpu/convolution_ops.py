@@ -36,7 +36,11 @@ def _checked(function: Callable[..., Any]) -> Kernel:
 
 
 def _kernel(
-    function: Callable[..., Any], images: tuple[int, ...], sizes: int | None, image_result: bool, options: tuple[str, ...]
+    function: Callable[..., Any],
+    images: tuple[int, ...],
+    sizes: int | None,
+    image_result: bool,
+    options: tuple[str, ...],
 ) -> Callable[[Node], Kernel]:
     """A factory around `function(*inputs, *options)`.
 
@@ -59,7 +63,9 @@ def _kernel(
             return _checked(nhwc)
 
         def nchw(*inputs: Any) -> Any:
-            moved = [np.transpose(x, _TO_NHWC) if i in images and x.ndim == 4 else x for i, x in enumerate(inputs)]
+            moved = [
+                np.transpose(x, _TO_NHWC) if i in images and x.ndim == 4 else x for i, x in enumerate(inputs)
+            ]
             if sizes is not None:
                 moved[sizes] = np.array(_last_channels(inputs[sizes]))
             result = nhwc(*moved)
@@ -101,7 +107,9 @@ def _max_pool_with_argmax(node: Node) -> Kernel:
         y = convolution.max_pool(x, ksize, strides, padding)
         # The place of each result is what max_pool_grad_grad picks from an array of places.
         places = np.arange(x[0].size if len(x) else 0, dtype=np.float64).reshape(1, *x.shape[1:])
-        shifts = np.arange(len(x), dtype=np.float64).reshape(-1, 1, 1, 1) * (x[0].size if with_batch and len(x) else 0)
+        shifts = np.arange(len(x), dtype=np.float64).reshape(-1, 1, 1, 1) * (
+            x[0].size if with_batch and len(x) else 0
+        )
         argmax = convolution.max_pool_grad_grad(x, y, places + shifts, ksize, strides, padding)
         return y, argmax.astype(dtype)
 

@@ -77,7 +77,9 @@ simple("L2Loss", _l2_loss)
 def _check_channels(value: Any, bias: Any, axis: int) -> None:
     if bias.ndim != 1 or value.ndim < 2 or value.shape[axis] != bias.shape[0]:
         raise InvalidArgumentError(
-            None, None, f"a value of shape {value.shape} needs a bias of {value.shape[axis:][:1]}, got {bias.shape}"
+            None,
+            None,
+            f"a value of shape {value.shape} needs a bias of {value.shape[axis:][:1]}, got {bias.shape}",
         )
 
 
@@ -122,7 +124,9 @@ simple("LogSoftmax", _log_softmax)
 def _cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
     if logits.ndim != 2 or np.broadcast_shapes(logits.shape, labels.shape) != logits.shape:
         raise InvalidArgumentError(
-            None, None, f"logits and labels must be broadcastable: logits {logits.shape}, labels {labels.shape}"
+            None,
+            None,
+            f"logits and labels must be broadcastable: logits {logits.shape}, labels {labels.shape}",
         )
     shifted = _shifted(logits)
     exponentials = np.exp(shifted)
@@ -163,7 +167,9 @@ simple("SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy)
 @kernel("AssertBroadcastable", stateful=True)
 def _assert_broadcastable(node: Node) -> Kernel:
     def run(context: Any, weights: Any, values: Any) -> tuple[()]:
-        fits = len(weights) in (0, len(values)) and ((weights == 1) | (weights == values[: len(weights)])).all()
+        fits = (
+            len(weights) in (0, len(values)) and ((weights == 1) | (weights == values[: len(weights)])).all()
+        )
         if not fits:
             raise InvalidArgumentError(
                 None, None, f"weights of shape {tuple(weights.tolist())} can not be broadcast to values of shape "

@@ -29,7 +29,9 @@ def _batch_norm(node: Node) -> Kernel:
         channels = x.shape[axis] if x.ndim == 4 else -1
         if channels != scale.size or not scale.shape == offset.shape == (channels,):
             raise InvalidArgumentError(
-                None, None, f"an image of shape {x.shape} does not fit scale {scale.shape} and offset {offset.shape}"
+                None,
+                None,
+                f"an image of shape {x.shape} does not fit scale {scale.shape} and offset {offset.shape}",
             )
         image = x.astype(wide, copy=False)
         unbiased = variance
