@@ -22,7 +22,7 @@ for _pred in ("ph(True)", "ph(False)"):
         tf.cond({0}, lambda: [tf.constant("a")], lambda: [tf.constant("b")], strict=True)
         tf.cond(pred={0}, true_fn=lambda: tf.constant([1]), false_fn=lambda: tf.constant([1, 2]), name="chosen")
         tf.cond({0}, fn1=lambda: tf.constant(1), fn2=lambda: tf.constant(2))
-        tf.cond({0}, lambda: ph(f(2, 3), [None, 3]), lambda: ph(f(4, 3)))
+        (lambda x, y: tf.cond({0}, lambda: x, lambda: y))(ph(f(2, 3), [None, 3]), ph(f(4, 3)))
         tf.cond({0}, lambda: tf.no_op(), lambda: tf.no_op()).name
         tf.case([({0}, lambda: tf.constant(1))], default=lambda: tf.constant(2))
         tf.case([({0}, lambda: tf.constant(1)), (ph(True), lambda: tf.constant(3))], lambda: tf.constant(2))

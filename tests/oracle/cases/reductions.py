@@ -129,7 +129,6 @@ FAMILY.expressions(
     tf.math.argmax(ph(f(2, 3)), 1)
     tf.arg_max(ph(f(2, 3)), 1)
     tf.arg_min(ph(f(2, 3)), 1)
-    tf.reduce_max([1.0, float("nan"), 2.0])
     tf.reduce_max([[-1.0, float("-inf")], [float("-inf"), float("-inf")]], 1)
     tf.reduce_logsumexp([1000.0, 1000.0])
     tf.reduce_mean(tf.cast(ph(b(5)), tf.float32))
@@ -147,6 +146,15 @@ FAMILY.expressions(
     tf.norm(ph(f(2, 3), [None, 3]), axis=1)
     tf.linalg.norm(ph(f(4)))
     """
+)
+
+FAMILY.expressions(
+    """
+    tf.reduce_max([1.0, float("nan"), 2.0])
+    tf.reduce_min([float("nan"), 2.0])
+    """,
+    ignore=("value",),
+    reason="whether TensorFlow's answer is NaN depends on where the NaN stands",
 )
 
 FAMILY.differentiable(
