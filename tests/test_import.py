@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,10 @@ HEAVY = ["numba", "llvmlite", "zmq", "cloudpickle", "multiprocessing", "matplotl
 def imported() -> set[str]:
     """The modules that a fresh interpreter has after `import graphflow`."""
     code = "import sys, graphflow; print(*sys.modules)"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    project = Path(__file__).resolve().parent.parent
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project
+    )
     return set(process.stdout.split())
 
 

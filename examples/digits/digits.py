@@ -8,6 +8,7 @@ import argparse
 import math
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,25 @@ def train(session: gf.Session, model: Model, images: Array, labels: Labels, step
     return losses
 
 
+def show_placement(session: gf.Session, model: Model, images: Array, labels: Labels) -> None:
+    """Prints how many operations of one training step ran on each device, by their name scope."""
+    options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
+    traced = gf.RunMetadata()
+    feed = {model.images: images[:BATCH], model.labels: labels[:BATCH]}
+    session.run([model.loss, model.step], feed, options=options, run_metadata=traced)
+    counts = Counter((stats.node_name.partition("/")[0], stats.device) for stats in traced.step_stats)
+    scopes = dict.fromkeys(scope for scope, _ in counts)
+    devices = sorted({device for _, device in counts})
+    width = max(len("operations of"), *map(len, scopes))
+    print(
+        f"\n{'operations of':<{width}}  "
+        + "  ".join(f"{device.rpartition('/')[2]:>12}" for device in devices)
+    )
+    for scope in scopes:
+        print(f"{scope:<{width}}  " + "  ".join(f"{counts[scope, device] or '':>12}" for device in devices))
+    print()
+
+
 def draw(path: Path, losses: list[float], images: Array, labels: Labels, guesses: Labels) -> None:
     """Writes a PNG: the loss, and the held-out images whose guess is wrong."""
     import matplotlib
@@ -157,6 +177,7 @@ def main() -> int:
     model = Model()
     with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
         session.run(model.initialize)
+        show_placement(session, model, images, labels)
         losses = train(session, model, images, labels, arguments.steps)
         accuracy, guesses = session.run(
             [model.accuracy, model.predictions],

@@ -1,12 +1,14 @@
 """Protects the demo: it learns, says how it goes without a terminal, and leaves a picture."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
-DEMO = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.py"
+PROJECT = Path(__file__).resolve().parents[2]
+DEMO = PROJECT / "examples" / "digits" / "digits.py"
 
 
 def test_demo_trains_and_draws(tmp_path: Path) -> None:
@@ -15,12 +17,14 @@ def test_demo_trains_and_draws(tmp_path: Path) -> None:
         [sys.executable, str(DEMO), "--steps", "600", "--out", str(picture)],
         capture_output=True,
         text=True,
-        cwd=DEMO.parents[2],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
     )
     assert process.returncode == 0, process.stdout + process.stderr  # 1 where the accuracy is below 96 %
     lines = process.stdout.splitlines()
     assert sum(line.startswith("step ") for line in lines) == 10
     assert "\r" not in process.stdout
+    (header,) = [line for line in lines if line.startswith("operations of")]
+    assert header.split()[2:] == ["device:CPU:0", "device:CPU:1"]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
