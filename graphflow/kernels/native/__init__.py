@@ -37,7 +37,7 @@ from .region import (
     contiguous_strides,
     layout,
 )
-from .scalar_text import ScalarTextError, translate
+from .scalar_text import ScalarTextError
 
 __all__ = [
     "ERROR_DIVISION_BY_ZERO",
@@ -61,5 +61,4 @@ __all__ = [
     "layout",
     "region_source",
     "region_steps",
-    "translate",
 ]

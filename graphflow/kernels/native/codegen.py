@@ -18,7 +18,8 @@ from functools import lru_cache
 
 from .machine import Step
 from .region import Region, RegionOutput, axis_name, contiguous_strides, item_size, layout
-from .scalar_text import FLOATS, translate, variable
+from .scalar_source import translate, variable
+from .scalar_text import FLOATS
 
 ERROR_DIVISION_BY_ZERO = 1
 _RUN = 4096
