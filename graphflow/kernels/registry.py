@@ -8,6 +8,7 @@ tuple where the op has several outputs. It never writes to its inputs. The compi
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -45,10 +46,6 @@ Factory: TypeAlias = Callable[[Node], Kernel]
 _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
-_MODULES: Final = (
-    "array", "control", "convolution_ops", "indexing", "linalg", "math", "nn", "normalization", "random", "reductions",
-    "sparse", "training", "variables",
-)  # fmt: skip
 _state: dict[str, bool] = {"loaded": False}
 
 
@@ -81,8 +78,9 @@ def simple(op_type: str, function: Kernel, view: bool = False) -> None:
 def load() -> None:
     """Imports the modules that register the NumPy kernels, once."""
     if not _state["loaded"]:
-        for module in _MODULES:
-            importlib.import_module(f"graphflow.kernels.cpu.{module}")
+        package = importlib.import_module("graphflow.kernels.cpu")
+        for module in pkgutil.iter_modules(package.__path__, "graphflow.kernels.cpu."):
+            importlib.import_module(module.name)
         _state["loaded"] = True
 
 

@@ -17,6 +17,7 @@ from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow.ops import rules
 from graphflow.ops.core import (
     apply,
+    as_array,
     constant,
     constant_value,
     convert_to_tensor,
@@ -193,17 +194,25 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
     with op_scope(name, "Range", [start, limit, delta]) as scope:
-        parts = [
-            convert_to_tensor(value, dtype=wanted, name=label)
-            for value, label in ((start, "start"), (limit, "limit"), (delta, "delta"))
-        ]
+        values = (start, limit, delta)
         if wanted is None:
-            bad = next((t for t in parts if t.dtype not in _RANGE_TYPES), None)
+            found = [as_dtype(v.dtype) if hasattr(v, "dtype") else convert_dtype(v) for v in values]
+            bad = next((d for d in found if d not in _RANGE_TYPES), None)
             if bad is not None:
-                raise ValueError(f"range takes {', '.join(d.name for d in _RANGE_TYPES)}, not {bad.dtype.name}.")
-            widest = max((t.dtype for t in parts), key=_RANGE_TYPES.index)
-            parts = [_as_type(t, widest) for t in parts]
+                raise ValueError(f"range takes {', '.join(d.name for d in _RANGE_TYPES)}, not {bad.name}.")
+            wanted = max(found, key=_RANGE_TYPES.index)
+            values = tuple(_as_type(v, wanted) if isinstance(v, Tensor) else v for v in values)
+        labels = ("start", "limit", "delta")
+        parts = [convert_to_tensor(v, dtype=wanted, name=label) for v, label in zip(values, labels, strict=True)]
         return apply(RANGE, parts, name=scope).outputs[0]
+
+
+def convert_dtype(value: Any) -> DType:
+    """The dtype that a Python value, variable or Dimension becomes a tensor of."""
+    if isinstance(value, shapes.Dimension):
+        return dtypes.int32
+    array = as_array(value, None)
+    return dtypes.string if array.dtype == object else as_dtype(array.dtype)
 
 
 def _as_type(tensor: Tensor, dtype: DType) -> Tensor:
