@@ -11,7 +11,6 @@ import math
 from typing import Any, Dict, List
 
 import numpy as np
-
 from harness import Case
 
 TOLERANCES = {"float64": (1e-9, 1e-11), "float32": (2e-5, 2e-6), "float16": (4e-3, 1e-3)}
@@ -45,7 +44,9 @@ def _differing_arrays(path: str, case: Case, expected: Dict[str, Any], got: Dict
 def _refines(got: Any, expected: Any) -> bool:
     if expected is None:
         return True
-    return got is not None and len(got) == len(expected) and all(e in (None, g) for g, e in zip(got, expected))
+    return (
+        got is not None and len(got) == len(expected) and all(e in (None, g) for g, e in zip(got, expected))
+    )
 
 
 def _as_plain(record: Dict[str, Any]) -> Dict[str, Any]:
@@ -78,16 +79,19 @@ def differences(case: Case, expected: Any, got: Any, path: str = "result") -> Li
         return found
     if kind == "plain":
         return _differing_plain(path, case, expected["value"], got["value"])
-    if "name" in expected and case.names != "none" and "name" not in case.ignore:
-        if not _same_name(case, expected["name"], got["name"]):
-            found.append("%s: name %r, expected %r" % (path, got["name"], expected["name"]))
-    if kind == "operation" and expected["type"] != got["type"] and "name" not in case.ignore:
-        if case.names == "full":
-            found.append("%s: op type %r, expected %r" % (path, got["type"], expected["type"]))
+    named = "name" in expected and case.names != "none" and "name" not in case.ignore
+    if named and not _same_name(case, expected["name"], got["name"]):
+        found.append("%s: name %r, expected %r" % (path, got["name"], expected["name"]))
+    if kind == "operation" and case.names == "full" and expected["type"] != got["type"]:
+        found.append("%s: op type %r, expected %r" % (path, got["type"], expected["type"]))
     if "static" in expected:
         if "dtype" not in case.ignore and expected["dtype"] != got["dtype"]:
             found.append("%s: dtype %s, expected %s" % (path, got["dtype"], expected["dtype"]))
-        fits = _refines(got["static"], expected["static"]) if case.refined else got["static"] == expected["static"]
+        fits = (
+            _refines(got["static"], expected["static"])
+            if case.refined
+            else got["static"] == expected["static"]
+        )
         if "shape" not in case.ignore and not fits:
             found.append("%s: static shape %s, expected %s" % (path, got["static"], expected["static"]))
     if "value" not in case.ignore:

@@ -91,11 +91,15 @@ class Tools:
         """bool."""
         return self._uniform(shape) > 0.5
 
-    def ph(self, value: Any, shape: Any = "of the value", dtype: Any = None, name: Optional[str] = None) -> Any:
+    def ph(
+        self, value: Any, shape: Any = "of the value", dtype: Any = None, name: Optional[str] = None
+    ) -> Any:
         """A placeholder that is fed `value`; its static shape is the value's unless another is given."""
         array = np.asarray(value)
         if dtype is None and not isinstance(value, np.ndarray):
-            array = array.astype({"float64": np.float32, "int64": np.int32}.get(array.dtype.name, array.dtype))
+            array = array.astype(
+                {"float64": np.float32, "int64": np.int32}.get(array.dtype.name, array.dtype)
+            )
         if dtype is None:
             is_text = array.dtype.kind in "SUO"
             dtype = self.tf.string if is_text else self.tf.as_dtype(array.dtype)
@@ -267,7 +271,9 @@ class Family:
         """A case for each expression, all of which must raise."""
         self.expressions(block, raises=True, **options)
 
-    def differentiable(self, block: str, gradient_tolerance: Optional[Tuple[float, float]] = None, **options: Any) -> None:
+    def differentiable(
+        self, block: str, gradient_tolerance: Optional[Tuple[float, float]] = None, **options: Any
+    ) -> None:
         """As `expressions`, and a second case with the gradients in regard to every float placeholder and variable."""
         self.expressions(block, **options)
         self.gradients(block, tolerance=gradient_tolerance or options.get("tolerance"))
@@ -290,7 +296,9 @@ class Family:
 
         return declare
 
-    def generated(self, name: str, function: Callable[[Any, Tools], Any], source: str, **options: Any) -> None:
+    def generated(
+        self, name: str, function: Callable[[Any, Tools], Any], source: str, **options: Any
+    ) -> None:
         """A case made in a loop over parameters."""
         self._add(name, source, lambda tools: function(tools.tf, tools), options)
 
@@ -445,6 +453,9 @@ def load_recording(family: str) -> Dict[str, Any]:
 
 def save_recording(family: str, recording: Dict[str, Any]) -> None:
     """One line a case, so that a change shows as a change of its line."""
-    lines = ["%s: %s" % (json.dumps(name), json.dumps(recording[name], separators=(",", ":"))) for name in recording]
+    lines = [
+        "%s: %s" % (json.dumps(name), json.dumps(recording[name], separators=(",", ":")))
+        for name in recording
+    ]
     with open(recording_path(family), "w") as file:
         file.write("{\n" + ",\n".join(lines) + "\n}\n")

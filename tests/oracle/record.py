@@ -15,12 +15,12 @@ To run graphflow against the recordings:
     pytest tests/oracle -k "arrays and strided_slice"    # cases whose expression holds a word
     pytest tests/oracle -k "math and grad" --maxfail=5
 
-Each failure prints the case's source, and got and expected of what differs. Cases live in `cases/`, one module a family:
-`FAMILY.expressions` (values, dtypes, static shapes, names), `FAMILY.differentiable` (the same, and the gradients),
-`FAMILY.gradients`, `FAMILY.errors` (every line must raise) and functions under `@FAMILY.case()`. The names that an
-expression may use are the methods of `harness.Tools`: `ph(value, static_shape)` makes a fed placeholder, `f(2, 3)` a
-float32 array and so on. A case that raises in TensorFlow though it is not declared so, that does not raise though it is,
-or that does not give the same twice, is not recorded, and the recorder ends with status 1.
+Each failure prints the case's source, and got and expected of what differs. Cases live in `cases/`, one module a
+family: `FAMILY.expressions` (values, dtypes, static shapes, names), `FAMILY.differentiable` (the same, and the
+gradients), `FAMILY.gradients`, `FAMILY.errors` (every line must raise) and functions under `@FAMILY.case()`. The names
+that an expression may use are the methods of `harness.Tools`: `ph(value, static_shape)` makes a fed placeholder,
+`f(2, 3)` a float32 array and so on. A case that raises in TensorFlow though it is not declared so, that does not raise
+though it is, or that does not give the same twice, is not recorded, and the recorder ends with status 1.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         wanted = arguments
     else:
         wanted = [
-            name for name in families
+            name
+            for name in families
             if [case.name for case in families[name].cases] != list(harness.load_recording(name))
         ]
     refused = sum(record_family(tf, families[name]) for name in wanted)

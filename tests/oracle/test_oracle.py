@@ -16,8 +16,8 @@ import graphflow as gf
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import comparison  # noqa: E402
-import harness  # noqa: E402
+import comparison
+import harness
 
 FAMILIES = harness.families()
 CASES = [case for family in FAMILIES.values() for case in family.cases]

@@ -20,8 +20,8 @@ math: abs accumulate_n acos acosh add add_n argmax argmin asin asinh atan atan2 
 linalg: band_part cholesky cross det diag diag_part einsum eye inv l2_normalize matmul matvec norm qr set_diag solve svd
     tensor_diag tensor_diag_part tensordot trace transpose triangular_solve
 random: categorical get_seed multinomial normal set_random_seed shuffle truncated_normal uniform
-nn: avg_pool batch_normalization bias_add conv1d conv2d conv2d_transpose conv3d convolution crelu depthwise_conv2d dropout
-    elu embedding_lookup embedding_lookup_sparse fused_batch_norm in_top_k l2_loss l2_normalize leaky_relu
+nn: avg_pool batch_normalization bias_add conv1d conv2d conv2d_transpose conv3d convolution crelu depthwise_conv2d
+    dropout elu embedding_lookup embedding_lookup_sparse fused_batch_norm in_top_k l2_loss l2_normalize leaky_relu
     local_response_normalization log_softmax lrn max_pool moments nce_loss pool relu relu6 relu_layer
     sampled_softmax_loss selu separable_conv2d sigmoid sigmoid_cross_entropy_with_logits softmax
     softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2 softplus softsign
@@ -45,9 +45,18 @@ errors: AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExc
     ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
 """
 
-OPTIMIZERS = """
-Adadelta Adagrad AdagradDA Adam Ftrl GradientDescent Momentum ProximalAdagrad ProximalGradientDescent RMSProp
-""".split()
+OPTIMIZERS = [
+    "Adadelta",
+    "Adagrad",
+    "AdagradDA",
+    "Adam",
+    "Ftrl",
+    "GradientDescent",
+    "Momentum",
+    "ProximalAdagrad",
+    "ProximalGradientDescent",
+    "RMSProp",
+]
 
 _module = ""
 for _line in ALIASES.split("\n"):

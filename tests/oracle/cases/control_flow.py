@@ -41,7 +41,8 @@ FAMILY.differentiable(
         lambda j, y: (j + 1, y * y * 0.5), [0, x])[1]), [0, ph(f(2))])[1]
     tf.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: x * 2.0,
         lambda: x * x)), [0, ph(f(2))])[1]
-    (lambda w: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.matmul(x, w)), [0, ph(f(1, 2))])[1])(ph(f(2, 2)))
+    (lambda w: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.matmul(x, w)), [0, ph(f(1, 2))])[1])(
+        ph(f(2, 2)))
     (lambda v: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * v), [0, ph(f(2))])[1])(var([1.5, 0.5]))
     tf.identity(tf.stop_gradient(ph(f(2))) * ph(f(2)))
     tf.map_fn(lambda x: x * x, ph(f(3)))
@@ -80,7 +81,8 @@ FAMILY.expressions(
     tf.map_fn(lambda x: x + 1, np.array([1, 2, 3]))
     tf.map_fn(lambda x: x + 1, tf.constant([1, 2, 3]), parallel_iterations=1, name="mapped")
     tf.map_fn(lambda x: tf.cast(x, tf.float32) / 2.0, tf.constant([1, 2, 3]), dtype=tf.float32)
-    tf.map_fn(lambda x: {"s": x["a"] + x["b"]}, {"a": tf.constant([1, 2]), "b": tf.constant([3, 4])}, dtype={"s": tf.int32})
+    tf.map_fn(lambda x: {"s": x["a"] + x["b"]}, {"a": tf.constant([1, 2]), "b": tf.constant([3, 4])},
+        dtype={"s": tf.int32})
     tf.map_fn(lambda x: x * 2.0, ph(f(3, 2), [None, 2]))
     tf.map_fn(fn=lambda x: tf.reduce_sum(x), elems=ph(f(3, 2)), back_prop=False, infer_shape=True)
     tf.map_fn(lambda x: x, ph(f(0, 2)))
@@ -113,8 +115,7 @@ FAMILY.expressions(
     tf.numpy_function(lambda x: x + 1, [ph(i(2))], tf.int32)
     tf.Print(ph(f(2)), ["message"])
     tf.Print(ph(f(2), [None]), [ph(f(2))], message="values", first_n=1, summarize=2, name="shown")
-    """.replace("", "")
-    .replace("", "")
+    """.replace("", "").replace("", "")
 )
 
 FAMILY.errors(
@@ -245,7 +246,9 @@ def tensor_array_written_and_stacked(tf, t):
 
 @FAMILY.case()
 def tensor_array_options(tf, t):
-    array = tf.TensorArray(dtype=tf.int32, size=0, dynamic_size=True, clear_after_read=False, element_shape=[2], name="kept")
+    array = tf.TensorArray(
+        dtype=tf.int32, size=0, dynamic_size=True, clear_after_read=False, element_shape=[2], name="kept"
+    )
     array = array.write(0, [1, 2]).write(2, [5, 6]).write(1, [3, 4])
     return array.stack("stacked"), array.concat(), array.read(0), array.size()
 
@@ -256,7 +259,13 @@ def tensor_array_unstack_scatter_split(tf, t):
     unstacked = tf.TensorArray(tf.float32, 3).unstack(x)
     scattered = tf.TensorArray(tf.float32, 3).scatter([2, 0, 1], x)
     split = tf.TensorArray(tf.float32, 2, clear_after_read=False, infer_shape=False).split(x, [1, 2])
-    return unstacked.read(2), scattered.stack(), split.read(1), split.concat(), tf.gradients(unstacked.read(1), x)
+    return (
+        unstacked.read(2),
+        scattered.stack(),
+        split.read(1),
+        split.concat(),
+        tf.gradients(unstacked.read(1), x),
+    )
 
 
 @FAMILY.case()
@@ -281,13 +290,17 @@ def tensor_array_misuse(tf, t):
         with tf.control_dependencies([first]):
             return t.run([first, array.read(0)])
 
+    def mixed_shapes():
+        array = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, [1.0, 2.0])
+        return t.run(array.stack())
+
     return [
         t.error(lambda: t.run(tf.TensorArray(tf.float32, 2).read(0))),
         t.error(lambda: t.run(tf.TensorArray(tf.float32, 2).write(5, 1.0).flow)),
         t.error(lambda: t.run(tf.TensorArray(tf.float32, 2).write(-1, 1.0).flow)),
         t.error(lambda: tf.TensorArray(tf.float32, 2).write(0, 1)) is not None,
         t.error(lambda: t.run(tf.TensorArray(tf.float32, 2).write(0, 1.0).write(0, 2.0).flow)),
-        t.error(lambda: t.run(tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, [1.0, 2.0]).stack())),
+        t.error(mixed_shapes),
         t.error(read_twice),
     ]
 
@@ -323,6 +336,8 @@ def gradient_of_a_loop_with_maximum_iterations(tf, t):
 @FAMILY.case()
 def rnn_by_hand(tf, t):
     inputs, w, u = t.ph(t.f(4, 2, 3)), t.ph(t.f(3, 2)), t.ph(t.f(2, 2))
-    states = tf.scan(lambda h, x: tf.tanh(tf.matmul(x, w) + tf.matmul(h, u)), inputs, initializer=tf.zeros([2, 2]))
+    states = tf.scan(
+        lambda h, x: tf.tanh(tf.matmul(x, w) + tf.matmul(h, u)), inputs, initializer=tf.zeros([2, 2])
+    )
     loss = tf.reduce_sum(tf.square(states[-1]))
     return states, loss, tf.gradients(loss, [inputs, w, u])

@@ -181,7 +181,9 @@ def gradient_override_map(tf, t):
 def registering_a_gradient_twice_is_an_error(tf, t):
     name = "OracleTwice%d" % id(t)
     tf.RegisterGradient(name)(lambda op, grad: grad)
-    return t.error(lambda: tf.RegisterGradient(name)(lambda op, grad: grad)), t.error(lambda: tf.RegisterGradient(3))
+    return t.error(lambda: tf.RegisterGradient(name)(lambda op, grad: grad)), t.error(
+        lambda: tf.RegisterGradient(3)
+    )
 
 
 @FAMILY.case(names="none")

@@ -11,7 +11,11 @@ def looking_up(tf, t):
     a = tf.constant(1.0, name="a")
     b = tf.identity(a, name="s/b")
     v = tf.Variable(2.0, name="v")
-    found = [g.get_tensor_by_name("a:0") is a, g.get_operation_by_name("s/b") is b.op, g.as_graph_element("a").name]
+    found = [
+        g.get_tensor_by_name("a:0") is a,
+        g.get_operation_by_name("s/b") is b.op,
+        g.as_graph_element("a").name,
+    ]
     found += [g.as_graph_element("a:0") is a, g.as_graph_element(v).name, g.as_graph_element(b.op) is b.op]
     found += [[op.name for op in g.get_operations()], g.is_fetchable(a), g.is_feedable(a), a.graph is g]
     return found
@@ -45,9 +49,17 @@ def operations(tf, t):
     x = t.ph(t.f(2, 3), name="x")
     y = tf.matmul(x, x, transpose_b=True, name="y")
     op = y.op
-    found = [op.name, op.type, [i.name for i in op.inputs], [o.name for o in op.outputs], len(op.values()), op.device]
+    found = [
+        op.name,
+        op.type,
+        [i.name for i in op.inputs],
+        [o.name for o in op.outputs],
+        len(op.values()),
+        op.device,
+    ]
     found += [op.get_attr("transpose_b"), op.get_attr("T").name, op.graph is x.graph, y.value_index]
-    found += [[c.name for c in x.consumers()], x.op.get_attr("dtype").name, op.outputs[0] is y, [c.name for c in y.consumers()]]
+    found += [[c.name for c in x.consumers()], [c.name for c in y.consumers()]]
+    found += [x.op.get_attr("dtype").name, op.outputs[0] is y]
     return found, t.error(lambda: op.get_attr("missing"))
 
 
@@ -85,8 +97,16 @@ def collections(tf, t):
     copied, kept = tf.get_collection("c"), tf.get_collection_ref("c")
     copied.append(1)
     kept.append(2)
-    found = [len(tf.get_collection("c")), tf.get_collection("c")[1:], tf.get_collection("d"), tf.get_collection("none")]
-    found += [[x.name for x in tf.get_collection("e", scope="s")], [x.name for x in tf.get_collection("e", "a")]]
+    found = [
+        len(tf.get_collection("c")),
+        tf.get_collection("c")[1:],
+        tf.get_collection("d"),
+        tf.get_collection("none"),
+    ]
+    found += [
+        [x.name for x in tf.get_collection("e", scope="s")],
+        [x.name for x in tf.get_collection("e", "a")],
+    ]
     found += [sorted(g.get_all_collection_keys())]
     g.clear_collection("c")
     return found + [tf.get_collection("c")]
@@ -101,7 +121,14 @@ def default_graphs(tf, t):
         inner = tf.get_default_graph() is g
         with tf.Graph().as_default():
             b = tf.constant(2.0)
-    found = [inner, entered is g, a.graph is g, b.graph is g, tf.get_default_graph() is outer, len(g.get_operations())]
+    found = [
+        inner,
+        entered is g,
+        a.graph is g,
+        b.graph is g,
+        tf.get_default_graph() is outer,
+        len(g.get_operations()),
+    ]
     return found + [tf.constant(1.0).graph is outer, g.version, g.finalized, g.building_function]
 
 
@@ -158,7 +185,8 @@ def replica_device_setter(tf, t):
     found = []
     with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device="/job:worker/task:1")):
         made = [tf.Variable(1.0) for _ in range(3)]
-        found += [x.device for x in made] + [tf.constant(1.0).device, (made[0] + 1.0).device, made[1].initializer.device]
+        found += [x.device for x in made]
+        found += [tf.constant(1.0).device, (made[0] + 1.0).device, made[1].initializer.device]
         with tf.device("/gpu:0"):
             found += [tf.constant(1.0).device, tf.get_variable("v", [1]).device]
     with tf.device(tf.train.replica_device_setter(ps_tasks=2)):
@@ -182,7 +210,12 @@ def greedy_load_balancing(tf, t):
 def cluster_spec(tf, t):
     spec = tf.train.ClusterSpec({"worker": ["a:1", "b:2"], "ps": {1: "c:3"}})
     found = [sorted(spec.jobs), spec.num_tasks("worker"), spec.task_indices("ps"), spec.task_address("ps", 1)]
-    found += [spec.job_tasks("worker"), spec.as_dict()["worker"], bool(spec), spec == tf.train.ClusterSpec(spec)]
+    found += [
+        spec.job_tasks("worker"),
+        spec.as_dict()["worker"],
+        bool(spec),
+        spec == tf.train.ClusterSpec(spec),
+    ]
     failures = [
         t.error(lambda: spec.num_tasks("none")),
         t.error(lambda: spec.task_address("ps", 0)),

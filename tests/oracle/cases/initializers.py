@@ -9,8 +9,11 @@ _MADE = {
     "zeros": ("tf.zeros_initializer()", "tf.zeros_initializer(dtype=tf.float64)", "tf.initializers.zeros()"),
     "ones": ("tf.ones_initializer()", "tf.ones_initializer(tf.float32)", "tf.initializers.ones()"),
     "constant": (
-        "tf.constant_initializer(2.5)", "tf.constant_initializer(value=7.0, dtype=tf.float32)",
-        "tf.constant_initializer(0)", "tf.initializers.constant(1.5)", "tf.constant_initializer()",
+        "tf.constant_initializer(2.5)",
+        "tf.constant_initializer(value=7.0, dtype=tf.float32)",
+        "tf.constant_initializer(0)",
+        "tf.initializers.constant(1.5)",
+        "tf.constant_initializer()",
     ),
     "identity": ("tf.initializers.identity(gain=2.0)",),
 }
@@ -119,7 +122,9 @@ def graph_seed_alone(tf, t):
 @FAMILY.case()
 def a_seeded_initializer_used_twice(tf, t):
     initializer = tf.random_normal_initializer(seed=3)
-    return tf.get_variable("a", [2], initializer=initializer), tf.get_variable("b", [2], initializer=initializer)
+    return tf.get_variable("a", [2], initializer=initializer), tf.get_variable(
+        "b", [2], initializer=initializer
+    )
 
 
 @FAMILY.case()

@@ -4,15 +4,29 @@ from harness import Family
 
 FAMILY = Family("losses")
 
-REDUCTIONS = ("NONE", "SUM", "MEAN", "SUM_OVER_BATCH_SIZE", "SUM_OVER_NONZERO_WEIGHTS", "SUM_BY_NONZERO_WEIGHTS")
+REDUCTIONS = (
+    "NONE",
+    "SUM",
+    "MEAN",
+    "SUM_OVER_BATCH_SIZE",
+    "SUM_OVER_NONZERO_WEIGHTS",
+    "SUM_BY_NONZERO_WEIGHTS",
+)
 PAIRWISE = (
-    "mean_squared_error", "absolute_difference", "huber_loss", "log_loss", "hinge_loss", "mean_pairwise_squared_error",
+    "mean_squared_error",
+    "absolute_difference",
+    "huber_loss",
+    "log_loss",
+    "hinge_loss",
+    "mean_pairwise_squared_error",
 )
 _ONE_HOT = "np.eye(3, dtype=np.float32)[[2, 0]]"
 
 for _name in PAIRWISE:
     _labels = "np.round(unit(2, 3))" if _name == "hinge_loss" else "unit(2, 3)"
-    _predictions = "%s=ph(%s)" % (("logits", "f(2, 3)") if _name == "hinge_loss" else ("predictions", "unit(2, 3)"))
+    _predictions = "%s=ph(%s)" % (
+        ("logits", "f(2, 3)") if _name == "hinge_loss" else ("predictions", "unit(2, 3)")
+    )
     _call = "tf.losses.{0}(labels=ph({1}), {2}".format(_name, _labels, _predictions)
     FAMILY.differentiable(
         """
@@ -42,7 +56,9 @@ for _name in PAIRWISE:
             FAMILY.expressions(
                 "{0}, weights=[[2.0], [0.0]], reduction=tf.losses.Reduction.{1})".format(_call, _reduction)
             )
-        FAMILY.expressions("{0}, weights=ph(pos(2, 3)))\n{0}, weights=ph(pos(2, 1), [None, 1]))".format(_call))
+        FAMILY.expressions(
+            "{0}, weights=ph(pos(2, 3)))\n{0}, weights=ph(pos(2, 1), [None, 1]))".format(_call)
+        )
         FAMILY.errors("{0}, reduction='nonsense')".format(_call))
         _other = _call.replace("(2, 3)", "(2, 2)", 1)
         FAMILY.errors("{0})".format(_other))
@@ -66,7 +82,9 @@ for _name, _labels in (
         FAMILY.expressions(
             "{0}, weights={1}, reduction=tf.losses.Reduction.{2})".format(_call, _weights, _reduction)
         )
-    FAMILY.errors("{0}, weights=None)\n{0}, weights=[1.0, 2.0, 3.0, 4.0])\n{0}, reduction='nonsense')".format(_call))
+    FAMILY.errors(
+        "{0}, weights=None)\n{0}, weights=[1.0, 2.0, 3.0, 4.0])\n{0}, reduction='nonsense')".format(_call)
+    )
 
 FAMILY.differentiable(
     """
@@ -126,7 +144,10 @@ def total_of_the_collected_losses(tf, t):
     with tf.name_scope("second"):
         tf.losses.add_loss(tf.constant(10.0))
     tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(100.0))
-    found = [tf.losses.get_total_loss(), tf.losses.get_total_loss(add_regularization_losses=False, name="plain")]
+    found = [
+        tf.losses.get_total_loss(),
+        tf.losses.get_total_loss(add_regularization_losses=False, name="plain"),
+    ]
     found += [tf.losses.get_losses(), tf.losses.get_losses("second"), tf.losses.get_regularization_losses()]
     return found + [tf.losses.get_regularization_loss()]
 

@@ -48,7 +48,8 @@ FAMILY.expressions(
     tf.py_func(lambda: 1, [], tf.int64).name
     tf.global_variables_initializer().name
     [var(1) and tf.global_variables_initializer().name, tf.variables_initializer([], name="start").name]
-    [tf.train.GradientDescentOptimizer(0.1).minimize(var(1.0) * 2.0).name, tf.train.AdamOptimizer().minimize(var(1.0)).name]
+    tf.train.GradientDescentOptimizer(0.1).minimize(var(1.0) * 2.0).name
+    tf.train.AdamOptimizer().minimize(var(1.0) * 2.0).name
     tf.train.exponential_decay(0.1, 1, 1, 0.5).name
     tf.train.get_or_create_global_step().name
     tf.linspace(0.0, 1.0, 2).name
@@ -149,7 +150,9 @@ def ops_of_a_variable(tf, t):
     found = [op.name for op in graph.get_operations()]
     found += [v.initializer.name, v.value().name, v.read_value().name, v.initial_value.name, v.op.type]
     w = tf.get_variable("w", [2])
-    return found + sorted(op.name for op in graph.get_operations() if op.name.startswith("w")) + [w.value().name]
+    return (
+        found + sorted(op.name for op in graph.get_operations() if op.name.startswith("w")) + [w.value().name]
+    )
 
 
 @FAMILY.case(names="full")

@@ -104,7 +104,7 @@ FAMILY.expressions(
     tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[0, 1]], logits=[[1.0, 2.0]])
     tf.nn.softmax_cross_entropy_with_logits_v2(labels=ph(DIST, None), logits=ph(f(2, 3), None))
     tf.nn.sparse_softmax_cross_entropy_with_logits(labels=ph([2, 0]), logits=ph(f(2, 3)), name="xent")
-    tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant([1, 0], tf.int64), logits=[[1.0, 2.0], [0.0, 9.0]])
+    tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant([1, 0], tf.int64), logits=[[1.0, 2.0], [0.0, 9]])
     tf.nn.sparse_softmax_cross_entropy_with_logits(labels=1, logits=[1.0, 2.0, 3.0])
     tf.nn.sparse_softmax_cross_entropy_with_logits(labels=ph([0], [None]), logits=ph(f(1, 2), None))
     tf.nn.moments(ph(f(2, 3)), axes=[1], keepdims=True, name="mv")

@@ -1,7 +1,6 @@
 """Optimizers as trajectories: ten variables' worth of steps, dense and sparse, with slots, clipping and global_step."""
 
 import numpy as np
-
 from harness import Family
 
 FAMILY = Family("optimizers")
@@ -51,7 +50,7 @@ def trajectory(maker, sparse, dtype):
             losses.append(t.run(loss))
             t.run(step)
         variables = sorted(tf.global_variables(), key=lambda v: v.name)
-        values = dict((v.op.name, t.run(v)) for v in variables)
+        values = {v.op.name: t.run(v) for v in variables}
         slots = [optimizer.get_slot(table, name).op.name for name in optimizer.get_slot_names()]
         return {"losses": losses, "variables": values, "slots": slots, "step": step.name}
 
@@ -65,7 +64,9 @@ for _maker in MADE:
                 continue
             _title = "%s %s %s" % (_maker, "sparse" if _sparse else "dense", _dtype)
             FAMILY.generated(
-                _title, trajectory(_maker, _sparse, _dtype), "tf.train.%s: see `trajectory` in cases/optimizers.py" % _title,
+                _title,
+                trajectory(_maker, _sparse, _dtype),
+                "tf.train.%s: see `trajectory` in cases/optimizers.py" % _title,
                 tolerance=(1e-4, 1e-6) if _dtype == "float32" else (1e-9, 1e-11),
             )
 
@@ -78,7 +79,8 @@ def compute_then_apply(tf, t):
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     pairs = optimizer.compute_gradients(loss)
     names = [(None if g is None else g.shape, x.name) for g, x in pairs]
-    step = optimizer.apply_gradients([(tf.clip_by_value(g, -1.0, 1.0), x) for g, x in pairs if g is not None], name="go")
+    clipped = [(tf.clip_by_value(g, -1.0, 1.0), x) for g, x in pairs if g is not None]
+    step = optimizer.apply_gradients(clipped, name="go")
     t.initialize()
     t.run(step)
     return names, t.run([v, w, unused]), step.name
@@ -115,7 +117,9 @@ def arguments_of_minimize(tf, t):
     loss = v * w
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     only_v = optimizer.minimize(loss, var_list=[v], name="only_v", colocate_gradients_with_ops=True)
-    weighted = optimizer.minimize(loss, grad_loss=tf.constant(10.0), gate_gradients=tf.train.Optimizer.GATE_GRAPH)
+    weighted = optimizer.minimize(
+        loss, grad_loss=tf.constant(10.0), gate_gradients=tf.train.Optimizer.GATE_GRAPH
+    )
     none_gated = optimizer.minimize(loss, gate_gradients=optimizer.GATE_NONE, var_list=[w])
     t.initialize()
     found = [t.run(only_v), t.run([v, w]), t.run(weighted), t.run([v, w]), t.run(none_gated), t.run([v, w])]
@@ -162,7 +166,13 @@ def slots_of_a_momentum_optimizer(tf, t):
     slot = optimizer.get_slot(v, "momentum")
     t.initialize()
     t.run(step)
-    return before, slot.name, t.run(slot), optimizer.get_slot(v, "nonsense"), [x.name for x in tf.trainable_variables()]
+    return (
+        before,
+        slot.name,
+        t.run(slot),
+        optimizer.get_slot(v, "nonsense"),
+        [x.name for x in tf.trainable_variables()],
+    )
 
 
 @FAMILY.case()
@@ -210,7 +220,9 @@ def an_own_optimizer(tf, t):
 
         def _apply_dense(self, grad, var):
             count = self.get_slot(var, "count")
-            return tf.group(tf.assign_sub(var, self._rate * tf.sign(grad)), tf.assign_add(count, tf.ones_like(grad)))
+            return tf.group(
+                tf.assign_sub(var, self._rate * tf.sign(grad)), tf.assign_add(count, tf.ones_like(grad))
+            )
 
     v = tf.Variable([1.0, -2.0], name="v")
     optimizer = SignDescent(0.25)

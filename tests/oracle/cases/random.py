@@ -157,10 +157,20 @@ def unseeded_numbers_differ(tf, t):
 @FAMILY.case()
 def statistics(tf, t):
     normal, cut = tf.random_normal([20000], 1.0, 2.0, seed=3), tf.truncated_normal([20000], seed=3)
-    flat, whole = tf.random_uniform([20000], -1.0, 3.0, seed=3), tf.random_uniform([20000], 0, 7, tf.int32, seed=3)
+    flat, whole = (
+        tf.random_uniform([20000], -1.0, 3.0, seed=3),
+        tf.random_uniform([20000], 0, 7, tf.int32, seed=3),
+    )
     a, b, c, d = t.run([normal, cut, flat, whole])
     near = lambda x, y: bool(abs(float(x) - y) < 0.05)  # noqa: E731
     return [
-        near(a.mean(), 1.0), near(a.std(), 2.0), near(b.mean(), 0.0), near(b.std(), 0.88), bool(abs(b).max() <= 2.0),
-        near(c.mean(), 1.0), bool(c.min() >= -1.0 and c.max() < 3.0), near(d.mean(), 3.0), sorted(set(d.tolist())),
+        near(a.mean(), 1.0),
+        near(a.std(), 2.0),
+        near(b.mean(), 0.0),
+        near(b.std(), 0.88),
+        bool(abs(b).max() <= 2.0),
+        near(c.mean(), 1.0),
+        bool(c.min() >= -1.0 and c.max() < 3.0),
+        near(d.mean(), 3.0),
+        sorted(set(d.tolist())),
     ]

@@ -82,7 +82,8 @@ def moving_average(tf, t):
         t.run(bump)
         t.run(update)
         found.append(t.run([average.average(v), average.average(w)]))
-    names = [average.average(v).name, average.average_name(v), update.name, average.average(tf.Variable(0.0)), average.name]
+    names = [average.average(v).name, average.average_name(v), update.name, average.name]
+    names.append(average.average(tf.Variable(0.0)))
     collected = [x.name for x in tf.moving_average_variables()], [x.name for x in tf.trainable_variables()]
     return found, names, collected
 
@@ -101,7 +102,11 @@ def moving_average_options(tf, t):
         for update in updates:
             t.run(update, {steps: float(k)})
         found.append(t.run([plain.average(v), debiased.average(v)]))
-    return found, plain.average_name(v), sorted(x.name for x in tf.global_variables() if "biased" not in x.name)
+    return (
+        found,
+        plain.average_name(v),
+        sorted(x.name for x in tf.global_variables() if "biased" not in x.name),
+    )
 
 
 @FAMILY.case()

@@ -91,7 +91,7 @@ def feeding_wrongly(tf, t):
         t.error(lambda: t.run(y, {foreign: 1.0, x: [[1.0, 2.0]]})),
         t.error(lambda: t.run(y, {"missing:0": 1.0})),
         t.error(lambda: t.run(z, {u: [1]})),
-        t.error(lambda: t.run(z, {u: 2 ** 40})),
+        t.error(lambda: t.run(z, {u: 2**40})),
         t.error(lambda: t.run(y, {x: np.array([[object(), 1]])})),
         t.error(lambda: t.session().run(y, [1])),
     ]
@@ -165,9 +165,8 @@ def callables(tf, t):
 
 @FAMILY.case()
 def empty_graph_session(tf, t):
-    with tf.Graph().as_default():
-        with tf.Session() as session:
-            return t.error(lambda: session.run(tf.no_op()))
+    with tf.Graph().as_default(), tf.Session() as session:
+        return t.error(lambda: session.run(tf.no_op()))
 
 
 @FAMILY.case()
@@ -204,8 +203,12 @@ def fetched_arrays_are_the_users(tf, t):
 @FAMILY.case()
 def config_and_options(tf, t):
     config = tf.ConfigProto(
-        device_count={"CPU": 2}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=1,
-        allow_soft_placement=True, log_device_placement=False, operation_timeout_in_ms=5000,
+        device_count={"CPU": 2},
+        intra_op_parallelism_threads=1,
+        inter_op_parallelism_threads=1,
+        allow_soft_placement=True,
+        log_device_placement=False,
+        operation_timeout_in_ms=5000,
     )
     config.gpu_options.allow_growth = True
     with tf.device("/cpu:1"):
@@ -215,8 +218,11 @@ def config_and_options(tf, t):
     metadata = tf.RunMetadata()
     with tf.Session(config=config) as session:
         plain = session.run(y)
-        traced = session.run(y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)
-    return plain, traced, config.allow_soft_placement, config.device_count["CPU"], len(metadata.step_stats.dev_stats) > 0
+        traced = session.run(
+            y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata
+        )
+    settings = [config.allow_soft_placement, config.device_count["CPU"]]
+    return plain, traced, settings, len(metadata.step_stats.dev_stats) > 0
 
 
 @FAMILY.case()

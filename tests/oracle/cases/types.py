@@ -4,9 +4,24 @@ from harness import Family
 
 FAMILY = Family("types")
 
-DTYPES = (
-    "float16 float32 float64 bfloat16 half double int8 int16 int32 int64 uint8 uint16 bool string complex64 complex128"
-).split()
+DTYPES = [
+    "float16",
+    "float32",
+    "float64",
+    "bfloat16",
+    "half",
+    "double",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "bool",
+    "string",
+    "complex64",
+    "complex128",
+]
 for _name in DTYPES:
     FAMILY.expressions(
         """
@@ -15,7 +30,8 @@ for _name in DTYPES:
         """.format(_name)
     )
     if _name not in ("bfloat16", "string"):
-        FAMILY.expressions("[np.dtype(tf.{0}.as_numpy_dtype).name, tf.as_dtype(tf.{0}.as_numpy_dtype).name]".format(_name))
+        _path = "tf.%s.as_numpy_dtype" % _name
+        FAMILY.expressions("[np.dtype({0}).name, tf.as_dtype({0}).name]".format(_path))
 
 FAMILY.expressions(
     """
@@ -29,7 +45,8 @@ FAMILY.expressions(
     tf.DType is type(tf.float32)
     tf.constant(1.0).dtype == np.float32
     # shapes
-    [str(tf.TensorShape([2, None])), repr(tf.TensorShape([2, None])), str(tf.TensorShape(None)), str(tf.TensorShape([]))]
+    [str(tf.TensorShape([2, None])), repr(tf.TensorShape([2, None])), str(tf.TensorShape([]))]
+    str(tf.TensorShape(None))
     [str(tf.TensorShape([2])), repr(tf.TensorShape(None)), str(tf.TensorShape(3)), repr(tf.TensorShape([]))]
     [tf.TensorShape([2, 3]).ndims, tf.TensorShape(None).ndims, tf.TensorShape([]).ndims, tf.TensorShape([2]).rank]
     [tf.TensorShape([2, 3]).as_list(), tf.TensorShape([2, None]).as_list()]
@@ -52,7 +69,8 @@ FAMILY.expressions(
     [str(x) for x in tf.TensorShape([tf.Dimension(2), None]).dims]
     str(tf.TensorShape(np.array([2, 3])))
     str(tf.TensorShape(tf.TensorShape([1])))
-    [tf.Dimension(3).value, tf.Dimension(None).value, int(tf.Dimension(4)), str(tf.Dimension(None)), repr(tf.Dimension(2))]
+    [tf.Dimension(3).value, tf.Dimension(None).value, int(tf.Dimension(4))]
+    [str(tf.Dimension(None)), repr(tf.Dimension(2))]
     [(tf.Dimension(3) + 2).value, (tf.Dimension(3) * tf.Dimension(None)).value, (7 - tf.Dimension(3)).value]
     [(tf.Dimension(7) // 2).value, (tf.Dimension(7) % 4).value, tf.Dimension(3) == 3]
     [tf.Dimension(3) < 4, tf.Dimension(None) < 4, tf.Dimension(3) >= tf.Dimension(3), tf.Dimension(3) != 4]
@@ -68,7 +86,8 @@ FAMILY.expressions(
     [tf.GraphKeys.SUMMARIES, tf.GraphKeys.QUEUE_RUNNERS, tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.UPDATE_OPS]
     [tf.GraphKeys.REGULARIZATION_LOSSES, tf.GraphKeys.MOVING_AVERAGE_VARIABLES, tf.GraphKeys.GLOBAL_STEP]
     [tf.GraphKeys.MODEL_VARIABLES, tf.GraphKeys.ACTIVATIONS, tf.GraphKeys.BIASES, tf.GraphKeys.WEIGHTS]
-    [tf.GraphKeys.INIT_OP, tf.GraphKeys.LOCAL_INIT_OP, tf.GraphKeys.READY_OP, tf.GraphKeys.SAVERS, tf.GraphKeys.EVAL_STEP]
+    [tf.GraphKeys.INIT_OP, tf.GraphKeys.LOCAL_INIT_OP, tf.GraphKeys.READY_OP]
+    [tf.GraphKeys.SAVERS, tf.GraphKeys.EVAL_STEP]
     tf.newaxis
     [issubclass(tf.errors.InvalidArgumentError, tf.errors.OpError), issubclass(tf.OpError, Exception)]
     [tf.errors.InvalidArgumentError(None, None, "m").message, tf.errors.OutOfRangeError(None, None, "m").error_code]

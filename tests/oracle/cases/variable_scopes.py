@@ -45,9 +45,8 @@ def reuse_variables_on_the_scope(tf, t):
 
 @FAMILY.case()
 def reuse_is_inherited(tf, t):
-    with tf.variable_scope("a"):
-        with tf.variable_scope("b"):
-            v = tf.get_variable("v", [])
+    with tf.variable_scope("a"), tf.variable_scope("b"):
+        v = tf.get_variable("v", [])
     with tf.variable_scope("a", reuse=True):
         with tf.variable_scope("b"):
             w = tf.get_variable("v", [])
@@ -97,7 +96,12 @@ def scopes_open_new_name_scopes(tf, t):
     names = []
     for _ in range(2):
         with tf.variable_scope("s") as scope:
-            names += [scope.name, scope.original_name_scope, tf.constant(1).name, tf.get_variable_scope().name]
+            names += [
+                scope.name,
+                scope.original_name_scope,
+                tf.constant(1).name,
+                tf.get_variable_scope().name,
+            ]
     with tf.variable_scope(scope):
         names.append(tf.constant(1).name)
     with tf.variable_scope("outer"):
@@ -172,8 +176,10 @@ def nested_custom_getters(tf, t):
         return logging
 
     with tf.variable_scope("s", custom_getter=logging_getter("outer")):
+        tf.get_variable("b", [])
         with tf.variable_scope("t", custom_getter=logging_getter("inner")):
-            tf.get_variable("a", [], custom_getter=logging_getter("own"))
+            tf.get_variable("a", [])
+            tf.get_variable("c", [], custom_getter=logging_getter("own"))
     return order
 
 
@@ -209,7 +215,9 @@ def trainable_false_by_argument(tf, t):
     with tf.variable_scope("s"):
         tf.get_variable("a", [], trainable=False)
         tf.get_variable("b", [])
-    return [x.name for x in tf.trainable_variables()], [x.name for x in tf.get_collection("trainable_variables", "s/b")]
+    return [x.name for x in tf.trainable_variables()], [
+        x.name for x in tf.get_collection("trainable_variables", "s/b")
+    ]
 
 
 @FAMILY.case()

@@ -130,7 +130,8 @@ FAMILY.errors(
 def uninitialized_variable_is_an_error(tf, t):
     v = tf.Variable([1.0, 2.0])
     w = v + 1.0
-    failures = [t.error(lambda: t.run(v)), t.error(lambda: t.run(w)), t.error(lambda: t.run(tf.assign_add(v, [1.0, 1.0])))]
+    failures = [t.error(lambda: t.run(v)), t.error(lambda: t.run(w))]
+    failures.append(t.error(lambda: t.run(tf.assign_add(v, [1.0, 1.0]))))
     return failures, t.run(tf.assign(v, [3.0, 4.0])), t.run(w)
 
 
@@ -161,7 +162,11 @@ def collections_of_variables(tf, t):
     with tf.variable_scope("s"):
         tf.get_variable("g", [])
     functions = (
-        tf.global_variables, tf.trainable_variables, tf.local_variables, tf.model_variables, tf.moving_average_variables,
+        tf.global_variables,
+        tf.trainable_variables,
+        tf.local_variables,
+        tf.model_variables,
+        tf.moving_average_variables,
         tf.all_variables,
     )
     found = [[x.name for x in function()] for function in functions]
