@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphflow.kernels.native import conv_tiles as tiles
-from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, kernel_source, plain
+from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, grain, kernel_source, plain
 from graphflow.kernels.windows import Axis
 
 # So many bytes of both inputs of a filter's gradient are visited by all tiles before the next are.
 FILTER_BLOCK_BYTES = 160 * 1024
+# Multiply-adds, and elements moved, that are worth handing to another thread.
+PIECE_PRODUCTS = 1 << 21
+PIECE_ELEMENTS = 1 << 16
 # A filter's gradient is split by images until it has this many units, for the threads to share.
 FILTER_UNITS = 48
 
@@ -56,13 +59,13 @@ def transposed_filter(conv: Convolution, unit: VectorUnit) -> Kernel:
     Arguments: filter [rows, columns, channels, outputs], result [rows, columns, outputs, channels]; unit: a tap.
     """
     lanes = tiles.vector_lanes(min(conv.channels, conv.outputs), unit.lanes(conv.element))
-    parameters = {
+    parameters: dict[str, Any] = {
         "element": conv.element, "fused": unit.fused, "lanes": lanes, "channels": conv.channels,
         "outputs": conv.outputs,
     }  # fmt: skip
-    return Kernel(
-        kernel_source("conv", "transpose_filter", parameters), conv.rows.size * conv.columns.size, False
-    )
+    source = kernel_source("conv", "transpose_filter", parameters)
+    taps = conv.rows.size * conv.columns.size
+    return Kernel(source, taps, False, grain(conv.channels * conv.outputs, PIECE_ELEMENTS))
 
 
 def input_gradient(conv: Convolution, unit: VectorUnit) -> Kernel:
@@ -89,7 +92,8 @@ def filter_gradient(conv: Convolution, unit: VectorUnit) -> Kernel:
     """
     parameters = _filter_parameters(conv, unit)
     source = kernel_source("conv", "filter_gradient", parameters)
-    return Kernel(source, parameters["groups"] * parameters["tiles"], False)
+    units = parameters["groups"] * parameters["tiles"]
+    return Kernel(source, units, False, grain(1, units // 32))
 
 
 def filter_groups(conv: Convolution, unit: VectorUnit) -> int:
@@ -101,11 +105,12 @@ def filter_group_sum(conv: Convolution, unit: VectorUnit) -> Kernel:
     """Adds up what `filter_gradient` wrote. Arguments: partial results, result; unit: a vector of the result."""
     size = conv.rows.size * conv.columns.size * conv.channels * conv.outputs
     lanes = tiles.vector_lanes(size, unit.lanes(conv.element))
-    parameters = {
+    parameters: dict[str, Any] = {
         "element": conv.element, "fused": unit.fused, "size": size, "lanes": lanes,
         "groups": filter_groups(conv, unit),
     }  # fmt: skip
-    return Kernel(kernel_source("conv", "sum_groups", parameters), -(-size // lanes), False)
+    source = kernel_source("conv", "sum_groups", parameters)
+    return Kernel(source, -(-size // lanes), False, grain(lanes * parameters["groups"], PIECE_ELEMENTS))
 
 
 def _gather(
@@ -115,7 +120,7 @@ def _gather(
     lanes = tiles.vector_lanes(channels, unit.lanes(element))
     vectors = len(tiles.channel_vectors(channels, lanes))
     pixels, block = tiles.choose_tile(max(len(group) for group in groups), vectors, unit)
-    parameters = {
+    parameters: dict[str, Any] = {
         "element": element, "fused": unit.fused, "lanes": lanes, "channels": inputs[2], "outputs": channels,
         "in_rows": inputs[0], "in_columns": inputs[1], "out_rows": outputs[0], "out_columns": outputs[1],
         "window_columns": window_columns, "rows": tuple(tiles.row_table(row_taps)),
@@ -123,7 +128,10 @@ def _gather(
         "tiles": plain(tiles.tile_runs(column_taps, groups, pixels)),
         "unroll": tiles.unroll(inputs[2], pixels * block), "bias": bias, "relu": relu,
     }  # fmt: skip
-    return Kernel(kernel_source("conv", "gather_convolution", parameters), outputs[0], True)
+    products = sum(len(pairs) for pairs in row_taps) * sum(len(pairs) for pairs in column_taps)
+    work = products * inputs[2] * channels // outputs[0]
+    source = kernel_source("conv", "gather_convolution", parameters)
+    return Kernel(source, outputs[0], True, grain(work, PIECE_PRODUCTS))
 
 
 def _filter_parameters(conv: Convolution, unit: VectorUnit) -> dict[str, Any]:

@@ -17,12 +17,13 @@ class Kernel(NamedTuple):
     """The source of a kernel and its units of work: those of one image where `per_image` is said, else all.
 
     `source` defines `kernel`, called with a list of int64 words (addresses, then sizes) and a range of units. Units may
-    be shared out in any way: the bits are the same.
+    be shared out in any way: the bits are the same. `grain` units are enough work for one piece.
     """
 
     source: str
     units: int
     per_image: bool
+    grain: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ def kernel_source(family: str, body: str, parameters: dict[str, Any]) -> str:
         line for text in texts for line in text.splitlines() if not line.startswith("from graphflow")
     )
     return f"{own}\n\nkernel = define_kernel({body}, {parameters!r})\n"
+
+
+def grain(work: int, enough: int) -> int:
+    """How many units of some work make a piece that has enough."""
+    return max(-(-enough // max(work, 1)), 1)
 
 
 def plain(value: Any) -> Any:

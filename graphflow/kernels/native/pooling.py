@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphflow.kernels.native.conv_tiles import tile_runs
-from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, kernel_source
+from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, grain, kernel_source
 from graphflow.kernels.windows import Axis
+
+# Elements gone over that are worth handing to another thread.
+PIECE_ELEMENTS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def max_pool(pool: Pool, unit: VectorUnit) -> Kernel:
 
     Arguments: input [N, rows, columns, channels], output; unit: an output row of an image.
     """
-    return Kernel(kernel_source("pooling", "pool", _parameters(pool, unit, True)), pool.rows.outputs, True)
+    return _pool(pool, unit, True)
 
 
 def avg_pool(pool: Pool, unit: VectorUnit) -> Kernel:
@@ -47,7 +50,7 @@ def avg_pool(pool: Pool, unit: VectorUnit) -> Kernel:
 
     Arguments: input [N, rows, columns, channels], output; unit: an output row of an image.
     """
-    return Kernel(kernel_source("pooling", "pool", _parameters(pool, unit, False)), pool.rows.outputs, True)
+    return _pool(pool, unit, False)
 
 
 def max_pool_gradient(pool: Pool, unit: VectorUnit, relu: bool = False) -> Kernel:
@@ -67,6 +70,13 @@ def avg_pool_gradient(pool: Pool, unit: VectorUnit) -> Kernel:
     return _gradient(pool, unit, False, False)
 
 
+def _pool(pool: Pool, unit: VectorUnit, largest: bool) -> Kernel:
+    source = kernel_source("pooling", "pool", _parameters(pool, unit, largest))
+    return Kernel(
+        source, pool.rows.outputs, True, grain(_image_work(pool) // pool.rows.outputs, PIECE_ELEMENTS)
+    )
+
+
 def _gradient(pool: Pool, unit: VectorUnit, largest: bool, relu: bool) -> Kernel:
     rows, columns = pool.rows, pool.columns
     row_taps = rows.taps()
@@ -80,7 +90,14 @@ def _gradient(pool: Pool, unit: VectorUnit, largest: bool, relu: bool) -> Kernel
         "first_owned": tuple(first_owned), "past_owned": (*first_owned[1:], rows.inputs),
     }  # fmt: skip
     source = kernel_source("pooling", "pool_gradient", parameters)
-    return Kernel(source, 1 if whole_images else rows.outputs, True)
+    units = 1 if whole_images else rows.outputs
+    return Kernel(source, units, True, grain(_image_work(pool) // units, PIECE_ELEMENTS))
+
+
+def _image_work(pool: Pool) -> int:
+    """The elements that the windows of one image have."""
+    rows, columns = (sum(len(pairs) for pairs in axis.taps()) for axis in (pool.rows, pool.columns))
+    return rows * columns * pool.channels
 
 
 def _parameters(pool: Pool, unit: VectorUnit, largest: bool) -> dict[str, Any]:
