@@ -154,7 +154,7 @@ def _converted(
 def _convert_input(definition: OpDef, spec: InputSpec, label: str, item: Any, wanted: dict[str, DType]) -> Tensor:
     if isinstance(item, Tensor):
         return item
-    if spec.written:
+    if spec.place:
         reference = getattr(item, "_ref", None)
         if reference is None:
             raise TypeError(f"Input '{label}' of '{definition.name}' must be a gf.Variable, got {item!r}.")
@@ -283,7 +283,10 @@ def constant(
     """
     array = as_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
-        array = _fill_shape(array, tuple(int(d) for d in shapes.as_dims(shape) or ()), verify_shape)  # type: ignore[arg-type]
+        wanted = tuple(int(d) for d in shapes.as_dims(shape) or ())  # type: ignore[arg-type]
+        if 0 in wanted and not verify_shape and not isinstance(value, np.ndarray | np.generic):
+            array = np.empty(wanted, array.dtype)
+        array = _fill_shape(array, wanted, verify_shape)
     element_type = dtypes.string if array.dtype == object else as_dtype(array.dtype)
     array.flags.writeable = False
     attrs = {"value": array, "dtype": element_type}
@@ -431,3 +434,11 @@ def partial_vector(tensor: Tensor) -> list[int | None] | None:
 def partial_shape(tensor: Tensor) -> Dims:
     """The shape that a shape vector describes, -1 standing for unknown."""
     return shapes.from_values(partial_vector(tensor))
+
+
+EXPORTS: dict[str, Any] = {
+    "constant": constant,
+    "convert_to_tensor": convert_to_tensor,
+    "convert_n_to_tensor": convert_n_to_tensor,
+    "register_tensor_conversion_function": register_tensor_conversion_function,
+}
