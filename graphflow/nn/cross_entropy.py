@@ -27,7 +27,8 @@ def sigmoid_cross_entropy_with_logits(
 ) -> Tensor:
     """The cross entropy of independent classes: max(x, 0) - x * z + log(1 + exp(-abs(x))).
 
-    TensorFlow: tf.nn.sigmoid_cross_entropy_with_logits. Labels z and logits x are given by name and have one shape: ValueError otherwise.
+    TensorFlow: tf.nn.sigmoid_cross_entropy_with_logits. Labels z and logits x are given by name and have one shape:
+    ValueError otherwise.
     """
     require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with op_scope(name, "logistic_loss", (logits, labels)) as scope:

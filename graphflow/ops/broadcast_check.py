@@ -1,4 +1,4 @@
-"""The check that weights fit the values they weigh, where shapes are known only when the graph runs."""
+"""Checks of shapes that are known only when the graph runs: one op, where TensorFlow builds dozens."""
 
 from __future__ import annotations
 
@@ -24,4 +24,10 @@ def check_broadcastable(weights: Any, values: Any, name: str | None = None) -> O
 
     They are a scalar, or have the values' rank and in each axis their size or 1 (TensorFlow: assert_broadcastable).
     """
-    return apply(CHECK, (array.shape(weights), array.shape(values)), name=name or "assert_broadcastable")
+    shapes = (array.shape(weights), array.shape(values))
+    return apply(CHECK, shapes, {"exact": False}, name or "assert_broadcastable")
+
+
+def check_shape(value: Any, shape: Any, name: str | None = None) -> Operation:
+    """An operation that raises InvalidArgumentError unless `value` has the shape that the vector `shape` says."""
+    return apply(CHECK, (array.shape(value), shape), {"exact": True}, name or "assert_shape")

@@ -140,14 +140,14 @@ def _depthwise_infer(op: Operation) -> Signature:
 def _input_gradient_infer(op: Operation) -> Signature:
     sizes, kernel, gradient = op.inputs
     dims = merge(partial_shape(sizes), (None,) * 4)
-    batch, _, _, channels = _image(op, gradient.dims, "the gradient")
+    _, _, _, channels = _image(op, gradient.dims, "the gradient")
     window = require_rank(kernel.dims, 4, "the filter") or ()
     if op.type == "Conv2DBackpropInput" and None not in (channels, window[3]) and channels != window[3]:
         raise ValueError(
             f"The gradient's {channels} channels are not the filter's {window[3]} outputs: a transposed convolution "
             "takes a filter [rows, columns, outputs, channels]."
         )
-    return [(gradient.dtype, merge(dims, (batch, None, None, None)))]
+    return [(gradient.dtype, dims)]
 
 
 def _filter_gradient_infer(op: Operation) -> Signature:
@@ -248,8 +248,8 @@ def conv2d(
 ) -> Tensor:
     """The convolution of images with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
 
-    Images are [N, rows, columns, channels]. `strides` and `dilations` are one number, two, or four in the order of `data_format`; `padding` is "SAME", "VALID",
-    or pairs of numbers for the four axes. ValueError where channels differ or the window does not fit.
+    Images are [N, rows, columns, channels]. `strides` and `dilations` are one number, two, or four in the order of
+    `data_format`; `padding` is "SAME", "VALID", or pairs of numbers for the four axes. ValueError where channels differ or the window does not fit.
     """
     filter = deprecated(filters, filter, "filters", "filter")
     if isinstance(padding, list | tuple):

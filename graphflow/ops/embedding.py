@@ -10,7 +10,7 @@ from typing import Any
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Tensor
 from graphflow.graph.slices import SparseTensor
-from graphflow.ops import array, clipping, indexing, math, partition, segments
+from graphflow.ops import array, clip, indexing, math, segments, sorting
 from graphflow.ops.core import convert_to_tensor, op_scope
 
 
@@ -62,13 +62,13 @@ def _from_parts(tables: list[Tensor], ids: Tensor, strategy: str, scope: str) ->
     else:
         raise ValueError(f"Unrecognized partition strategy: {strategy!r}. It must be 'mod' or 'div'.")
     chosen = math.cast(chosen, dtypes.int32)
-    locals_of = partition.dynamic_partition(local, chosen, count)
-    places_of = partition.dynamic_partition(places, chosen, count)
+    locals_of = segments.dynamic_partition(local, chosen, count)
+    places_of = segments.dynamic_partition(places, chosen, count)
     found = []
     for table, part_ids in zip(tables, locals_of, strict=True):
         with table.graph.colocate_with(table, ignore_existing=True):
             found.append(indexing.gather(table, part_ids))
-    rows = partition.parallel_dynamic_stitch(places_of, found, name=scope)
+    rows = segments.dynamic_stitch(places_of, found, name=scope)
     row_dims: shapes.Dims = None
     for table in tables:
         row_dims = shapes.merge(row_dims, None if table.dims is None else table.dims[1:])
@@ -104,7 +104,7 @@ def _limited(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
         axes: Any = list(range(len(ids.dims), len(rows.dims)))
     else:
         axes = array.range_(array.rank(ids), array.rank(rows))
-    return clipping.clip_by_norm(rows, max_norm, axes=axes)
+    return clip.clip_by_norm(rows, max_norm, axes=axes)
 
 
 def embedding_lookup_sparse(
@@ -134,7 +134,7 @@ def embedding_lookup_sparse(
         sp_ids.indices.shape.assert_is_compatible_with(sp_weights.indices.shape)
     with op_scope(name, "embedding_lookup_sparse", [*parts, sp_ids.values]) as scope:
         rows_of = math.cast(sp_ids.indices[:, 0], dtypes.int32)
-        unique_ids, positions = partition.unique(sp_ids.values)
+        unique_ids, positions = sorting.unique(sp_ids.values)
         found = embedding_lookup(parts, unique_ids, partition_strategy, max_norm=max_norm)
         if found.dtype is dtypes.float16:
             found = math.cast(found, dtypes.float32)

@@ -229,7 +229,8 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
             alpha = alpha.item()
         if not isinstance(alpha, int | float):
             raise TypeError(f"Expected float for argument 'alpha' not {alpha!r}.")
-        return apply(LEAKY_RELU, (x,), {"alpha": float(alpha)}, scope).outputs[0]
+        # The attribute is a float32, also for float64 features.
+        return apply(LEAKY_RELU, (x,), {"alpha": float(np.float32(alpha))}, scope).outputs[0]
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
@@ -239,10 +240,10 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(array.concat([x, -x], axis, name=scope))
 
 
-def swish(features: Any, name: str | None = None) -> Tensor:
+def swish(features: Any) -> Tensor:
     """features * sigmoid(features) elementwise (tf.nn.swish; Ramachandran et al. 2017)."""
     x = convert_to_tensor(features, name="features")
-    return math.multiply(x, math.sigmoid(x), name=name or "swish")
+    return array.identity_n([x * math.sigmoid(x)])[0]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:

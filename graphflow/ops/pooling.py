@@ -165,7 +165,7 @@ def avg_pool2d(
     name: str | None = None,
 ) -> Tensor:
     """The mean of each window of images, padding not counted (tf.nn.avg_pool2d)."""
-    return avg_pool(input, ksize, strides, padding, data_format, name or "AvgPool2D")
+    return avg_pool(input, ksize, strides, padding, data_format, name)
 
 
 def max_pool_with_argmax(

@@ -13,7 +13,8 @@ from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import OpDef, Signature, op_def
 from graphflow.graph.shapes import TensorShape, text
-from graphflow.ops import array, check, math, reductions
+from graphflow.ops import array, math, reductions
+from graphflow.ops.broadcast_check import check_shape
 from graphflow.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow.ops.rules import deprecated, require_rank, require_rank_at_least
 
@@ -185,7 +186,8 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """-sum(labels * log_softmax(logits)) along `axis`, by default the last.
 
-    TensorFlow: tf.nn.softmax_cross_entropy_with_logits_v2. The gradient reaches logits and labels. The result has the shape of the logits without the axis.
+    TensorFlow: tf.nn.softmax_cross_entropy_with_logits_v2. The gradient reaches logits and labels. The result has
+    the shape of the logits without the axis.
     """
     axis = deprecated(axis, dim, "axis", "dim")
     axis = -1 if axis is None else axis
@@ -273,7 +275,7 @@ def sparse_softmax_cross_entropy_with_logits(
             loss = apply(SPARSE_CROSS_ENTROPY, (x, y), name=name).outputs[0]
         else:
             known = x.dims is not None and y.dims is not None and None not in (*x.dims[:-1], *y.dims)
-            checks = [] if known else [check.assert_equal(array.shape(y), array.shape(x)[:-1])]
+            checks = [] if known else [check_shape(y, array.shape(x)[:-1])]
             with x.graph.control_dependencies(checks):
                 rows, flat = _as_matrix(x, "Reshape"), array.reshape(y, [-1], name="Reshape_1")
                 loss = apply(SPARSE_CROSS_ENTROPY, (rows, flat), name=name).outputs[0]

@@ -166,15 +166,20 @@ simple("SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy)
 
 @kernel("AssertBroadcastable", stateful=True)
 def _assert_broadcastable(node: Node) -> Kernel:
-    def run(context: Any, weights: Any, values: Any) -> tuple[()]:
-        fits = (
-            len(weights) in (0, len(values)) and ((weights == 1) | (weights == values[: len(weights)])).all()
-        )
-        if not fits:
+    exact = node.attrs["exact"]
+
+    def run(context: Any, given: Any, wanted: Any) -> tuple[()]:
+        shapes = f"shape {tuple(given.tolist())} against shape {tuple(wanted.tolist())}"
+        if exact and not np.array_equal(given, wanted):
+            raise InvalidArgumentError(None, None, f"{shapes}: they must be equal")
+        same_or_one = (given == 1) | (given == wanted[: len(given)]) if len(given) == len(wanted) else np.zeros(1)
+        if not exact and len(given) and not same_or_one.all():
             raise InvalidArgumentError(
-                None, None, f"weights of shape {tuple(weights.tolist())} can not be broadcast to values of shape "
-                f"{tuple(values.tolist())}: they need the same rank, and in each axis the same size or 1"
-            )  # fmt: skip
+                None,
+                None,
+                f"weights can not be broadcast to values, {shapes}: they need the same rank, and in each axis the "
+                "same size or 1",
+            )
         return ()
 
     return run
