@@ -266,15 +266,20 @@ class Graph:
             scopes.control, scopes.context = outer, context
 
     @contextmanager
-    def context_scope(self, context: Any) -> Iterator[None]:
-        """Builds inside a branch or a loop (a control-flow context), without the outer control dependencies."""
+    def context_scope(self, context: Any, control: tuple[Sequence[Operation], ...] = ()) -> Iterator[None]:
+        """Builds inside a branch or a loop (a control-flow context), with other control dependencies than here."""
         scopes = self._scopes
-        outer, control = scopes.context, scopes.control
-        scopes.context, scopes.control = context, ()
+        outer, outer_control = scopes.context, scopes.control
+        scopes.context, scopes.control = context, control
         try:
             yield
         finally:
-            scopes.context, scopes.control = outer, control
+            scopes.context, scopes.control = outer, outer_control
+
+    @property
+    def control(self) -> tuple[Sequence[Operation], ...]:
+        """The control dependencies of the current scopes."""
+        return self._scopes.control
 
     @property
     def context(self) -> Any:

@@ -61,7 +61,8 @@ class InputSpec:
     """One declared input: its name and type.
 
     `variable` names the type variable it shares with others (None where it has a type of its own), `allowed` the
-    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written.
+    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written, `place` that the kernel gets
+    the variable itself and not its value.
     """
 
     name: str
@@ -69,10 +70,12 @@ class InputSpec:
     allowed: tuple[DType, ...]
     variadic: bool
     written: bool
+    place: bool
 
     @staticmethod
     def parse(text: str) -> InputSpec:
-        """Reads "name: type", where name may end in "*" (a list) or "&" (a variable to be written).
+        """Reads "name: type", where name may end in "*" (a list), "&" (a variable to be written) or "@" (a variable, not
+        its value).
 
         The type is `T`, `T=float` (a type variable, with the dtypes it may be at its first mention), a group such as
         `index`, a dtype's name, or several of these with "|" between them.
@@ -86,7 +89,8 @@ class InputSpec:
             for part in (group or "any").split("|")
             for dtype in _TYPE_GROUPS.get(part) or (dtypes.as_dtype(part),)
         )
-        return InputSpec(name.rstrip("*&"), variable or None, allowed, name.endswith("*"), name.endswith("&"))
+        mark = name[-1]
+        return InputSpec(name.rstrip("*&@"), variable or None, allowed, mark == "*", mark == "&", mark in "&@")
 
 
 @dataclass(frozen=True, eq=False)

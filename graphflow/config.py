@@ -1,0 +1,132 @@
+"""What a session can be told: TensorFlow's ConfigProto, RunOptions and RunMetadata as plain objects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class GPUOptions:
+    """Options of the GPU devices."""
+
+    per_process_gpu_memory_fraction: float = 0.0
+    allow_growth: bool = False
+    visible_device_list: str = ""
+
+
+@dataclass
+class OptimizerOptions:
+    """How much the plan's passes do; `opt_level` L0 (-1) switches constant folding off."""
+
+    L1 = 0
+    L0 = -1
+    opt_level: int = 0
+    do_constant_folding: bool = True
+    do_common_subexpression_elimination: bool = True
+    do_function_inlining: bool = True
+    global_jit_level: int = 0
+
+
+@dataclass
+class GraphOptions:
+    """Options of the plan."""
+
+    optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
+    enable_bfloat16_sendrecv: bool = False
+    infer_shapes: bool = True
+
+
+@dataclass
+class ConfigProto:
+    """Options of a Session.
+
+    device_count: how many devices of a type there are, as {"CPU": 2}.
+    intra_op_parallelism_threads: threads that share one big operation; 0 means one per core. Results do not depend
+        on it.
+    inter_op_parallelism_threads: accepted; the devices of a process run concurrently in any case.
+    allow_soft_placement: place an op on another device of its task where its own does not exist.
+    log_device_placement: write each op's device to sys.stderr when it is placed.
+    operation_timeout_in_ms: deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
+    check_numerics: raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
+    compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
+    """
+
+    device_count: dict[str, int] = field(default_factory=dict)
+    intra_op_parallelism_threads: int = 0
+    inter_op_parallelism_threads: int = 0
+    use_per_session_threads: bool = False
+    placement_period: int = 0
+    device_filters: list[str] = field(default_factory=list)
+    gpu_options: GPUOptions = field(default_factory=GPUOptions)
+    allow_soft_placement: bool = False
+    log_device_placement: bool = False
+    graph_options: GraphOptions = field(default_factory=GraphOptions)
+    operation_timeout_in_ms: int = 0
+    cluster_def: Any = None
+    isolate_session_state: bool = False
+    check_numerics: bool = False
+    compiled: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.compiled not in ("auto", "never", "always"):
+            raise ValueError(f"compiled is 'auto', 'never' or 'always', not {self.compiled!r}.")
+        for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads", "operation_timeout_in_ms"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
+
+
+@dataclass
+class RunOptions:
+    """Options of one run: `trace_level` FULL_TRACE fills RunMetadata, `timeout_in_ms` is its deadline."""
+
+    NO_TRACE = 0
+    SOFTWARE_TRACE = 1
+    HARDWARE_TRACE = 2
+    FULL_TRACE = 3
+    trace_level: int = 0
+    timeout_in_ms: int = 0
+    inter_op_thread_pool: int = 0
+    output_partition_graphs: bool = False
+    report_tensor_allocations_upon_oom: bool = False
+
+
+@dataclass(frozen=True)
+class NodeStats:
+    """When one operation ran: microseconds since the start of the run, and on which device and thread."""
+
+    node_name: str
+    op: str
+    device: str
+    start_us: float
+    duration_us: float
+    thread: int
+
+
+@dataclass
+class RunMetadata:
+    """What a traced run recorded: `step_stats`, one NodeStats an operation, in the order they ran."""
+
+    step_stats: list[NodeStats] = field(default_factory=list)
+
+    def chrome_trace(self) -> str:
+        """The timeline in Chrome's trace format: save it and open it in chrome://tracing or Perfetto."""
+        devices = sorted({s.device for s in self.step_stats})
+        events: list[dict[str, Any]] = [
+            {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": device}} for pid, device in enumerate(devices)
+        ]
+        for s in self.step_stats:
+            events.append(
+                {
+                    "ph": "X",
+                    "cat": "Op",
+                    "name": s.op,
+                    "pid": devices.index(s.device),
+                    "tid": s.thread,
+                    "ts": s.start_us,
+                    "dur": s.duration_us,
+                    "args": {"name": s.node_name, "op": s.op},
+                }
+            )
+        return json.dumps({"traceEvents": events})

@@ -1,0 +1,177 @@
+"""Between the nested structures that users fetch and feed, and the flat tensors that a plan knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.graph import Graph
+from graphflow.graph.slices import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
+
+Rebuild = Callable[[Sequence[Any]], Any]
+
+
+class Fetches:
+    """The flat tensors and operations of a fetch structure, and how to give their values that structure again."""
+
+    def __init__(self, graph: Graph, structure: Any) -> None:
+        self._graph = graph
+        self.tensors: list[Tensor] = []
+        self.targets: list[Operation] = []
+        self._positions: dict[Tensor, int] = {}
+        self.rebuild: Rebuild = self._flatten(structure)
+
+    def _flatten(self, structure: Any) -> Rebuild:
+        if structure is None:
+            raise TypeError("Fetch argument None has invalid type NoneType: fetch a tensor, an operation or its name.")
+        if isinstance(structure, IndexedSlices | SparseTensor):
+            return self._composite(structure)
+        if isinstance(structure, list | tuple):
+            return self._sequence(structure)
+        if isinstance(structure, Mapping):
+            parts = {key: self._flatten(value) for key, value in structure.items()}
+            kind: Any = dict if type(structure) is dict else type(structure)
+            return lambda values: kind([(key, rebuild(values)) for key, rebuild in parts.items()])
+        return self._leaf(structure)
+
+    def _sequence(self, structure: Any) -> Rebuild:
+        parts = [self._flatten(item) for item in structure]
+        if hasattr(structure, "_fields"):
+            kind = type(structure)
+            return lambda values: kind(*[rebuild(values) for rebuild in parts])
+        if isinstance(structure, tuple):
+            return lambda values: tuple([rebuild(values) for rebuild in parts])
+        return lambda values: [rebuild(values) for rebuild in parts]
+
+    def _composite(self, structure: Any) -> Rebuild:
+        kind: Any = IndexedSlicesValue if isinstance(structure, IndexedSlices) else SparseTensorValue
+        parts = (
+            (structure.values, structure.indices, structure.dense_shape)
+            if kind is IndexedSlicesValue
+            else (structure.indices, structure.values, structure.dense_shape)
+        )
+        rebuilds = [None if part is None else self._leaf(part) for part in parts]
+        return lambda values: kind(*[None if r is None else r(values) for r in rebuilds])
+
+    def _leaf(self, fetch: Any) -> Rebuild:
+        try:
+            element = self._graph.as_graph_element(fetch)
+        except TypeError as error:
+            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}: {error}") from None
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+        op = element if isinstance(element, Operation) else element.op
+        if op.control_flow_context is not None or not self._graph.is_fetchable(op):
+            raise ValueError(
+                f"Operation {op.name!r} has been marked as not fetchable: it is inside a branch or a loop. "
+                "Return it from the branch or the loop, and fetch that result."
+            )
+        if isinstance(element, Operation):
+            self.targets.append(element)
+            return lambda values: None
+        position = self._positions.setdefault(element, len(self.tensors))
+        if position == len(self.tensors):
+            self.tensors.append(element)
+        return lambda values: values[position]
+
+
+def fetch_key(structure: Any) -> Any:
+    """A hashable key of a fetch structure; TypeError where a leaf is not hashable."""
+    if isinstance(structure, list | tuple):
+        return (type(structure), *[fetch_key(item) for item in structure])
+    if isinstance(structure, Mapping):
+        return (type(structure), *[(key, fetch_key(value)) for key, value in structure.items()])
+    return structure
+
+
+def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
+    """The values by the tensor they are fed to; TypeError or ValueError where something cannot be fed."""
+    result: dict[Tensor, Any] = {}
+    for key, value in feed_dict.items():
+        if isinstance(key, SparseTensor | IndexedSlices):
+            result.update(_expand_composite(key, value))
+            continue
+        try:
+            element = graph.as_graph_element(key, allow_operation=False)
+        except (TypeError, ValueError, KeyError) as error:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
+        assert isinstance(element, Tensor)
+        if not graph.is_feedable(element):
+            raise ValueError(f"Tensor {element.name} may not be fed.")
+        result[element] = value
+    return result
+
+
+def _expand_composite(key: Any, value: Any) -> dict[Tensor, Any]:
+    if isinstance(key, SparseTensor):
+        parts: Sequence[Any] = (key.indices, key.values, key.dense_shape)
+        given = (value.indices, value.values, value.dense_shape) if hasattr(value, "dense_shape") else tuple(value)
+    else:
+        parts = (key.values, key.indices, key.dense_shape)
+        given = (value.values, value.indices, value.dense_shape) if hasattr(value, "indices") else tuple(value)
+    return {part: v for part, v in zip(parts, given, strict=False) if part is not None}
+
+
+def feed_array(tensor: Tensor, value: Any) -> Any:
+    """The array to run with for a fed value: the user's own memory where it fits as it is.
+
+    TypeError where it cannot be of the tensor's dtype, ValueError where the shape does not fit.
+    """
+    if type(value) is np.ndarray and value.dtype == tensor.dtype.as_numpy_dtype and value.dtype.isnative:
+        array = value
+    else:
+        array = _converted(tensor, value)
+    if not _fits(array.shape, tensor.dims):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has shape {shapes.text(tensor.dims)!r}"
+        )
+    return array if array.ndim else array[()]
+
+
+def _fits(shape: tuple[int, ...], dims: shapes.Dims) -> bool:
+    if dims is None:
+        return True
+    if len(shape) != len(dims):
+        return False
+    for given, wanted in zip(shape, dims, strict=True):
+        if wanted is not None and given != wanted:
+            return False
+    return True
+
+
+def _converted(tensor: Tensor, value: Any) -> Any:
+    if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
+        raise TypeError(
+            "The value of a feed cannot be a gf.Tensor object. Acceptable feed values include Python scalars, strings, "
+            f"lists, numpy ndarrays. For reference, the tensor object was {value!r} which was passed to the feed with key {tensor!r}."
+        )
+    if not tensor.dtype.is_numpy_compatible:
+        return np.asarray(value, dtype=object)
+    if tensor.dtype is dtypes.string:
+        return _bytes_array(value)
+    wanted = tensor.dtype.as_numpy_dtype
+    try:
+        array = np.asarray(value)
+        if array.dtype == object:
+            array = np.array(value, dtype=wanted)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Cannot feed {type(value).__name__} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}") from None
+    if array.dtype.kind in "SUMmV":
+        raise ValueError(f"Cannot feed a value of {array.dtype} to {tensor.name!r} of dtype {tensor.dtype.name}.")
+    if isinstance(value, int) and not isinstance(value, bool) and tensor.dtype.is_integer and not tensor.dtype.min <= value <= tensor.dtype.max:
+        raise TypeError(f"Type of feed value {value} is not compatible with Tensor type {tensor.dtype.name}: it does not fit. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64).")
+    if array.dtype.kind == "c" and not tensor.dtype.is_complex:
+        raise TypeError(f"Cannot feed complex values to {tensor.name!r} of dtype {tensor.dtype.name}.")
+    with np.errstate(all="ignore"):
+        return np.array(array, dtype=wanted, order="C") if array.dtype != wanted else np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _bytes_array(value: Any) -> Any:
+    array = np.array(value, dtype=object)
+    for index, item in np.ndenumerate(array):
+        array[index] = item.encode() if isinstance(item, str) else item
+    return array

@@ -1,0 +1,436 @@
+"""Variable: state that outlives a run.
+
+A variable used as a tensor is read where its consumer runs, under the consumer's control dependencies, so
+`with control_dependencies([update]): v + 1` sees the update. `read_value()` and `value()` read at an operation of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph, get_default_session
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.graph import Graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.graph.op_def import NOT_DIFFERENTIABLE
+from graphflow.ops import state
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.shaping import identity
+
+assert state.VARIABLE.gradient is NOT_DIFFERENTIABLE
+
+
+class VariableSynchronization:
+    """When copies of a variable on several devices are kept equal."""
+
+    AUTO, NONE, ON_WRITE, ON_READ = range(4)
+
+
+class VariableAggregation:
+    """How writes of several towers to one variable are combined."""
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
+    ONLY_FIRST_TOWER = 3
+
+
+class SaveSliceInfo:
+    """Which part of a larger, partitioned variable a variable is."""
+
+    def __init__(self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]) -> None:
+        self.full_name = full_name
+        self.full_shape = list(full_shape)
+        self.var_offset = list(var_offset)
+        self.var_shape = list(var_shape)
+
+    @property
+    def spec(self) -> str:
+        """The part as text: the full shape, then offset and length along each axis."""
+        full = " ".join(str(d) for d in self.full_shape)
+        parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
+        return f"{full} {parts}"
+
+
+class Variable:
+    """State held by the session, with the initial value given here (tf.Variable).
+
+    initial_value: a tensor, a value, or a function without arguments that makes one (then `dtype` must be given).
+    trainable: whether optimizers train it. collections: by default GLOBAL_VARIABLES. validate_shape=False lets the
+    shape be unknown and change. constraint: applied to the value after an optimizer's update. The value does not
+    exist before its `initializer` ran. ValueError where the initial value has no shape.
+    """
+
+    SaveSliceInfo: ClassVar[type[SaveSliceInfo]] = SaveSliceInfo
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: int = VariableSynchronization.AUTO,
+        aggregation: int = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        trainable = True if trainable is None else trainable
+        if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections.append(GraphKeys.TRAINABLE_VARIABLES)
+        self._trainable = trainable
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        self._save_slice_info: SaveSliceInfo | None = None
+        graph = get_default_graph()
+        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+            self._build(graph, scope, initial_value, dtype, shape if shape is not None else expected_shape, validate_shape)
+        graph.add_to_collections(collections, self)
+
+    def _build(self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool) -> None:
+        base = scope[:-1]
+        if callable(initial_value):
+            with graph.name_scope("Initializer"), graph.device(None):
+                value = convert_to_tensor(initial_value(), dtype=dtype, name="initial_value")
+        else:
+            value = convert_to_tensor(initial_value, dtype=dtype, name="initial_value")
+        if value.op.control_flow_context is not None:
+            raise ValueError(
+                f"Initializer for variable {base!r} is from inside a control-flow construct, such as a loop or conditional. "
+                "Use a lambda as the initializer."
+            )
+        dims = shapes.merge(value.dims, shapes.as_dims(shape)) if validate else shapes.as_dims(shape)
+        if validate and (dims is None or None in dims):
+            raise ValueError(f"initial_value must have a shape specified: {value}. Give the variable a value of known shape, or validate_shape=False.")
+        attrs = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
+        self._variable = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
+        self._initial_value = value
+        with graph.colocate_with(self._variable.op):
+            self._initializer = graph.add(
+                state.ASSIGN,
+                (self._variable, value),
+                {"T": value.dtype, "validate_shape": validate, "use_locking": True, "_initializer": True},
+                f"{base}/Assign/",
+            )
+            self._snapshot = identity(self._variable, name=f"{base}/read/")
+
+    # ---- standing for a tensor ------------------------------------------------------------------------------------
+
+    def _ref(self) -> Tensor:
+        return self._variable
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def as_graph_tensor(self, dtype: Any = None, name: str | None = None) -> Tensor:
+        """The variable as an input of an operation, read when that runs; ValueError where the dtype is another."""
+        if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for variable {self.name!r} "
+                f"of type {self.dtype.name!r}"
+            )
+        return self._variable
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name, with ":0" at the end."""
+        return self._variable.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that stands for it."""
+        return self._variable.op
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it belongs to."""
+        return self._variable.graph
+
+    @property
+    def device(self) -> str:
+        """The device asked for it."""
+        return self._variable.device
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The type of its elements."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> shapes.TensorShape:
+        """Its shape."""
+        return self._variable.shape
+
+    @property
+    def dims(self) -> shapes.Dims:
+        """Its shape as a tuple."""
+        return self._variable.dims
+
+    def get_shape(self) -> shapes.TensorShape:
+        """Its shape."""
+        return self._variable.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what the caller knows of the shape."""
+        self._variable.set_shape(shape)
+        self._snapshot.set_shape(shape)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train it."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Tensor], Tensor] | None:
+        """The function applied after an optimizer's update, or None."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> int:
+        """When its copies are kept equal."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> int:
+        """How writes of several towers are combined."""
+        return self._aggregation
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives it its initial value."""
+        return self._initializer
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor of its initial value."""
+        return self._initial_value
+
+    # ---- reading --------------------------------------------------------------------------------------------------
+
+    def value(self) -> Tensor:
+        """Its value, read by the operation NAME/read."""
+        return self._snapshot
+
+    def read_value(self) -> Tensor:
+        """Its value, read by a new operation, under the current control dependencies."""
+        return identity(self._variable, name="read")
+
+    def initialized_value(self) -> Tensor:
+        """Its value, or its initial value where it has none yet: for initial values that depend on it."""
+        from graphflow.ops.control_flow import cond
+
+        graph = self.graph
+        with graph.control_dependencies(None):
+            return cond(state.is_variable_initialized(self), self.read_value, lambda: self._initial_value)  # type: ignore[no-any-return]
+
+    def eval(self, session: Any = None) -> Any:
+        """Its value in a session, by default the default one."""
+        return self._variable.eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Sets its value in a session, by default the default one, without adding to the graph."""
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError("Either session argument should be provided or default session should be established")
+        session.run(self._initializer, {self._initializer.inputs[1]: value})
+
+    # ---- writing --------------------------------------------------------------------------------------------------
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Sets it; gives the new value, or with read_value=False the operation."""
+        return _result(state.assign(self, value, use_locking=use_locking, name=name), read_value)
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Adds to it; gives the new value, or with read_value=False the operation."""
+        return _result(state.assign_add(self, delta, use_locking, name), read_value)
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Subtracts from it; gives the new value, or with read_value=False the operation."""
+        return _result(state.assign_sub(self, delta, use_locking, name), read_value)
+
+    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Tensor:
+        if not hasattr(slices, "indices"):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {slices!r}")
+        return state.scatter(kind, self, slices.indices, slices.values, use_locking, name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Adds IndexedSlices to it."""
+        return self._scatter("add", sparse_delta, use_locking, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtracts IndexedSlices from it."""
+        return self._scatter("sub", sparse_delta, use_locking, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces its rows by IndexedSlices."""
+        return self._scatter("update", sparse_delta, use_locking, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Adds to its slices at n-dimensional indices."""
+        return state.scatter_nd_add(self, indices, updates, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtracts from its slices at n-dimensional indices."""
+        return state.scatter_nd_sub(self, indices, updates, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Replaces its slices at n-dimensional indices."""
+        return state.scatter_nd_update(self, indices, updates, name=name)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Counts it up by one; OutOfRangeError at the limit."""
+        return state.count_up_to(self, limit)
+
+    # ---- partitions -----------------------------------------------------------------------------------------------
+
+    def set_save_slice_info(self, info: SaveSliceInfo | None) -> None:
+        """Says which part of a larger variable it is."""
+        self._save_slice_info = info
+
+    def get_save_slice_info(self) -> SaveSliceInfo | None:
+        """Which part of a larger variable it is, or None."""
+        return self._save_slice_info
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"The Variable {self.name!r} is not iterable.")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"<gf.Variable {self.name!r} shape={shapes.text(self.dims)} dtype={self.dtype.name}>"
+
+    __array_priority__ = 100
+    __array_ufunc__ = None
+
+
+def _result(tensor: Tensor, read_value: bool) -> Any:
+    return tensor if read_value else tensor.op
+
+
+def install_operators() -> None:
+    """Gives Variable the operators of Tensor; called once all of them are installed."""
+
+    def forward(operator: str) -> Callable[..., Any]:
+        def call(self: Variable, *args: Any) -> Any:
+            return getattr(Tensor, operator)(self._variable, *args)
+
+        call.__name__ = operator
+        return call
+
+    for operator in Tensor.OVERLOADABLE_OPERATORS:
+        if operator not in ("__eq__", "__ne__", "__hash__"):
+            setattr(Variable, operator, forward(operator))
+
+
+def _in_collection(key: str, scope: str | None) -> list[Any]:
+    return get_default_graph().get_collection(key, scope)
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """The global variables of the default graph (tf.global_variables)."""
+    return _in_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """The local variables of the default graph (tf.local_variables)."""
+    return _in_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """The model variables of the default graph (tf.model_variables)."""
+    return _in_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """The trainable variables of the default graph (tf.trainable_variables)."""
+    return _in_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """The variables with moving averages (tf.moving_average_variables)."""
+    return _in_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """An operation that initialises the variables, in the order of their dependencies (tf.variables_initializer)."""
+    from graphflow.ops.flow_basics import group
+
+    return group(*[v.initializer for v in var_list], name=name)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initialises all global variables (tf.global_variables_initializer)."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initialises all local variables (tf.local_variables_initializer)."""
+    return variables_initializer(local_variables())
+
+
+def report_uninitialized_variables(var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables") -> Tensor:
+    """The names, as a vector of strings, of the variables without a value (tf.report_uninitialized_variables)."""
+    from graphflow.ops.array import stack
+    from graphflow.ops.core import constant
+    from graphflow.ops.indexing import boolean_mask
+    from graphflow.ops.math import logical_not
+
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    graph = get_default_graph()
+    with graph.name_scope(name), graph.device(None), graph.control_dependencies(None):
+        if not variables:
+            return constant([], dtype=dtypes.string)
+        missing = logical_not(stack([state.is_variable_initialized(v) for v in variables]))
+        return boolean_mask(constant([v.op.name for v in variables]), missing)
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+    """A tensor that fails with FailedPreconditionError where a variable has no value (tf.assert_variables_initialized)."""
+    from graphflow.ops.array import stack
+
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    if not variables:
+        return None
+    from graphflow.ops.array import rank
+
+    return stack([rank(identity(v)) for v in variables])
+
+
+EXPORTS: dict[str, Any] = {
+    "Variable": Variable,
+    "VariableAggregation": VariableAggregation,
+    "VariableSynchronization": VariableSynchronization,
+    "global_variables": global_variables,
+    "all_variables": global_variables,
+    "local_variables": local_variables,
+    "model_variables": model_variables,
+    "trainable_variables": trainable_variables,
+    "moving_average_variables": moving_average_variables,
+    "variables_initializer": variables_initializer,
+    "initialize_variables": variables_initializer,
+    "global_variables_initializer": global_variables_initializer,
+    "initialize_all_variables": global_variables_initializer,
+    "local_variables_initializer": local_variables_initializer,
+    "initialize_local_variables": local_variables_initializer,
+    "report_uninitialized_variables": report_uninitialized_variables,
+    "assert_variables_initialized": assert_variables_initialized,
+}

@@ -1,0 +1,45 @@
+"""The passes between lowering and partition, in their one order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from graphflow.plan.fold import fold
+from graphflow.plan.ir import Plan
+from graphflow.plan.merge import merge_common
+from graphflow.plan.order import order
+from graphflow.plan.passes import Pass, PassContext
+from graphflow.plan.placement import place
+from graphflow.plan.simplify import simplify
+
+PASSES: tuple[Pass, ...] = (place, fold, simplify, merge_common, order)
+"""Placement is first, so that no bad device is folded away and nothing is merged across devices."""
+
+
+def run_passes(plan: Plan, ctx: PassContext, watch: Callable[[str, Plan], None] | None = None) -> Plan:
+    """The plan after all passes; `watch` sees it after each, by the pass's name."""
+    for function in PASSES:
+        plan = function(plan, ctx)
+        if watch is not None:
+            watch(function.__name__, plan)
+    return mark_used(plan, frozenset())
+
+
+def mark_used(plan: Plan, around: frozenset[str]) -> Plan:
+    """The plan with `used` set on every instruction."""
+    taken = set(plan.fetches) | around
+    for instruction in plan.instructions:
+        taken |= set(instruction.inputs)
+        for body in instruction.bodies:
+            taken |= set(body.fetches)
+    return plan.with_instructions(
+        [
+            replace(
+                i,
+                used=tuple(o in taken for o in i.outputs),
+                bodies=tuple(mark_used(body, frozenset(taken)) for body in i.bodies),
+            )
+            for i in plan.instructions
+        ]
+    )

@@ -1,0 +1,111 @@
+"""Gives every instruction a device.
+
+What the user asked for is completed from the first device that matches. A write of a variable goes where the variable
+is, and so does what is colocated with it. Without soft placement a request that cannot be met is an error that says
+which of job, device or kernel is missing; with it, another device of the same task is taken.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+
+from graphflow import errors
+from graphflow.graph import devices
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow.plan.passes import PassContext
+
+
+def place(plan: Plan, ctx: PassContext) -> Plan:
+    """The plan with a full device name on every instruction; InvalidArgumentError where one cannot be placed."""
+    placed: dict[str, str] = {}
+    return _place(plan, ctx, placed, {}, "")
+
+
+def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[str, str], around: str) -> Plan:
+    instructions: list[Instruction] = []
+    variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
+    for instruction in variables.values():
+        device = _resolve(instruction, instruction.device, ctx)
+        placed[instruction.name] = values[instruction.outputs[0]] = device
+    for instruction in plan.instructions:
+        if instruction.name in placed:
+            device = placed[instruction.name]
+        else:
+            device = _device_of(instruction, ctx, placed, values, around)
+            placed[instruction.name] = device
+        bodies = tuple(_place(body, ctx, placed, values, device) for body in instruction.bodies)
+        instructions.append(replace(instruction, device=device, bodies=bodies))
+    return plan.with_instructions(instructions)
+
+
+def _device_of(
+    instruction: Instruction, ctx: PassContext, placed: dict[str, str], values: dict[str, str], around: str
+) -> str:
+    for name, place in zip(instruction.inputs, instruction.places(), strict=True):
+        if place and name in values:
+            return values[name]
+    for group in instruction.attrs.get("_class", ()):
+        other = group.decode().removeprefix("loc:@") if isinstance(group, bytes) else str(group).removeprefix("loc:@")
+        if other in placed:
+            return placed[other]
+    if not instruction.device and around:
+        return around
+    return _resolve(instruction, instruction.device, ctx)
+
+
+def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
+    candidates = [d for d in ctx.devices if matches(wanted, d, ctx.default_task)]
+    runnable = [d for d in candidates if _can_run(instruction, d, ctx)]
+    if runnable:
+        return runnable[0]
+    same_task = [d for d in ctx.devices if matches(_task_part(wanted), d, ctx.default_task)]
+    fallback = [d for d in same_task if _can_run(instruction, d, ctx)]
+    if ctx.soft_placement and fallback:
+        return fallback[0]
+    raise errors.InvalidArgumentError(
+        None if instruction.op is None else instruction.op.node_def,
+        instruction.op,
+        _complaint(instruction, wanted, candidates, same_task, ctx),
+    )
+
+
+def _complaint(instruction: Instruction, wanted: str, candidates: list[str], same_task: list[str], ctx: PassContext) -> str:
+    there = ", ".join(ctx.devices)
+    built = "" if instruction.op is None else " Built at {}:{}.".format(*instruction.op.line)
+    start = f"Cannot assign a device for operation {instruction.name!r} ({instruction.type})"
+    if candidates:
+        return f"{start}: no kernel for {instruction.type} on {wanted or 'any device'}. Devices here: {there}.{built}"
+    if not same_task:
+        jobs = sorted({devices.DeviceSpec.from_string(d).job or "" for d in ctx.devices})
+        return (
+            f"{start}: it was explicitly assigned to {wanted}, but this session has no such job or task (it knows the jobs: "
+            f"{', '.join(jobs)}). Connect to the cluster with gf.Session(server.target), or correct the device.{built}"
+        )
+    near = difflib.get_close_matches(devices.merge(ctx.default_task, wanted), ctx.devices, 1, 0.0)
+    return (
+        f"{start}: it was explicitly assigned to {wanted}, but there is no such device. Devices here: {there}; the nearest is "
+        f"{near[0] if near else there}. Use gf.ConfigProto(allow_soft_placement=True) to let graphflow choose.{built}"
+    )
+
+
+def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:
+    if instruction.bodies or instruction.type in VARIABLE_TYPES:
+        return True
+    return ctx.has_kernel(instruction.type, devices.DeviceSpec.from_string(device).device_type or "CPU")
+
+
+def _task_part(device: str) -> str:
+    spec = devices.DeviceSpec.from_string(device)
+    return devices.DeviceSpec(spec.job, spec.replica, spec.task).to_string()
+
+
+def matches(wanted: str, device: str, default_task: str) -> bool:
+    """Whether a full device name fulfils a partial one; a name without a job means `default_task`."""
+    asked, given = devices.DeviceSpec.from_string(wanted), devices.DeviceSpec.from_string(device)
+    if asked.job is None and asked.task is None:
+        asked.merge_from(devices.DeviceSpec.from_string(default_task))
+    return all(
+        getattr(asked, part) is None or getattr(asked, part) == getattr(given, part)
+        for part in ("job", "replica", "task", "device_type", "device_index")
+    )

@@ -1,0 +1,295 @@
+"""Turns a part of a plan into one straight Python function over NumPy kernels: the tier that runs at once.
+
+Every instruction is a line of the function, with its kernel and constants bound as globals, so that a run looks
+nothing up. A line that fails is known by its number. Branches and loops become `if` and `while`; a Recv becomes a
+`yield`, so that a part which waits for another device is a suspended generator and holds no thread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow.runtime.resources import ResourceStore, VariableCell
+
+PASS_THROUGH = frozenset({"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
+"""Types whose result is their input."""
+
+
+@dataclass(frozen=True)
+class KernelTable:
+    """Where the kernels come from."""
+
+    make: Callable[[Instruction], Callable[..., Any]]
+    is_stateful: Callable[[str], bool]
+    may_view: Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A part that can run: function(run, *feeds) returns the tuple of its fetches.
+
+    `waits` says that the function is a generator, which yields the keys it waits for. `lines` gives the instruction of
+    each line of `source`; `cells` are the variables it uses.
+    """
+
+    function: Callable[..., Any]
+    waits: bool
+    source: str
+    lines: Sequence[Instruction | None]
+    cells: Sequence[VariableCell]
+    filename: str
+
+
+def assemble(
+    plan: Plan, store: ResourceStore, kernels: KernelTable, *, trace: bool = False, check_numerics: bool = False
+) -> Assembled:
+    """Compiles a part for a store.
+
+    `trace` records start and end of every instruction in run.trace; `check_numerics` raises at the first NaN or
+    infinity.
+    """
+    return _Assembler(plan, store, kernels, trace, check_numerics).finish()
+
+
+def own(value: Any) -> Any:
+    """A fetched value that shares memory with nothing."""
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return value[()]
+        return value if value.flags.owndata and value.base is None else value.copy()
+    return value
+
+
+@dataclass(frozen=True)
+class _Line:
+    depth: int
+    text: str
+    instruction: Instruction | None
+
+
+_LOCAL = re.compile(r"\bv\d+\b")
+
+
+class _Assembler:
+    def __init__(self, plan: Plan, store: ResourceStore, kernels: KernelTable, trace: bool, check: bool) -> None:
+        self._plan = plan
+        self._store = store
+        self._kernels = kernels
+        self._trace = trace
+        self._check = check
+        self._globals: dict[str, Any] = {"own": own}
+        self._names: dict[str, str] = {}
+        self._cells: dict[str, str] = {}
+        self._cell_objects: list[VariableCell] = []
+        self._borrowed: set[str] = set()
+        self._lines: list[_Line] = []
+        self._scalars: set[str] = set()
+        self._count = 0
+        self._waits = False
+        self._written = {name for i in walk(plan) for name in i.written()}
+
+    # ---- names ----------------------------------------------------------------------------------------------------
+
+    def _fresh(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def _bind(self, prefix: str, value: Any) -> str:
+        name = self._fresh(prefix)
+        self._globals[name] = value
+        return name
+
+    def _emit(self, text: str, depth: int, instruction: Instruction | None = None) -> None:
+        self._lines.append(_Line(depth, text, instruction))
+
+    def _use(self, value: str, *, keep: bool = False) -> str:
+        """The expression for a value; with `keep`, one that a later write of a variable does not change."""
+        if value in self._cells:
+            copied = ".copy()" if keep and value in self._written else ""
+            return f"{self._cells[value]}.get(){copied}"
+        return self._names[value]
+
+    # ---- the function ---------------------------------------------------------------------------------------------
+
+    def finish(self) -> Assembled:
+        feeds = []
+        for position, value in enumerate(self._plan.feeds):
+            self._names[value] = f"f{position}"
+            self._borrowed.add(f"f{position}")
+            feeds.append(f"f{position}")
+        self._emit(f"def part({', '.join(['run', *feeds])}):", 0)
+        self._level(self._plan, 1)
+        self._emit(f"return ({''.join(self._fetch(f, i) + ', ' for i, f in enumerate(self._plan.fetches))})", 1)
+        lines = _forget_early(self._lines, self._scalars)
+        source = "\n".join("    " * line.depth + line.text for line in lines)
+        filename = f"<graphflow plan {id(self):x}>"
+        exec(compile(source, filename, "exec"), self._globals)
+        return Assembled(
+            self._globals["part"],
+            self._waits,
+            source,
+            [line.instruction for line in lines],
+            tuple(self._cell_objects),
+            filename,
+        )
+
+    def _fetch(self, value: str, position: int) -> str:
+        expression = self._use(value)
+        again = value in self._plan.fetches[:position]
+        if value in self._cells or again or expression in self._borrowed:
+            self._globals.setdefault("copied", copied)
+            return f"copied({expression})"
+        return f"own({expression})"
+
+    def _level(self, plan: Plan, depth: int) -> None:
+        for instruction in plan.instructions:
+            self._instruction(instruction, depth)
+
+    def _instruction(self, i: Instruction, depth: int) -> None:
+        if i.type in VARIABLE_TYPES:
+            self._variable(i)
+        elif i.type == "Const":
+            value = i.attrs["value"]
+            self._names[i.outputs[0]] = name = self._bind("c", value[()] if value.ndim == 0 else value)
+            self._borrowed.add(name)
+        elif i.type == "If":
+            self._branch(i, depth)
+        elif i.type == "While":
+            self._loop(i, depth)
+        elif i.type == "NoOp":
+            pass
+        elif i.type in PASS_THROUGH and i.inputs[0] not in self._cells:
+            self._names[i.outputs[0]] = self._names[i.inputs[0]]
+        else:
+            self._work(i, depth)
+
+    def _variable(self, i: Instruction) -> None:
+        assert i.op is not None
+        cell = self._store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line)
+        self._cell_objects.append(cell)
+        self._cells[i.outputs[0]] = self._bind("w", cell)
+
+    def _work(self, i: Instruction, depth: int) -> None:
+        if self._trace:
+            self._emit(f"started = {self._bind('t', _clock())}()", depth, i)
+        outputs = [self._define(o) for o in i.outputs]
+        self._scalars |= {local for local, dims in zip(outputs, i.shapes, strict=True) if dims == ()}
+        target = f"{', '.join(outputs)}{',' if len(outputs) > 1 else ''} = " if outputs else ""
+        if i.type == "Recv":
+            self._waits = True
+            self._emit(f"{target}yield {self._bind('key', i.attrs['key'])}", depth, i)
+        elif i.type == "Send":
+            value = f"{self._use(i.inputs[0], keep=True)}" if i.inputs else "True"
+            self._emit(f"run.rendezvous.send({self._bind('key', i.attrs['key'])}, {value})", depth, i)
+        else:
+            self._emit(target + self._call(i), depth, i)
+        if self._check and outputs:
+            checker = self._bind("n", _numerics_checker(i, self._kernels))
+            self._emit(f"{checker}({', '.join(outputs)})", depth, i)
+        if self._trace:
+            self._emit(f"run.trace({self._bind('i', i)}, started)", depth, i)
+
+    def _call(self, i: Instruction) -> str:
+        keep = self._kernels.may_view(i.type) or i.type in PASS_THROUGH
+        places = i.places()
+        arguments = [
+            self._cells[n] if place else self._use(n, keep=keep) for n, place in zip(i.inputs, places, strict=True)
+        ]
+        if i.type in PASS_THROUGH:
+            return arguments[0]
+        if self._kernels.is_stateful(i.type):
+            arguments.insert(0, "run")
+        return f"{self._bind('k', self._kernels.make(i))}({', '.join(arguments)})"
+
+    def _define(self, value: str) -> str:
+        name = self._names[value] = self._fresh("v")
+        return name
+
+    def _branch(self, i: Instruction, depth: int) -> None:
+        outputs = [self._fresh("v") for _ in i.outputs]
+        predicate = self._use(i.inputs[0])
+        for keyword, body in zip((f"if {predicate}:", "else:"), i.bodies, strict=True):
+            self._emit(keyword, depth, i)
+            self._level(body, depth + 1)
+            for local, value in zip(outputs, body.fetches, strict=True):
+                self._emit(f"{local} = {self._use(value, keep=True) if value else None}", depth + 1, i)
+            self._emit("pass", depth + 1)
+        for value, local in zip(i.outputs, outputs, strict=True):
+            self._names[value] = local
+
+    def _loop(self, i: Instruction, depth: int) -> None:
+        condition, body = i.bodies
+        parameters = [self._fresh("v") for _ in body.feeds]
+        for local, value in zip(parameters, i.inputs, strict=False):
+            self._emit(f"{local} = {self._use(value, keep=True)}", depth, i)
+        self._names.update(zip(body.feeds, parameters, strict=True))
+        self._emit("while True:", depth, i)
+        self._emit("run.check()", depth + 1, i)
+        self._level(condition, depth + 1)
+        self._emit(f"if not {self._use(condition.fetches[0])}: break", depth + 1, i)
+        self._level(body, depth + 1)
+        if parameters:
+            nexts = ", ".join(self._use(v, keep=True) for v in body.fetches)
+            self._emit(f"{', '.join(parameters)}, = {nexts},", depth + 1, i)
+        for value, local in zip(i.outputs, parameters, strict=True):
+            self._names[value] = local
+
+
+def copied(value: Any) -> Any:
+    """A copy of a value that belongs to somebody else."""
+    return value.copy() if isinstance(value, np.ndarray) and value.ndim else own(value)
+
+
+def _forget_early(lines: list[_Line], scalars: set[str]) -> list[_Line]:
+    """The lines, with a `del` of each array after the statement that uses it last."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for local in _LOCAL.findall(line.text):
+            first.setdefault(local, number)
+            last[local] = number
+    after: dict[int, list[str]] = {}
+    for local, number in last.items():
+        depth = lines[first[local]].depth
+        if local in scalars or lines[number].depth < depth or lines[number].text.startswith("return"):
+            continue
+        while number + 1 < len(lines) and lines[number + 1].depth > depth:
+            number += 1
+        if number + 1 < len(lines) and lines[number + 1].depth == depth and lines[number + 1].text != "else:":
+            after.setdefault(number, []).append(local)
+    result: list[_Line] = []
+    for number, line in enumerate(lines):
+        result.append(line)
+        if number in after:
+            depth = lines[first[after[number][0]]].depth
+            result.append(_Line(depth, f"del {', '.join(after[number])}", None))
+    return result
+
+
+def _clock() -> Callable[[], int]:
+    import time
+
+    return time.perf_counter_ns
+
+
+def _numerics_checker(i: Instruction, kernels: KernelTable) -> Callable[..., None]:
+    from graphflow import errors
+
+    def check(*values: Any) -> None:
+        for value in values:
+            array = np.asarray(value)
+            if array.dtype.kind in "fc" and not np.isfinite(array).all():
+                kind = "NaN" if np.isnan(array).any() else "Inf"
+                raise errors.InvalidArgumentError(
+                    None, None,
+                    f"the result has {kind} (check_numerics): {int((~np.isfinite(array)).sum())} of {array.size} elements; "
+                    f"its inputs are {', '.join(i.inputs) or 'none'}",
+                )  # fmt: skip
+
+    return check

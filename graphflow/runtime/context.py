@@ -1,0 +1,68 @@
+"""RunContext: what one Session.run shares between its instructions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from graphflow import errors
+from graphflow.runtime.resources import ResourceStore
+
+
+class Rendezvous:
+    """Values on their way from one device to another within one run. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[Any, Any] = {}
+        self._waiting: dict[Any, Callable[[Any], None]] = {}
+
+    def send(self, key: Any, value: Any) -> None:
+        """Puts a value; never blocks."""
+        with self._lock:
+            callback = self._waiting.pop(key, None)
+            if callback is None:
+                self._values[key] = value
+        if callback is not None:
+            callback(value)
+
+    def receive(self, key: Any, callback: Callable[[Any], None]) -> tuple[bool, Any]:
+        """(True, value) where it is there; otherwise (False, None), and callback(value) once it comes."""
+        with self._lock:
+            if key in self._values:
+                return True, self._values.pop(key)
+            self._waiting[key] = callback
+            return False, None
+
+    def pending(self) -> list[Any]:
+        """The keys that somebody waits for."""
+        with self._lock:
+            return list(self._waiting)
+
+
+class RunContext:
+    """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run."""
+
+    __slots__ = ("_cancelled", "deadline", "environment", "per_run", "rendezvous", "store", "trace")
+
+    def __init__(self, store: ResourceStore, environment: Any, deadline: float | None = None) -> None:
+        self.store = store
+        self.environment = environment
+        self.deadline = deadline
+        self.rendezvous: Any = None
+        self.per_run: dict[Any, Any] = {}
+        self.trace: Any = None
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """Asks the run to end at the next point where it checks."""
+        self._cancelled = True
+
+    def check(self) -> None:
+        """Raises CancelledError or DeadlineExceededError where the run should end; called once a loop iteration."""
+        if self._cancelled:
+            raise errors.CancelledError(None, None, "The run was cancelled.")
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise errors.DeadlineExceededError(None, None, "The operation timeout passed before the run finished.")

@@ -1,0 +1,193 @@
+"""Runs the parts of a plan: in the caller's thread where there is one part, on a pool where there are several.
+
+A part that waits for another is a suspended generator; what it waits for resumes it. An error of a line becomes the
+error of its operation, with the user's line.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.graph.elements import Operation
+from graphflow.plan.ir import Instruction
+from graphflow.plan.partition import Partition
+from graphflow.runtime.assemble import Assembled, KernelTable, assemble
+from graphflow.runtime.context import Rendezvous, RunContext
+from graphflow.runtime.resources import ResourceStore
+
+
+class Executable:
+    """A planned run that can be repeated. Thread-safe."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        store: ResourceStore,
+        kernels: KernelTable,
+        pool: Callable[[], ThreadPoolExecutor],
+        **options: bool,
+    ) -> None:
+        self._parts = [assemble(part, store, kernels, **options) for part in partition.parts.values()]
+        self._pool = pool
+        positions: dict[str, int] = {device: 0 for device in partition.parts}
+        order = list(partition.parts)
+        self._collect: list[tuple[int, int]] = []
+        for device in partition.fetch_devices:
+            self._collect.append((order.index(device), positions[device]))
+            positions[device] += 1
+        self._direct = len(self._parts) == 1 and not self._parts[0].waits
+
+    @property
+    def parts(self) -> Sequence[Assembled]:
+        """The compiled parts."""
+        return self._parts
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of the first operation that fails."""
+        if self._direct and run.deadline is None:
+            part = self._parts[0]
+            try:
+                with np.errstate(all="ignore"):
+                    result: tuple[Any, ...] = part.function(run, *feeds)
+                return result
+            except Exception as error:
+                raise _explain(error, part) from error
+        return _Crew(self._parts, run, self._pool()).run(feeds, self._collect)
+
+
+class _Crew:
+    """One run of several parts."""
+
+    def __init__(self, parts: Sequence[Assembled], run: RunContext, pool: ThreadPoolExecutor) -> None:
+        self._parts = parts
+        self._run = run
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._active = 0
+        self._left = len(parts)
+        self._results: list[tuple[Any, ...]] = [()] * len(parts)
+        self._error: BaseException | None = None
+
+    def run(self, feeds: Sequence[Any], collect: Sequence[tuple[int, int]]) -> tuple[Any, ...]:
+        self._run.rendezvous = Rendezvous()
+        for number, part in enumerate(self._parts):
+            generator = part.function(self._run, *feeds) if part.waits else None
+            self._submit(number, generator, feeds, None)
+        self._wait()
+        if self._error is not None:
+            raise self._error
+        return tuple(self._results[part][position] for part, position in collect)
+
+    def _wait(self) -> None:
+        deadline = self._run.deadline
+        try:
+            while not self._ended.wait(0.5 if deadline is None else max(0.0, min(0.5, deadline - time.monotonic()))):
+                if deadline is not None and time.monotonic() >= deadline:
+                    self._give_up()
+        except BaseException:
+            self._run.cancel()
+            raise
+
+    def _give_up(self) -> None:
+        self._run.cancel()
+        waiting = ", ".join(f"{key[0]} from {key[1]}" for key in self._run.rendezvous.pending())
+        running = ", ".join(part_name(p) for p in self._parts)
+        raise errors.DeadlineExceededError(
+            None, None,
+            "The run did not finish within its operation timeout. "
+            + (f"It waits for: {waiting}." if waiting else f"Still running: {running}."),
+        )  # fmt: skip
+
+    def _submit(self, number: int, generator: Any, feeds: Sequence[Any], value: Any) -> None:
+        with self._lock:
+            self._active += 1
+        self._pool.submit(self._advance, number, generator, feeds, value)
+
+    def _advance(self, number: int, generator: Any, feeds: Sequence[Any], value: Any) -> None:
+        part = self._parts[number]
+        try:
+            with np.errstate(all="ignore"):
+                if generator is None:
+                    self._results[number] = part.function(self._run, *feeds)
+                else:
+                    there = True
+                    while there:
+                        key = generator.send(value)
+                        there, value = self._run.rendezvous.receive(
+                            key, lambda late: self._submit(number, generator, feeds, late)
+                        )
+                    self._step_done(finished=False)
+                    return
+        except StopIteration as stop:
+            self._results[number] = stop.value
+        except BaseException as error:
+            explained = _explain(error, part) if isinstance(error, Exception) else error
+            with self._lock:
+                self._error = self._error or explained
+            self._run.cancel()
+        self._step_done(finished=True)
+
+    def _step_done(self, finished: bool) -> None:
+        with self._lock:
+            self._active -= 1
+            self._left -= finished
+            ended = self._left == 0 or (self._error is not None and self._active == 0)
+        if ended:
+            self._ended.set()
+
+
+def part_name(part: Assembled) -> str:
+    """Where a part runs, and its last operation."""
+    last = next((i for i in reversed(part.lines) if i is not None), None)
+    return "an empty part" if last is None else f"{last.device} up to {last.name!r}"
+
+
+def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | None:
+    trace = error.__traceback__
+    found = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == part.filename:
+            found = part.lines[trace.tb_lineno - 1]
+        trace = trace.tb_next
+    return found
+
+
+def _explain(error: Exception, part: Assembled) -> Exception:
+    """The error as graphflow's, naming the operation and the line that built it."""
+    instruction = _failed_instruction(error, part)
+    op = None if instruction is None else instruction.op
+    if isinstance(error, errors.OpError) and error.op is not None:
+        return error
+    where = ""
+    if instruction is not None and op is not None:
+        where = f"{instruction.describe()}: "
+    built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
+    if isinstance(error, errors.FailedPreconditionError) and "uninitialized" in error.message:
+        return _uninitialized(error, part, op, where, built)
+    node_def = None if op is None else op.node_def
+    if isinstance(error, errors.OpError):
+        return type(error)(node_def, op, f"{where}{error.message}{built}")
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(node_def, op, f"{where}out of memory. {error}{built}")
+    if isinstance(error, ValueError | IndexError | ZeroDivisionError | OverflowError | TypeError):
+        return errors.InvalidArgumentError(node_def, op, f"{where}{error}{built}")
+    return errors.InternalError(node_def, op, f"{where}{type(error).__name__}: {error}{built}")
+
+
+def _uninitialized(error: errors.OpError, part: Assembled, op: Operation | None, where: str, built: str) -> Exception:
+    missing = [cell for cell in part.cells if cell.value is None]
+    listing = "; ".join(f"{cell.name} (built at {cell.line[0]}:{cell.line[1]})" for cell in missing)
+    return errors.FailedPreconditionError(
+        None if op is None else op.node_def,
+        op,
+        f"{where}{error.message}. All uninitialized variables of this run: {listing}. "
+        f"Run gf.global_variables_initializer() (or restore a checkpoint) in this session first.{built}",
+    )

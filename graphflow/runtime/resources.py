@@ -1,0 +1,152 @@
+"""Where state lives: variables and the like, by name, in the session's process or in a task of a cluster.
+
+The graph holds no values. A store belongs to one session here, to a task on a cluster; several runs may use it at
+once, so every change of a variable happens whole, under its lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.graph.dtypes import DType
+
+
+class VariableCell:
+    """The place of one variable: its value, or None before it is initialised.
+
+    Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
+    reader never sees half of it; alone, it happens in place.
+    """
+
+    __slots__ = ("_store", "dtype", "line", "lock", "name", "value")
+
+    def __init__(self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int]) -> None:
+        self._store = store
+        self.name = name
+        self.dtype = dtype
+        self.line = line
+        self.lock = threading.Lock()
+        self.value: Any = None
+
+    def get(self) -> Any:
+        """The value; FailedPreconditionError before it is initialised."""
+        value = self.value
+        if value is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+        return value
+
+    def assign(self, value: Any) -> None:
+        """Sets the value to a copy of `value`."""
+        with self.lock:
+            old = self.value
+            if old is not None and old.shape == np.shape(value) and self._store.begin_in_place():
+                try:
+                    np.copyto(old, value)
+                finally:
+                    self._store.end_in_place()
+            else:
+                self.value = np.array(value, dtype=self.dtype.as_numpy_dtype, order="C")
+
+    def update(self, function: Callable[[Any, Any], Any]) -> None:
+        """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
+        with self.lock:
+            old = self.get()
+            if self._store.begin_in_place():
+                try:
+                    function(old, old)
+                finally:
+                    self._store.end_in_place()
+            else:
+                out = np.empty_like(old)
+                function(old, out)
+                self.value = out
+
+    def modify(self, function: Callable[[Any], None]) -> None:
+        """Changes the value by function(array), which changes parts of the array in place.
+
+        Where the function raises, the value stays as it was if the function checks before it writes.
+        """
+        with self.lock:
+            array = self.get()
+            if self._store.begin_in_place():
+                try:
+                    function(array)
+                finally:
+                    self._store.end_in_place()
+            else:
+                array = array.copy()
+                function(array)
+                self.value = array
+
+
+class ResourceStore:
+    """All state of a session or a task, by name. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition()
+        self._variables: dict[str, VariableCell] = {}
+        self._others: dict[str, Any] = {}
+        self._active = 0
+        self._in_place = 0
+
+    def enter(self) -> None:
+        """A run begins; waits for changes in place that go on, which are short."""
+        with self._lock:
+            self._active += 1
+            while self._in_place and self._active > 1:
+                self._lock.wait()
+
+    def leave(self) -> None:
+        """A run ends."""
+        with self._lock:
+            self._active -= 1
+
+    def begin_in_place(self) -> bool:
+        """Whether a value may be changed in place: only one run is active. If so, end_in_place() must follow."""
+        with self._lock:
+            if self._active > 1:
+                return False
+            self._in_place += 1
+            return True
+
+    def end_in_place(self) -> None:
+        """A change in place is done."""
+        with self._lock:
+            self._in_place -= 1
+            self._lock.notify_all()
+
+    def variable(self, name: str, dtype: DType, line: tuple[str, int]) -> VariableCell:
+        """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""
+        with self._lock:
+            cell = self._variables.get(name)
+            if cell is None:
+                cell = self._variables[name] = VariableCell(self, name, dtype, line)
+        if cell.dtype is not dtype:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"The variable {name!r} is held as {cell.dtype.name} (built at {cell.line[0]}:{cell.line[1]}), but is now asked "
+                f"for as {dtype.name} (built at {line[0]}:{line[1]}). Give one of them another name.",
+            )  # fmt: skip
+        return cell
+
+    def variables(self) -> list[VariableCell]:
+        """All cells."""
+        with self._lock:
+            return list(self._variables.values())
+
+    def other(self, name: str, make: Callable[[], Any]) -> Any:
+        """Another resource, such as a random state or a queue, made on first use."""
+        with self._lock:
+            if name not in self._others:
+                self._others[name] = make()
+            return self._others[name]
+
+    def others(self) -> dict[str, Any]:
+        """All other resources by name."""
+        with self._lock:
+            return dict(self._others)

@@ -1,0 +1,366 @@
+"""Session: runs parts of a graph, and holds the values of its variables.
+
+A plan is made once for each combination of fetches and fed tensors and kept; a run of a kept plan looks up one
+dictionary, checks the feeds and calls one function.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from graphflow.config import ConfigProto, NodeStats, RunMetadata, RunOptions
+from graphflow.fetches import Fetches, expand_feeds, feed_array, fetch_key
+from graphflow.graph import defaults
+from graphflow.graph.elements import Tensor, user_line
+from graphflow.graph.graph import Graph
+from graphflow.kernels import registry
+from graphflow.plan.ir import Instruction, Plan, walk
+from graphflow.plan.lower import lower
+from graphflow.plan.partition import Partition, partition
+from graphflow.plan.passes import PassContext
+from graphflow.plan.pipeline import run_passes
+from graphflow.runtime.assemble import KernelTable
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.executor import Executable
+from graphflow.runtime.resources import ResourceStore
+
+_TASK = "/job:localhost/replica:0/task:0"
+_GROWTH_WARNING_AFTER = 10
+
+
+@dataclass(frozen=True)
+class DeviceAttributes:
+    """One device of a session: its full `name`, its `device_type`, its memory in bytes (0 where unlimited)."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+
+
+@dataclass
+class _Prepared:
+    """A cached plan for one combination of fetches and fed tensors."""
+
+    plan: Plan
+    partition: Partition
+    executable: Executable
+    rebuild: Callable[[Sequence[Any]], Any]
+    feeds: list[Tensor]
+    changes: int
+
+
+def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
+    factory = registry.factory(instruction.type)
+    if factory is None:
+        raise LookupError(f"{instruction.describe()} has no kernel.")
+    return factory(instruction)
+
+
+def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
+    if registry.is_stateful(instruction.type):
+        raise LookupError(instruction.type)
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        result = _make_kernel(instruction)(*inputs)
+    return result if len(instruction.outputs) > 1 else (result,)
+
+
+def _has_kernel(op_type: str, device_type: str) -> bool:
+    return device_type == "CPU" and (op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None)
+
+
+_KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
+
+
+class BaseSession:
+    """What Session and InteractiveSession share."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        if target:
+            raise ValueError(f"Cannot connect to {target!r}: this version of graphflow runs sessions in this process only. Leave the target out.")
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
+        self._graph = graph or defaults.get_default_graph()
+        self._config = config or ConfigProto()
+        self._store = ResourceStore()
+        self._prepared: dict[Any, _Prepared] = {}
+        self._lock = threading.RLock()
+        self._closed = False
+        self._pid = os.getpid()
+        self._pool: ThreadPoolExecutor | None = None
+        self._logged: set[str] = set()
+        self._growth: list[int] = []
+        count = self._config.device_count.get("CPU", 1)
+        self._devices = [f"{_TASK}/device:CPU:{i}" for i in range(max(1, count))]
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as data."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target: "" for a session in this process."""
+        return ""
+
+    @property
+    def store(self) -> ResourceStore:
+        """The values of variables and other state."""
+        return self._store
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices of this session."""
+        return [DeviceAttributes(name, "CPU", 0) for name in self._devices]
+
+    def close(self) -> None:
+        """Frees what it holds; a later run raises RuntimeError."""
+        self._closed = True
+        with self._lock:
+            self._prepared.clear()
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = None
+            self._store = ResourceStore()
+
+    def as_default(self) -> _DefaultSession:
+        """Makes it the default session inside a `with`, which does not close it."""
+        return _DefaultSession(self)
+
+    # ---- running --------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Computes `fetches` (a tensor, operation, name, or nested structure of these) and returns their values.
+
+        Any tensor may be fed by feed_dict. What is returned belongs to the caller. Operations give None. Raises
+        RuntimeError on a closed session, TypeError or ValueError on fetches and feeds that cannot be, and a subclass
+        of gf.errors.OpError where an operation fails. Thread-safe.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        try:
+            key = (fetch_key(fetches), tuple(feed_dict) if feed_dict else None)
+            prepared = self._prepared.get(key)
+        except TypeError:
+            key, prepared = None, None
+        if prepared is None or prepared.changes != self._graph.changes or options is not None:
+            return self._run_slowly(key, fetches, feed_dict, options, run_metadata)
+        feeds = [feed_array(t, v) for t, v in zip(prepared.feeds, feed_dict.values(), strict=True)] if feed_dict else ()
+        return self._execute(prepared, feeds, 0)
+
+    def _execute(self, prepared: _Prepared, feeds: Sequence[Any], timeout_ms: int, trace: Any = None) -> Any:
+        if self._pid != os.getpid():
+            raise RuntimeError("This Session was made before a fork and cannot be used in the child process: make a new one there.")
+        timeout = timeout_ms or self._config.operation_timeout_in_ms
+        store = self._store
+        run = RunContext(store, self._config, time.monotonic() + timeout / 1000 if timeout else None)
+        run.trace = trace
+        store.enter()
+        try:
+            return prepared.rebuild(prepared.executable.run(run, feeds))
+        finally:
+            store.leave()
+
+    def _run_slowly(
+        self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any] | None, options: RunOptions | None, metadata: RunMetadata | None
+    ) -> Any:
+        """A run that has to be planned, has feeds under other names, or is traced."""
+        if feed_dict is not None and not isinstance(feed_dict, Mapping):
+            raise TypeError(f"feed_dict must be a dictionary from tensors to values, got {feed_dict!r}.")
+        values = expand_feeds(self._graph, feed_dict or {})
+        traced = options is not None and options.trace_level > 0 and metadata is not None
+        prepared = self._prepare(fetches, list(values), traced)
+        direct = feed_dict is None or len(values) == len(feed_dict)
+        if key is not None and not traced and direct:
+            with self._lock:
+                self._prepared[key] = prepared
+        feeds = [feed_array(t, v) for t, v in values.items()]
+        recorder = _Recorder() if traced else None
+        result = self._execute(prepared, feeds, 0 if options is None else options.timeout_in_ms, recorder)
+        if recorder is not None and metadata is not None:
+            metadata.step_stats = recorder.stats()
+        return result
+
+    def _prepare(self, fetches: Any, feeds: list[Tensor], traced: bool = False) -> _Prepared:
+        with self._lock:
+            self._watch_growth()
+            changes = self._graph.changes
+            plan, structure = self.plan(fetches, feeds)
+            cut = partition(plan, self._devices[0])
+            executable = Executable(
+                cut, self._store, _KERNELS, self._threads, trace=traced, check_numerics=self._config.check_numerics
+            )
+            if self._config.log_device_placement:
+                self._log_placement(plan)
+            return _Prepared(plan, cut, executable, structure.rebuild, feeds, changes)
+
+    def plan(self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None) -> tuple[Plan, Fetches]:
+        """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
+        structure = Fetches(self._graph, fetches)
+        plan = lower(structure.tensors, structure.targets, feeds)
+        plan = Plan(plan.instructions, tuple(t.name for t in feeds), plan.fetches, plan.targets)
+        if watch is not None:
+            watch("lower", plan)
+        return run_passes(plan, self._pass_context(), watch), structure
+
+    def _pass_context(self) -> PassContext:
+        optimizer = self._config.graph_options.optimizer_options
+        folding = optimizer.do_constant_folding and optimizer.opt_level >= 0
+        return PassContext(
+            self._devices, _has_kernel, self._config.allow_soft_placement, _evaluate if folding else None, _TASK
+        )
+
+    def _threads(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(max(2, len(self._devices)), thread_name_prefix="graphflow")
+            return self._pool
+
+    def _watch_growth(self) -> None:
+        """Warns where the graph grows between runs again and again: the sign of ops built inside a loop."""
+        size = self._graph.version
+        if self._growth and size == self._growth[-1]:
+            self._growth = [size]
+            return
+        self._growth.append(size)
+        if len(self._growth) == _GROWTH_WARNING_AFTER + 1:
+            newest = self._graph.get_operations()[-1]
+            warnings.warn(
+                f"The graph grew before each of the last {_GROWTH_WARNING_AFTER} new runs and has {size} operations now: operations are "
+                f"built inside a loop, which slows every run down. The newest is {newest.name!r}, built at "
+                "{}:{}. Build it once, before the loop; gf.get_default_graph().finalize() finds every such place.".format(*newest.line),
+                RuntimeWarning,
+                stacklevel=_stack_level(),
+            )
+
+    def _log_placement(self, plan: Plan) -> None:
+        lines = [(i.name, i.type, i.device) for i in walk(plan) if i.name not in self._logged and i.op is not None and i.device]
+        self._logged |= {name for name, _, _ in lines}
+        width = max((len(f"{name}: ({kind}):") for name, kind, _ in lines), default=0)
+        for name, kind, device in lines:
+            sys.stderr.write(f"{f'{name}: ({kind}):':<{width}} {device}\n")
+        sys.stderr.flush()
+
+    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+        """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
+
+        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs.
+        """
+        feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
+        plan, _ = self.plan(fetches, feeds)
+        cut = partition(plan, self._devices[0])
+        if len(cut.parts) == 1:
+            return str(plan)
+        return "\n".join(f"part {device}\n{part}" for device, part in cut.parts.items())
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Callable[..., Any]:
+        """A function of the values of `feed_list` that runs `fetches`: a run without the look-up."""
+        feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
+
+        def call(*values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None) -> Any:
+            if len(values) != len(feeds):
+                raise TypeError(f"The callable takes {len(feeds)} values, one for each of its feed_list, but got {len(values)}.")
+            return self.run(fetches, dict(zip(feeds, values, strict=True)) or None, options, run_metadata)
+
+        self._prepare(fetches, feeds)  # type: ignore[arg-type]
+        return call
+
+
+def _stack_level() -> int:
+    """How many frames up the user's code is, for warnings."""
+    line = user_line()
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename, frame.f_lineno) != line:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level
+
+
+class _Recorder:
+    """Collects start and end of each instruction of a traced run. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._origin = time.perf_counter_ns()
+        self._records: list[tuple[Instruction, int, int, int]] = []
+
+    def __call__(self, instruction: Instruction, started: int) -> None:
+        self._records.append((instruction, started, time.perf_counter_ns(), threading.get_ident()))
+
+    def stats(self) -> list[NodeStats]:
+        return [
+            NodeStats(i.name, i.type, i.device, (start - self._origin) / 1e3, (end - start) / 1e3, thread)
+            for i, start, end, thread in sorted(self._records, key=lambda r: r[1])
+        ]
+
+
+class _DefaultSession:
+    """The context manager of Session.as_default()."""
+
+    def __init__(self, session: BaseSession) -> None:
+        self._session = session
+
+    def __enter__(self) -> BaseSession:
+        defaults.push_session(self._session)
+        return self._session
+
+    def __exit__(self, *exc: object) -> None:
+        defaults.pop_session(self._session)
+
+
+class Session(BaseSession):
+    """Runs a graph (tf.Session). As a context manager it is the default session and is closed at the end.
+
+    target: "" for this process. graph: by default the default graph. config: a ConfigProto. Thread-safe.
+    """
+
+    def __enter__(self) -> Session:
+        defaults.push_graph(self._graph)
+        defaults.push_session(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        defaults.pop_session(self)
+        defaults.pop_graph(self._graph)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None) -> None:
+        """Clears the state of a cluster; without one there is nothing to clear."""
+
+
+class InteractiveSession(BaseSession):
+    """A Session that makes itself the default when it is made, until it is closed (tf.InteractiveSession)."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        super().__init__(target, graph, config)
+        self._explicit_graph = graph
+        if graph is not None:
+            defaults.push_graph(graph)
+        defaults.push_session(self)
+
+    def close(self) -> None:
+        """Stops being the default, and frees what it holds."""
+        super().close()
+        defaults.pop_session(self)
+        if self._explicit_graph is not None:
+            defaults.pop_graph(self._explicit_graph)
