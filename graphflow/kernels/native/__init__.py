@@ -26,7 +26,7 @@ cannot be compiled, the caller stays on NumPy.
 from .cache import KernelCache, default_directory
 from .codegen import ERROR_DIVISION_BY_ZERO, region_source, region_steps
 from .compiler import Compilation, Compiler, KernelCompileError
-from .machine import Machine, Program, Step, ThreadPool
+from .machine import PROGRAM_STATUS, Machine, Program, Step, ThreadPool
 from .region import (
     Region,
     RegionInput,
@@ -41,6 +41,7 @@ from .scalar_text import ScalarTextError
 
 __all__ = [
     "ERROR_DIVISION_BY_ZERO",
+    "PROGRAM_STATUS",
     "Compilation",
     "Compiler",
     "KernelCache",

@@ -471,7 +471,7 @@ def word_float64(typing_context: Any, value: Any) -> Any:
 
 
 def _float_function(name: str, emit: Callable[..., Any]) -> Any:
-    count = 2 if name in ("pow", "atan2", "fmod") else 1
+    count = 2 if name in ("pow", "atan2", "fmod", "floor_modulo") else 1
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return emit(builder, *args)

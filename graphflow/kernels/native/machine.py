@@ -25,18 +25,22 @@ from .machine_source import (
     CONTROL_NEXT,
     CONTROL_POOL,
     CONTROL_PROGRAM,
+    CONTROL_RESUME,
     CONTROL_STATUS,
     CONTROL_WORDS,
     POOL_CONSTANTS,
     POOL_STOP,
     POOL_WORDS,
     SEQUENCER_SOURCE,
+    STATUS_AGAIN,
     STEP_WORDS,
     WORKER_SOURCE,
 )
 
 Words = npt.NDArray[np.int64]
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+# Stands for the address of the program's own status word in the arguments of a step.
+PROGRAM_STATUS = -(1 << 62) - 0x67726166
 _SPINS = 2000  # some 30 microseconds
 _SEMAPHORE_BYTES = 64  # sizeof(sem_t) is 32 on Linux; the address is what counts
 _STOP_SECONDS = 0.5
@@ -154,6 +158,10 @@ class Program:
             self._words[CONTROL_WORDS:end] = np.array(table, dtype=np.int64).ravel()
         self._words[CONTROL_PROGRAM] = base + 8 * CONTROL_WORDS
         self._words[CONTROL_POOL] = 0 if pool is None else pool.address
+        status = base + 8 * CONTROL_STATUS
+        for words in self._arguments:
+            words[words == PROGRAM_STATUS] = status
+        self._aborted = 0
         self._pool = pool
         self._count = len(steps)
         self._base = base
@@ -172,21 +180,26 @@ class Program:
         return self._arguments[step]
 
     def run(self) -> int:
-        """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time."""
-        control = self._control
-        control[CONTROL_STATUS] = 0
-        self._call(self._base, 0, self._count)
-        return control[CONTROL_STATUS]
+        """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time.
 
-    def resume(self) -> int:
-        """Go on with the step at which the last run stopped."""
+        Long loops come back to Python now and then, so that Ctrl-C works; they are gone on with here.
+        """
         control = self._control
         control[CONTROL_STATUS] = 0
-        self._call(self._base, control[CONTROL_NEXT], self._count)
+        control[CONTROL_RESUME] = 0
+        self._aborted = 0
+        self._call(self._base, 0, self._count)
+        while control[CONTROL_STATUS] == STATUS_AGAIN:
+            if self._aborted:
+                return self._aborted
+            control[CONTROL_STATUS] = 0
+            control[CONTROL_RESUME] = 1
+            self._call(self._base, control[CONTROL_NEXT], self._count)
         return control[CONTROL_STATUS]
 
     def abort(self, status: int = -1) -> None:
         """Stop the program after its current step; from any thread."""
+        self._aborted = status
         self._control[CONTROL_STATUS] = status
 
     @property

@@ -13,8 +13,12 @@ STEP_KERNEL, STEP_ARGS, STEP_BEGIN, STEP_END, STEP_GRAIN = range(5)
 STEP_WORDS = 5
 
 # Words of a program's control block.
-CONTROL_PROGRAM, CONTROL_STATUS, CONTROL_NEXT, CONTROL_POOL = range(4)
-CONTROL_WORDS = 4
+CONTROL_PROGRAM, CONTROL_STATUS, CONTROL_NEXT, CONTROL_POOL, CONTROL_RESUME = range(5)
+CONTROL_WORDS = 5
+
+# A kernel that writes this status wants to be called again with begin = RESUME (it came back so that signals are seen).
+STATUS_AGAIN = 3
+RESUME = -2
 
 # Words of a pool; what different threads write lies in different cache lines.
 POOL_JOB, POOL_UNFINISHED, POOL_DESCRIPTION, POOL_PARKED, POOL_STOP, POOL_BUSY, POOL_CONSTANTS = range(
@@ -85,9 +89,13 @@ SEQUENCER_SOURCE = f"""
 def kernel(args, begin, end):
     program = args[{CONTROL_PROGRAM}]
     pool = args[{CONTROL_POOL}]
+    status_address = program - {8 * (CONTROL_WORDS - CONTROL_STATUS)}
+    resume = args[{CONTROL_RESUME}]
+    args[{CONTROL_RESUME}] = 0
     for step in range(begin, end):
-        if args[{CONTROL_STATUS}] != 0:
-            args[{CONTROL_NEXT}] = step
+        status = atomic_load(status_address)
+        if status != 0:
+            args[{CONTROL_NEXT}] = step - 1 if status == {STATUS_AGAIN} else step
             return
         words = pointer_int64(program + step * {8 * STEP_WORDS})
         step_kernel = words[{STEP_KERNEL}]
@@ -95,6 +103,10 @@ def kernel(args, begin, end):
         step_begin = words[{STEP_BEGIN}]
         step_end = words[{STEP_END}]
         step_grain = words[{STEP_GRAIN}]
+        if resume != 0:
+            resume = 0
+            call_kernel(step_kernel, step_args, {RESUME}, step_end)
+            continue
         if step_grain <= 0 or pool == 0 or step_end - step_begin <= step_grain:
             call_kernel(step_kernel, step_args, step_begin, step_end)
             continue
@@ -133,5 +145,5 @@ def kernel(args, begin, end):
             else:
                 call_word(constants[3], 0)
         atomic_store(pool + {8 * POOL_BUSY}, 0)
-    args[{CONTROL_NEXT}] = end
+    args[{CONTROL_NEXT}] = end - 1 if atomic_load(status_address) == {STATUS_AGAIN} else end
 """

@@ -231,6 +231,14 @@ def _sign(builder: Any, x: Any) -> Any:
     )
 
 
+def _floor_modulo(builder: Any, x: Any, y: Any) -> Any:
+    """The remainder with the divisor's sign (NumPy's remainder, but for the sign of a zero)."""
+    remainder, zero = FUNCTIONS["fmod"](builder, x, y), _constant(x, 0.0)
+    below = (builder.fcmp_ordered("<", remainder, zero), builder.fcmp_ordered("<", y, zero))
+    adjust = builder.and_(builder.fcmp_unordered("!=", remainder, zero), builder.xor(*below))
+    return builder.select(adjust, builder.fadd(remainder, y), remainder)
+
+
 _LIBRARY = (
     "sin",
     "cos",
@@ -270,5 +278,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pow": _library("pow", 2),
     "atan2": _library("atan2", 2),
     "fmod": _library("fmod", 2),
+    "floor_modulo": _floor_modulo,
     **{name: _library(name) for name in _LIBRARY},
 }

@@ -108,11 +108,7 @@ class _Printer:
             return f"{_INTEGER_DIVISIONS[op]}({first}, {second})"
         if op in ("floordiv", "truncatediv"):
             return f"f_{'floor' if op == 'floordiv' else 'trunc'}({first} / {second})"
-        remainder = self.temporary(f"f_fmod({first}, {second})")
-        if op == "truncatemod":
-            return remainder
-        differ = f"({remainder} != {zero}) & (({remainder} < {zero}) != ({second} < {zero}))"
-        return f"select({differ}, {remainder} + {second}, {remainder})"
+        return f"f_{'floor_modulo' if op == 'floormod' else 'fmod'}({first}, {second})"
 
     def select(self, node: Node) -> str:
         condition = self.value(node.args[0])

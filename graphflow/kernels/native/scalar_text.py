@@ -189,9 +189,9 @@ class _Parser:
                 op = _OPERATORS[type(operator)]
                 return self.node(op, expected, self.parse(left, expected), self.parse(right, expected))
             case ast.BoolOp(op=operator, values=values):
-                result, *rest = [self.parse(value, "bool") for value in values]
-                for value in rest:
-                    result = Node("and" if isinstance(operator, ast.And) else "or", "bool", (result, value))
+                result, *rest = [self.parse(part, "bool") for part in values]
+                for part in rest:
+                    result = Node("and" if isinstance(operator, ast.And) else "or", "bool", (result, part))
                 return result
             case ast.Compare(left=left, ops=operators, comparators=comparators):
                 return self.compare([left, *comparators], operators)
