@@ -354,7 +354,7 @@ def _holds_numpy(value: Any) -> bool:
 def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
     kind = array.dtype.kind
     fits = {
-        "b": dtype.is_bool,
+        "b": dtype.is_bool or dtype.is_integer or dtype.is_floating or dtype.is_complex,
         "i": dtype.is_integer or dtype.is_floating or dtype.is_complex,
         "u": dtype.is_integer or dtype.is_floating or dtype.is_complex,
         "f": dtype.is_floating or dtype.is_complex or array.size == 0,
