@@ -69,7 +69,8 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
     """Tensors of one shape joined along a new first axis (tf.parallel_stack)."""
-    return pack(values, 0, name or "parallel_stack")
+    with op_scope(name, "parallel_stack", [values]):
+        return pack(values)
 
 
 def _unpack_infer(op: Operation) -> Signature:

@@ -373,12 +373,12 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError where it has fewer."""
-    with op_scope(name, "matrix_transpose", [a]) as scope:
+    with op_scope(name, "matrix_transpose", [a]):
         tensor = convert_to_tensor(a, name="a")
         if tensor.dims is not None:
             rules.require_rank_at_least(tensor.dims, 2, "a")
             count = len(tensor.dims)
-            return transpose(tensor, [*range(count - 2), count - 1, count - 2], scope, conjugate)
+            return transpose(tensor, [*range(count - 2), count - 1, count - 2], conjugate=conjugate)
         from graphflow.ops import creation
         from graphflow.ops.joining import concat
 
@@ -387,7 +387,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
             (creation.range_(0, count_tensor - 2, 1), [count_tensor - 1, count_tensor - 2]),  # type: ignore[operator]
             0,
         )
-        return transpose(tensor, perm, scope, conjugate)
+        return transpose(tensor, perm, conjugate=conjugate)
 
 
 def _invert_permutation_partial(op: Operation) -> list[int] | None:
