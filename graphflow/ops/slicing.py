@@ -255,8 +255,12 @@ def _slice_infer(op: Operation) -> Signature:
         if lengths is not None:
             return [(x.dtype, tuple(None if n == -1 else n for n in lengths))]
         return [(x.dtype, None if rank is None else (None,) * rank)]
-    if rank is not None and rank != len(x.dims):
-        raise ValueError(f"begin and size must have {len(x.dims)} elements for shape {shapes.text(x.dims)}, got {rank}.")
+    for vector in (begin, size):
+        if not shapes.compatible(vector.dims, (len(x.dims),)):
+            raise ValueError(
+                f"begin and size must have {len(x.dims)} elements for shape {shapes.text(x.dims)}, "
+                f"got {shapes.text(begin.dims)} and {shapes.text(size.dims)}."
+            )
     result = []
     for axis, extent in enumerate(x.dims):
         start = None if starts is None else starts[axis]

@@ -1,0 +1,83 @@
+"""NumPy kernels of the random ops.
+
+The state of an op lives in the store by the op's name, made from its seeds on first use, so that a run goes on where
+the last one stopped, another session begins again, and a checkpoint can hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphflow.kernels.philox import Philox
+from graphflow.kernels.registry import Kernel, Node, kernel
+
+Draw = Callable[..., Any]
+
+
+def _sizes(shape: Any) -> list[int]:
+    return [int(size) for size in shape]
+
+
+def _random(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable[[Node], Draw]]:
+    """Registers a factory(node) -> function(generator, *inputs)."""
+
+    def register(factory: Callable[[Node], Draw]) -> Callable[[Node], Draw]:
+        def with_state(node: Node) -> Kernel:
+            draw = factory(node)
+            key, seeds = f"random/{node.name}", (node.attrs["seed"], node.attrs["seed2"])
+
+            def run_random(run: Any, *inputs: Any) -> Any:
+                return draw(run.store.other(key, lambda: Philox(*seeds)), *inputs)
+
+            return run_random
+
+        kernel(*op_types, stateful=True)(with_state)
+        return factory
+
+    return register
+
+
+def _standard(op_type: str, method: Callable[..., Any]) -> None:
+    def factory(node: Node) -> Draw:
+        dtype = node.dtypes[0].as_numpy_dtype
+        return lambda generator, shape: method(generator, _sizes(shape), dtype)
+
+    _random(op_type)(factory)
+
+
+_standard("RandomUniform", Philox.random_uniform)
+_standard("RandomStandardNormal", Philox.random_normal)
+_standard("TruncatedNormal", Philox.truncated_normal)
+
+
+@_random("RandomUniformInt")
+def _uniform_int(node: Node) -> Draw:
+    dtype = node.dtypes[0].as_numpy_dtype
+    return lambda generator, shape, low, high: generator.random_uniform_int(
+        _sizes(shape), int(low), int(high), dtype
+    )
+
+
+@_random("RandomShuffle")
+def _shuffle(node: Node) -> Draw:
+    return lambda generator, value: generator.random_shuffle(np.asarray(value))
+
+
+@_random("Multinomial")
+def _multinomial(node: Node) -> Draw:
+    dtype = node.dtypes[0].as_numpy_dtype
+    return lambda generator, logits, samples: generator.multinomial(np.asarray(logits), int(samples), dtype)
+
+
+@_random("RandomGamma")
+def _gamma(node: Node) -> Draw:
+    return lambda generator, shape, alpha: generator.random_gamma(_sizes(shape), np.asarray(alpha))
+
+
+@_random("RandomPoissonV2")
+def _poisson(node: Node) -> Draw:
+    dtype = node.dtypes[0].as_numpy_dtype
+    return lambda generator, shape, rate: generator.random_poisson(_sizes(shape), np.asarray(rate), dtype)
