@@ -388,18 +388,3 @@ EXPORTS: dict[str, Any] = {
         *(matrix_solve_ls, svd, qr, self_adjoint_eig, self_adjoint_eigvals),
     )
 }
-LINALG_EXPORTS: dict[str, Any] = {
-    "inv": matrix_inverse,
-    "det": matrix_determinant,
-    "slogdet": slogdet,
-    "logdet": logdet,
-    "cholesky": cholesky,
-    "cholesky_solve": cholesky_solve,
-    "solve": matrix_solve,
-    "triangular_solve": matrix_triangular_solve,
-    "lstsq": matrix_solve_ls,
-    "svd": svd,
-    "qr": qr,
-    "eigh": self_adjoint_eig,
-    "eigvalsh": self_adjoint_eigvals,
-}

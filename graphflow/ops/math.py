@@ -1,10 +1,10 @@
-"""The mathematical functions under one name (gf.math); each is defined in the module of its subject."""
+"""The mathematical functions under one name, for the modules that need several of them; each is defined in the module of its subject."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from graphflow.ops import comparison, numeric, operators, reductions, scans, special
+from graphflow.ops import comparison, operators, reductions, scans, special
 from graphflow.ops.arithmetic import (
     add,
     add_v2,
@@ -116,24 +116,10 @@ EXPORTS: dict[str, Any] = {
     "mod": floormod,
     "floor_div": floor_div,
 }
-"""What gf itself offers."""
-MATH_EXPORTS: dict[str, Any] = {
-    **EXPORTS,
-    **reductions.MATH_EXPORTS,
-    **special.MATH_EXPORTS,
-    "cumulative_logsumexp": scans.cumulative_logsumexp,
-    "divide_no_nan": div_no_nan,
-    "polyval": polyval,
-    "xdivy": xdivy,
-    "xlogy": xlogy,
-}
-"""What gf.math offers besides what the neural-network, indexing and linear algebra modules add to it."""
-BITWISE_EXPORTS = numeric.BITWISE_EXPORTS
-
 operators.install()
 
 __all__ = [
-    "BITWISE_EXPORTS", "EXPORTS", "MATH_EXPORTS", "abs_", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle",
+    "EXPORTS", "abs_", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle",
     "asin", "asinh", "atan", "atan2", "atanh", "binary", "cast", "ceil", "complex_", "conj", "cos", "cosh", "digamma",
     "div", "div_no_nan", "divide", "equal", "erf", "erfc", "exp", "expm1", "floor", "floor_div", "floordiv", "floormod",
     "greater", "greater_equal", "imag", "is_finite", "is_inf", "is_nan", "less", "less_equal", "lgamma", "log", "log1p",

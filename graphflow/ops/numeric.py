@@ -365,13 +365,3 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x shifted right by y bits, keeping the sign, y brought into [0, bits - 1] (tf.bitwise.right_shift)."""
     return binary(RIGHT_SHIFT, x, y, name)
-
-
-BITWISE_EXPORTS: dict[str, Any] = {
-    "bitwise_and": bitwise_and,
-    "bitwise_or": bitwise_or,
-    "bitwise_xor": bitwise_xor,
-    "invert": invert,
-    "left_shift": left_shift,
-    "right_shift": right_shift,
-}

@@ -415,9 +415,3 @@ EXPORTS: dict[str, Any] = {
         *(reduce_logsumexp, count_nonzero),
     )
 }
-MATH_EXPORTS: dict[str, Any] = {
-    **EXPORTS,
-    "reduce_euclidean_norm": reduce_euclidean_norm,
-    "reduce_variance": reduce_variance,
-    "reduce_std": reduce_std,
-}

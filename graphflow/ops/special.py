@@ -195,11 +195,3 @@ EXPORTS: dict[str, Any] = {
     function.__name__: function
     for function in (erf, erfc, lgamma, digamma, polygamma, zeta, igamma, igammac, betainc, lbeta)
 }
-MATH_EXPORTS: dict[str, Any] = {
-    **EXPORTS,
-    "bessel_i0": bessel_i0,
-    "bessel_i0e": bessel_i0e,
-    "bessel_i1": bessel_i1,
-    "bessel_i1e": bessel_i1e,
-    "nextafter": nextafter,
-}

@@ -1,0 +1,21 @@
+"""Functions of the bits of integers, as tf.bitwise."""
+
+from __future__ import annotations
+
+from graphflow.ops.numeric import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    right_shift,
+)
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "invert",
+    "left_shift",
+    "right_shift",
+]
