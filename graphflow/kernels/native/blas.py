@@ -116,6 +116,12 @@ def _thread_count() -> _ThreadCount:
     return _ThreadCount()
 
 
+def blas_threads() -> int:
+    """Number of threads BLAS uses now; 1 where it cannot be asked."""
+    ask = _thread_count()._get
+    return 1 if ask is None else int(ask())
+
+
 @contextlib.contextmanager
 def single_threaded() -> Iterator[None]:
     """Hold BLAS at one thread around programs with products.

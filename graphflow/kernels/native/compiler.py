@@ -206,6 +206,12 @@ class Compiler:
         compiled = self.cache.load(key)
         return None if compiled is None else load_object(compiled)
 
+    @property
+    def helper_pid(self) -> int | None:
+        """Process id of the helper, None while there is none."""
+        helper = self._helper
+        return None if helper is None else helper.process.pid
+
     def close(self) -> None:
         """End the helper process; what is not compiled yet fails."""
         with self._condition:

@@ -64,7 +64,7 @@ def answer(backend: Backend, request: dict[str, str]) -> dict[str, str]:
     key = request["key"]
     try:
         compiled = backend.compile(request["source"], key)
-    except Exception:  # whatever a generated text can raise inside Numba belongs to that text
+    except (Exception, SystemExit):  # whatever a generated text can raise inside Numba belongs to that text
         return {"key": key, "error": traceback.format_exc(limit=-3)}
     if KernelCache(Path(request["directory"])).store(key, compiled):
         return {"key": key}
