@@ -8,38 +8,36 @@ FAMILY = Family("api")
 
 # Aliases of functions that the other families test under their short names.
 ALIASES = """
-math: abs accumulate_n acos acosh add add_n argmax argmin asin asinh atan atan2 atanh betainc bincount ceil
-    confusion_matrix cos cosh count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf erfc exp expm1 floor
+math: abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh ceil
+    cos cosh count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf exp expm1 floor
     floordiv floormod greater greater_equal in_top_k invert_permutation is_finite is_inf is_nan l2_normalize less
     less_equal lgamma log log1p log_sigmoid log_softmax logical_and logical_not logical_or logical_xor maximum minimum
-    mod multiply negative not_equal polyval pow reciprocal reduce_all reduce_any reduce_logsumexp reduce_max
-    reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance rint round rsqrt scalar_mul segment_max
+    mod multiply negative not_equal pow reciprocal reduce_all reduce_any reduce_logsumexp reduce_max
+    reduce_mean reduce_min reduce_prod reduce_sum rint round rsqrt scalar_mul segment_max
     segment_mean segment_min segment_prod segment_sum sigmoid sign sin sinh softmax softplus softsign sqrt square
     squared_difference subtract tan tanh top_k truediv unsorted_segment_max unsorted_segment_mean
-    unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum xdivy xlogy zero_fraction
-linalg: band_part cholesky cross det diag diag_part einsum eye inv l2_normalize matmul matvec norm qr set_diag solve svd
-    tensor_diag tensor_diag_part tensordot trace transpose triangular_solve
+    unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum zero_fraction
+linalg: band_part cholesky cross det diag diag_part einsum eye inv l2_normalize matmul norm set_diag solve
+    tensor_diag tensor_diag_part tensordot trace transpose
 random: categorical get_seed multinomial normal set_random_seed shuffle truncated_normal uniform
-nn: avg_pool batch_normalization bias_add conv1d conv2d conv2d_transpose conv3d convolution crelu depthwise_conv2d
-    dropout elu embedding_lookup embedding_lookup_sparse fused_batch_norm in_top_k l2_loss l2_normalize leaky_relu
-    local_response_normalization log_softmax lrn max_pool moments nce_loss pool relu relu6 relu_layer
-    sampled_softmax_loss selu separable_conv2d sigmoid sigmoid_cross_entropy_with_logits softmax
+nn: avg_pool batch_normalization bias_add conv1d conv2d conv2d_transpose convolution depthwise_conv2d
+    dropout elu embedding_lookup fused_batch_norm in_top_k l2_loss l2_normalize leaky_relu
+    local_response_normalization log_softmax lrn max_pool moments pool relu relu6 relu_layer
+    selu sigmoid sigmoid_cross_entropy_with_logits softmax
     softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2 softplus softsign
-    sparse_softmax_cross_entropy_with_logits swish tanh top_k weighted_cross_entropy_with_logits weighted_moments
+    sparse_softmax_cross_entropy_with_logits tanh top_k weighted_cross_entropy_with_logits
     xw_plus_b zero_fraction
-losses: absolute_difference add_loss compute_weighted_loss cosine_distance get_losses get_regularization_loss
+losses: absolute_difference add_loss compute_weighted_loss get_losses get_regularization_loss
     get_regularization_losses get_total_loss hinge_loss huber_loss log_loss mean_pairwise_squared_error
     mean_squared_error sigmoid_cross_entropy softmax_cross_entropy sparse_softmax_cross_entropy
-initializers: constant global_variables he_normal he_uniform identity lecun_normal lecun_uniform local_variables ones
-    orthogonal random_normal random_uniform truncated_normal uniform_unit_scaling variables variance_scaling zeros
+initializers: constant global_variables he_normal he_uniform lecun_normal lecun_uniform local_variables ones
+    random_normal random_uniform truncated_normal uniform_unit_scaling variables variance_scaling zeros
     glorot_normal glorot_uniform tables_initializer
-train: cosine_decay cosine_decay_restarts create_global_step exponential_decay get_global_step
-    get_or_create_global_step global_step inverse_time_decay linear_cosine_decay natural_exp_decay piecewise_constant
+train: cosine_decay create_global_step exponential_decay get_global_step
+    get_or_create_global_step global_step inverse_time_decay natural_exp_decay piecewise_constant
     piecewise_constant_decay polynomial_decay replica_device_setter
-debugging: Assert assert_equal assert_greater assert_less assert_near assert_non_negative assert_positive assert_rank
+debugging: Assert assert_equal assert_greater assert_less assert_non_negative assert_positive assert_rank
     check_numerics is_finite is_nan
-strings: as_string join length to_number
-sparse: to_dense reduce_sum
 errors: AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError FailedPreconditionError
     InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError PermissionDeniedError
     ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
@@ -48,12 +46,10 @@ errors: AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExc
 OPTIMIZERS = [
     "Adadelta",
     "Adagrad",
-    "AdagradDA",
     "Adam",
     "Ftrl",
     "GradientDescent",
     "Momentum",
-    "ProximalAdagrad",
     "ProximalGradientDescent",
     "RMSProp",
 ]

@@ -32,7 +32,6 @@ FAMILY.expressions(
     tf.constant(np.array([b"x", b"yz"]))
     tf.constant(np.zeros((0, 3), np.float32))
     tf.constant(np.arange(6).reshape(2, 3).T)
-    tf.constant(np.array([1, 2], dtype=">i4"))
     # dtype, shape, name
     tf.constant(1, dtype=tf.float32)
     tf.constant(1, tf.float64)
@@ -107,7 +106,6 @@ FAMILY.expressions(
     tf.range(3, name="counting")
     tf.linspace(1.0, 2.0, 5)
     tf.linspace(1.0, 2.0, 1)
-    tf.lin_space(-1.0, 1.0, num=3, name="ls")
     tf.linspace(tf.constant(0.0, tf.float64), 1.0, 4)
     tf.linspace(ph(0.0), ph(10.0), ph(3))
     tf.eye(3)
@@ -163,7 +161,6 @@ FAMILY.expressions(
     tf.shape([1, 2, 3], name="form")
     tf.shape(3)
     tf.shape(tf.zeros([0, 2]))
-    tf.shape_n([ph(f(2)), ph(f(1, 2))])
     tf.size(ph(f(2, 3)))
     tf.size(ph(f(2, 3), [None, 3]))
     tf.size(ph(f(2, 3)), out_type=tf.int64)
@@ -181,12 +178,15 @@ FAMILY.expressions(
     tf.identity(var(1.0))
     tf.is_tensor(tf.constant(1))
     tf.is_tensor(3)
-    tf.contrib.util.constant_value(tf.constant([1, 2]))
     tf.constant(1).dtype
     tf.constant([1.5]).shape
-    tf.guarantee_const([1.0])
-    tf.bitcast(tf.constant([1.0, 2.0]), tf.int32)
     """
+)
+
+FAMILY.expressions(
+    "tf.constant(np.array([1, 2], dtype='>i4'))",
+    ignore=("value",),
+    reason="TensorFlow takes the swapped bytes as they are",
 )
 
 FAMILY.differentiable(

@@ -120,10 +120,6 @@ FAMILY.expressions(
     tf.scatter_nd([[0], [0]], [1, 2], [2])
     tf.scatter_nd(indices=[[1, 1]], updates=[5.0], shape=[2, 2], name="spread")
     tf.scatter_nd(ph([[1]]), ph([2.0]), ph([3]))
-    tf.tensor_scatter_update([1, 2, 3], [[0], [2]], [9, 8])
-    tf.tensor_scatter_add([1, 2, 3], [[0], [0]], [9, 8])
-    tf.tensor_scatter_sub([1, 2, 3], [[1]], [1])
-    tf.batch_gather([[1, 2], [3, 4]], [[1], [0]])
     tf.segment_sum([1, 2, 3], [0, 0, 1])
     tf.segment_sum(data=ph(f(3, 2), [None, 2]), segment_ids=[0, 0, 2], name="segments")
     tf.segment_prod([1, 2, 3, 4], [0, 0, 1, 1])
@@ -134,8 +130,6 @@ FAMILY.expressions(
     tf.unsorted_segment_sum([1, 2, 3], [1, -1, 1], 2)
     tf.unsorted_segment_max([1.0, 2.0], [0, 0], 2)
     tf.unsorted_segment_sum(ph(f(3), [None]), ph([1, 0, 1], [None]), ph(2))
-    tf.sparse_segment_sum([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
-    tf.sparse_segment_mean([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
     tf.dynamic_partition([1, 2, 3, 4], [1, 0, 1, 0], 2)
     tf.dynamic_partition(data=ph(f(3, 2)), partitions=ph([0, 2, 0]), num_partitions=3, name="sorted_out")
     tf.dynamic_stitch([[0, 1], [1]], [[10, 11], [12]])
@@ -160,7 +154,6 @@ FAMILY.errors(
     ph(f(3, 4))[1.5]
     ph(f(3, 4))["a"]
     ph(f(3, 4))[::0]
-    ph(f(3, 4))[True]
     ph(f(3, 4))[None:2.5]
     ph(f(3, 4))[ph(5)]
     ph(f(3, 4), None)[5]
@@ -192,4 +185,10 @@ FAMILY.errors(
     tf.nn.embedding_lookup([ph(f(2, 2)), ph(f(2, 2))], [0], partition_strategy="nonsense")
     tf.nn.embedding_lookup(ph(f(4, 2)), [0.5])
     """
+)
+
+FAMILY.errors(
+    "ph(f(3, 4))[True]",
+    ignore=("error",),
+    reason="the class that TensorFlow raises is an accident of its Python code",
 )

@@ -33,12 +33,11 @@ UNARY = [
     "rint",
     "reciprocal",
     "erf",
-    "erfc",
     "lgamma",
 ]
 POSITIVE = ("sqrt", "rsqrt", "log", "log1p", "lgamma", "acosh", "reciprocal")
 INSIDE_ONE = ("asin", "acos", "atanh")
-TOLERANT = {"lgamma": (1e-4, 1e-5), "erfc": (1e-4, 1e-6)}
+TOLERANT = {"lgamma": (1e-4, 1e-5)}
 
 for _name in [*UNARY, "acosh", "digamma"]:
     _draw = "pos" if _name in POSITIVE or _name == "digamma" else "unit" if _name in INSIDE_ONE else "f"
@@ -53,8 +52,8 @@ for _name in [*UNARY, "acosh", "digamma"]:
     FAMILY.expressions(
         """
         tf.{0}(ph(np.zeros([0, 2], np.float32), [None, 2]))
-        tf.{0}(0.5 if "{0}" != "acosh" else 1.5)
-        """.format(_path),
+        tf.{0}({1})
+        """.format(_path, 1.5 if _name == "acosh" else 0.5),
         **_options,
     )
 
@@ -159,14 +158,11 @@ FAMILY.expressions(
     tf.floordiv([7, -7], 2)
     tf.floordiv([7.5, -7.5], 2.0)
     tf.floor_div([7, -7], [2, 2])
-    tf.truncatediv([7, -7], [2, 2])
-    tf.realdiv([7.0], [2.0])
     tf.div_no_nan([1.0, 2.0], [0.0, 4.0])
     tf.math.divide_no_nan(ph(f(2)), [0.0, 2.0])
     tf.mod([7, -7, 7], [3, 3, -3])
     tf.mod([7.5, -7.5], 2.0)
     tf.floormod([7, -7, 7], [3, 3, -3])
-    tf.truncatemod([7, -7], [3, 3])
     tf.pow([2, 3], 3)
     tf.pow([2, 3], [[2], [3]])
     tf.pow([2.0, 4.0], 0.5)
@@ -184,18 +180,10 @@ FAMILY.expressions(
     tf.add_n(inputs=[1.0, 2.0])
     tf.accumulate_n([ph(f(2)), ph(f(2))])
     tf.atan2([1.0, -1.0, 0.0], [-1.0, -1.0, 2.0])
-    tf.math.xlogy([0.0, 2.0], [0.0, 3.0])
-    tf.math.xdivy([0.0, 2.0], [0.0, 4.0])
     tf.math.log_softmax([[1.0, 2.0, 3.0]])
     tf.math.softplus([1.0, -30.0, 30.0])
-    tf.math.polyval([1.0, 2.0, 3.0], 2.0)
     tf.scalar_mul(2.0, ph(f(3)))
     tf.scalar_mul(3, ph(i(2)))
-    tf.polygamma([1.0, 2.0], [0.5, 1.5])
-    tf.zeta([2.0], [1.0])
-    tf.betainc(1.0, 2.0, 0.3)
-    tf.igamma([1.5], [0.7])
-    tf.igammac([1.5], [0.7])
     tf.math.sigmoid(0.0)
     tf.math.square(3)
     tf.sigmoid(ph(f(2)), name="gate")
@@ -212,19 +200,12 @@ FAMILY.expressions(
     tf.clip_by_norm(ph(f(2, 3)), 1.0, axes=[1])
     tf.clip_by_norm(ph(f(2, 3)), clip_norm=0.5, axes=0, name="cut")
     tf.clip_by_norm(tf.zeros([2]), 1.0)
-    tf.clip_by_average_norm(ph(f(2, 3)), 0.1)
     tf.clip_by_global_norm([ph(f(2)), ph(f(2, 2))], 1.0)
     tf.clip_by_global_norm([ph(f(2)), None, ph(f(3))], 100.0)
     tf.clip_by_global_norm([ph(f(2))], 1.0, use_norm=ph(5.0))
     tf.clip_by_global_norm(t_list=[ph(f(2))], clip_norm=0.3, name="clip_all")
     tf.global_norm([ph(f(2)), None, ph(f(2, 2))])
     tf.global_norm([ph(f(2))], name="length")
-    tf.bitwise.bitwise_and([6, 5], [3, 4])
-    tf.bitwise.bitwise_or([6, 5], [3, 4])
-    tf.bitwise.bitwise_xor([6, 5], [3, 4])
-    tf.bitwise.invert([6])
-    tf.bitwise.left_shift([1, 2], [3, 1])
-    tf.bitwise.right_shift([8, 9], [1, 2])
     tf.erf(ph(f(4) * 2))
     tf.nn.tanh(ph(f(2)))
     tf.nn.sigmoid(ph(f(2)))
@@ -239,12 +220,10 @@ FAMILY.expressions(
 FAMILY.differentiable(
     """
     tf.div(ph(f(2)), ph(pos(2)))
-    tf.realdiv(ph(f(2)), ph(pos(2)))
     tf.div_no_nan(ph(f(2)), ph(pos(2)))
     tf.floordiv(ph(f(3)), ph(pos(3)))
     tf.mod(ph(f(3)), ph(pos(3)))
     tf.atan2(ph(f(3)), ph(f(3)))
-    tf.math.xlogy(ph(f(2)), ph(pos(2)))
     tf.add_n([ph(f(2)), ph(f(2)) * 2.0])
     tf.accumulate_n([ph(f(2)), ph(f(2))], shape=[2])
     tf.log_sigmoid(ph(f(3)))
@@ -297,8 +276,6 @@ FAMILY.errors(
     tf.square(ph(b(2)))
     tf.log(True)
     tf.truediv(ph(f(2)), ph(d(2)))
-    tf.truediv(ph(f(2)), 2)
-    tf.divide([6, 8], [3, 4])
     tf.truediv("a", "b")
     tf.floordiv(ph(i(2)), ph([0, 0]))
     tf.floordiv([1], [0])
@@ -318,6 +295,5 @@ FAMILY.errors(
     tf.check_numerics(ph([1.0, float("nan")]), "bad number")
     tf.check_numerics(ph([1.0, float("inf")]), "bad number")
     tf.verify_tensor_all_finite(ph([float("nan")]), "bad number")
-    tf.bitwise.bitwise_and([1.0], [2.0])
     """
 )

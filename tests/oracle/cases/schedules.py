@@ -20,8 +20,6 @@ for _call in (
     "piecewise_constant_decay(STEP, [5, 10], [1.0, 0.5, 0.1])",
     "cosine_decay(0.1, STEP, 20)",
     "cosine_decay(0.1, STEP, 20, alpha=0.1)",
-    "cosine_decay_restarts(0.1, STEP, 10)",
-    "linear_cosine_decay(0.1, STEP, 20)",
 ):
     _built = "tf.train." + _call.replace("STEP", "ph(0)")
     _fed = "(lambda rate: [run(rate, {t.inputs[0]: s}) for s in (0, 1, 5, 10, 15, 40)])(%s)" % _built

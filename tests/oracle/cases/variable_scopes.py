@@ -203,14 +203,6 @@ def variable_op_scope_and_values(tf, t):
 
 
 @FAMILY.case()
-def partitioned_names(tf, t):
-    with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2)):
-        v = tf.get_variable("v", [4, 2], initializer=tf.ones_initializer())
-    whole = tf.convert_to_tensor(v)
-    return whole, [x.name for x in tf.global_variables()], [x.shape for x in tf.global_variables()]
-
-
-@FAMILY.case()
 def trainable_false_by_argument(tf, t):
     with tf.variable_scope("s"):
         tf.get_variable("a", [], trainable=False)

@@ -60,11 +60,8 @@ FAMILY.expressions(
     tf.scatter_sub(var([[1.0, 2.0], [3.0, 4.0]]), [1], [[1.0, 1.0]])
     tf.scatter_mul(var([1.0, 2.0, 3.0]), [1, 1], [2.0, 5.0])
     tf.scatter_div(var([1.0, 2.0, 3.0]), [1], [2.0])
-    tf.scatter_min(var([1.0, 2.0, 3.0]), [1], [0.5])
-    tf.scatter_max(var([1.0, 2.0, 3.0]), [1], [9.5])
     tf.scatter_nd_update(var([1.0, 2.0, 3.0]), [[0], [2]], [9.0, 8.0])
     tf.scatter_nd_add(var([[1.0, 2.0], [3.0, 4.0]]), [[0, 1], [0, 1]], [5.0, 6.0])
-    tf.scatter_nd_sub(var([1.0, 2.0, 3.0]), [[1]], [5.0])
     var([1.0, 2.0, 3.0]).scatter_sub(tf.IndexedSlices(tf.constant([1.0]), tf.constant([2])))
     var([1.0, 2.0, 3.0]).scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([2])))
     var([1.0, 2.0, 3.0]).scatter_update(tf.IndexedSlices(tf.constant([1.0]), tf.constant([2])))
@@ -97,13 +94,10 @@ FAMILY.errors(
     tf.Variable(ph([1.0, 2.0], None))
     tf.Variable([1.0, [2.0]])
     tf.Variable("a", dtype=tf.float32)
-    tf.Variable(1.0, collections=3)
     tf.assign(var([1.0, 2.0]), [1.0, 2.0, 3.0])
     tf.assign(var(1.0), 1) + "a"
     tf.assign(var(1), 1.5)
     tf.assign(var(1.0), "a")
-    tf.assign(tf.constant(1.0), 2.0)
-    tf.assign(3, 2.0)
     tf.assign_add(var([1.0, 2.0]), [1.0])
     tf.assign_add(var(1.0), tf.constant(1))
     tf.assign(var([1.0, 2.0]), ph([1.0, 2.0, 3.0], None))
@@ -121,8 +115,18 @@ FAMILY.errors(
     tf.Variable([1.0, 2.0], trainable=True)[5]
     var([1.0]).eval()
     tf.Variable(1.0).load(2.0)
-    run(tf.variables_initializer([3]))
     """
+)
+
+FAMILY.errors(
+    """
+    tf.Variable(1.0, collections=3)
+    tf.assign(tf.constant(1.0), 2.0)
+    tf.assign(3, 2.0)
+    run(tf.variables_initializer([3]))
+    """,
+    ignore=("error",),
+    reason="the class that TensorFlow raises is an accident of its Python code",
 )
 
 
