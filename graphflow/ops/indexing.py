@@ -59,10 +59,9 @@ def _gather_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
     axis, batch = scalar_value(where), op.attrs["batch_dims"]
     if axis == 0 and batch == 0:
         dense = shape(params)
-        count = size(indices)
-        tail = dense[1:]  # type: ignore[index]
-        values = reshape(g, concat([reshape(count, [1]), tail], 0))
-        return IndexedSlices(values, reshape(indices, [-1]), dense), None, None
+        count = reshape(size(indices), [1])
+        values = reshape(g, concat([count, dense[1:]], 0))  # type: ignore[index]
+        return IndexedSlices(values, reshape(indices, count), dense), None, None
     if axis is None or params.dims is None or indices.dims is None:
         raise ValueError(
             f"The gradient of {op.describe()} needs the ranks of params and indices, and the axis, to be known while the "

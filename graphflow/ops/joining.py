@@ -192,6 +192,8 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     name = name or "concat"
     if not isinstance(values, list | tuple):
         values = [values]
+    if not values:
+        raise ValueError("concat needs at least one tensor, got an empty list.")
     if len(values) == 1:
         with op_scope(name, "concat", values):
             where = convert_to_tensor(axis, dtype=dtypes.int32, name="concat_dim")

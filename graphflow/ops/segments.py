@@ -15,7 +15,7 @@ from graphflow.ops import rules
 from graphflow.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow.ops.creation import ones_like, range_, zeros_like
 from graphflow.ops.indexing import gather, where
-from graphflow.ops.shaping import rank, reshape, scalar_value, shape, size
+from graphflow.ops.shaping import full_value, rank, reshape, scalar_value, shape, size
 
 # ---- sorted segments ----------------------------------------------------------------------------------------------
 
@@ -343,6 +343,13 @@ def _partition_infer(op: Operation) -> Signature:
     return [(data.dtype, tail)] * op.attrs["num_partitions"]
 
 
+def _partition_partial(op: Operation) -> tuple[list[int], ...] | None:
+    known, parts = full_value(op.inputs[0]), full_value(op.inputs[1])
+    if not isinstance(known, list) or not isinstance(parts, list) or len(known) != len(parts):
+        return None
+    return tuple([v for v, p in zip(known, parts, strict=True) if p == i] for i in range(op.attrs["num_partitions"]))
+
+
 def _partition_gradient(op: Operation, *grads: Any) -> tuple[Any, None]:
     data, parts = op.inputs
     places = reshape(range_(size(parts)), shape(parts))
@@ -371,7 +378,7 @@ def _stitch_infer(op: Operation) -> Signature:
 
 DYNAMIC_PARTITION = op_def(
     "DynamicPartition", ("data: T", "partitions: int32"), infer=_partition_infer, gradient=_partition_gradient,
-    dynamic_shape=True,
+    dynamic_shape=True, partial_value=_partition_partial,
 )  # fmt: skip
 DYNAMIC_STITCH = op_def(
     "DynamicStitch", ("indices*: int32", "data*: T"), infer=_stitch_infer, dynamic_shape=True,

@@ -21,6 +21,7 @@ from graphflow.ops import rules
 from graphflow.ops.core import (
     apply,
     constant,
+    constant_value,
     convert_to_tensor,
     op_scope,
     partial_shape,
@@ -132,8 +133,16 @@ def _shape_infer(op: Operation) -> Signature:
 
 
 def _shape_partial(op: Operation) -> Any:
-    known = [None if x.dims is None else list(x.dims) for x in op.inputs]
+    known = [None if dims is None else list(dims) for dims in map(_value_dims, op.inputs)]
     return known[0] if op.type == "Shape" else tuple(known)
+
+
+def _value_dims(tensor: Tensor) -> Dims:
+    """What is known of a shape, also from the value: a vector whose elements are known has a known length."""
+    if tensor.dims is None or len(tensor.dims) != 1 or tensor.dims[0] is not None:
+        return tensor.dims
+    known = partial_vector(tensor) if tensor.dtype.is_integer else None
+    return tensor.dims if known is None else (len(known),)
 
 
 def _rank_partial(op: Operation) -> int | None:
@@ -149,7 +158,7 @@ SHAPE_N = op_def(
 )
 SIZE = op_def(
     "Size", ("input: T",), infer=lambda op: [(op.attrs["out_type"], ())], gradient=NOT_DIFFERENTIABLE,
-    partial_value=lambda op: shapes.size_of(op.inputs[0].dims),
+    partial_value=lambda op: shapes.size_of(_value_dims(op.inputs[0])),
 )  # fmt: skip
 RANK = op_def(
     "Rank", ("input: T",), infer=rules.scalar_of(dtypes.int32), gradient=NOT_DIFFERENTIABLE, partial_value=_rank_partial
@@ -207,6 +216,9 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 def _reshape_infer(op: Operation) -> Signature:
     tensor, vector = op.inputs
     rules.require_rank(vector.dims, 1, "the shape")
+    wanted = partial_vector(vector)
+    if wanted is not None and any(n is not None and n < -1 for n in wanted):
+        raise ValueError(f"Cannot reshape to {wanted}: an extent must be at least 0, or -1.")
     return [(tensor.dtype, reshaped(tensor.dims, partial_shape(vector)))]
 
 
@@ -252,11 +264,16 @@ def _as_shape_of_input(op: Operation, g: Any, *others: Any) -> tuple[Any, ...]:
 
 
 def _reshape_partial(op: Operation) -> int | list[int] | None:
-    """A scalar becomes a vector of one element and the reverse."""
+    """A scalar becomes a vector of one element and the reverse, and a constant matrix a vector."""
     known = full_value(op.inputs[0])
     dims = op.outputs[0].dims
-    if known is None or dims is None or len(dims) > 1:
+    if dims is None or len(dims) > 1:
         return None
+    if known is None:
+        value = constant_value(op.inputs[0]) if op.inputs[0].op.type == "Const" else None
+        if value is None or not dims or value.dtype.kind not in "iu":
+            return None
+        return [int(v) for v in value.reshape(-1)]
     flat = known if isinstance(known, list) else [known]
     return flat if dims else flat[0]
 
