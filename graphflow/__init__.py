@@ -53,3 +53,5 @@ for _dtype in _dtypes.ALL:
     globals()[_dtype.name] = _dtype
 globals().update(importlib.import_module("graphflow.autodiff").EXPORTS)
 importlib.import_module("graphflow.ops.variable").install_operators()
+
+from graphflow import bitwise, linalg, math  # noqa: E402

@@ -156,7 +156,7 @@ class _Assembler:
             self._variable(i)
         elif i.type == "Const":
             value = i.attrs["value"]
-            self._names[i.outputs[0]] = name = self._bind("c", value[()] if value.ndim == 0 else value)
+            self._names[i.outputs[0]] = name = self._bind("c", value[()] if value.ndim == 0 and value.dtype != object else value)
             self._borrowed.add(name)
         elif i.type == "If":
             self._branch(i, depth)

@@ -7,7 +7,8 @@ once, so every change of a variable happens whole, under its lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,10 @@ class VariableCell:
     reader never sees half of it; alone, it happens in place.
     """
 
-    __slots__ = ("_store", "dtype", "line", "lock", "name", "value")
+    __slots__ = ("dtype", "line", "lock", "name", "store", "value")
 
     def __init__(self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int]) -> None:
-        self._store = store
+        self.store = store
         self.name = name
         self.dtype = dtype
         self.line = line
@@ -44,11 +45,11 @@ class VariableCell:
         """Sets the value to a copy of `value`."""
         with self.lock:
             old = self.value
-            if old is not None and old.shape == np.shape(value) and self._store.begin_in_place():
+            if old is not None and old.shape == np.shape(value) and self.store.begin_in_place():
                 try:
                     np.copyto(old, value)
                 finally:
-                    self._store.end_in_place()
+                    self.store.end_in_place()
             else:
                 self.value = np.array(value, dtype=self.dtype.as_numpy_dtype, order="C")
 
@@ -56,11 +57,11 @@ class VariableCell:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
         with self.lock:
             old = self.get()
-            if self._store.begin_in_place():
+            if self.store.begin_in_place():
                 try:
                     function(old, old)
                 finally:
-                    self._store.end_in_place()
+                    self.store.end_in_place()
             else:
                 out = np.empty_like(old)
                 function(old, out)
@@ -73,15 +74,36 @@ class VariableCell:
         """
         with self.lock:
             array = self.get()
-            if self._store.begin_in_place():
+            if self.store.begin_in_place():
                 try:
                     function(array)
                 finally:
-                    self._store.end_in_place()
+                    self.store.end_in_place()
             else:
                 array = array.copy()
                 function(array)
                 self.value = array
+
+
+def change_together(cells: Sequence[VariableCell], function: Callable[[list[Any]], None]) -> None:
+    """Changes several variables by function(arrays), which changes the arrays in place; nobody sees only some changed.
+
+    The locks are taken in the order of the names, so that two updates never wait for each other.
+    """
+    with ExitStack() as stack:
+        for cell in sorted(set(cells), key=lambda c: c.name):
+            stack.enter_context(cell.lock)
+        arrays = [cell.get() for cell in cells]
+        if cells[0].store.begin_in_place():
+            try:
+                function(arrays)
+            finally:
+                cells[0].store.end_in_place()
+        else:
+            arrays = [array.copy() for array in arrays]
+            function(arrays)
+            for cell, array in zip(cells, arrays, strict=True):
+                cell.value = array
 
 
 class ResourceStore:

@@ -1,0 +1,1 @@
+"""Training: optimizers, learning-rate decays, steps, moving averages, device placement."""

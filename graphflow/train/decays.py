@@ -1,0 +1,145 @@
+"""Learning rates that change with the step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+from graphflow.ops.control_flow import case, cond
+from graphflow.ops.core import constant, convert_to_tensor
+from graphflow.ops.math import add, cast, ceil, cos, divide, equal, exp, floor, log, minimum, multiply, pow_, subtract
+
+
+def _start(learning_rate: Any, global_step: Any, *numbers: Any) -> list[Tensor]:
+    """The rate as a tensor, and the step and other numbers as tensors of its dtype."""
+    if global_step is None:
+        raise ValueError("global_step is required for a learning-rate decay.")
+    rate = convert_to_tensor(learning_rate, name="learning_rate")
+    return [rate, cast(global_step, rate.dtype), *[cast(n, rate.dtype) for n in numbers]]
+
+
+def exponential_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None
+) -> Tensor:
+    """learning_rate * decay_rate ** (step / decay_steps), in whole powers with `staircase`."""
+    with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
+        rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
+        power = divide(step, steps)
+        return multiply(rate, pow_(decay, floor(power) if staircase else power), name=scope)
+
+
+def natural_exp_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None
+) -> Tensor:
+    """learning_rate * exp(-decay_rate * step / decay_steps)."""
+    with get_default_graph().name_scope(name or "NaturalExpDecay") as scope:
+        rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
+        power = divide(step, steps)
+        return multiply(rate, exp(multiply(-decay, floor(power) if staircase else power)), name=scope)
+
+
+def inverse_time_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None
+) -> Tensor:
+    """learning_rate / (1 + decay_rate * step / decay_steps)."""
+    with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
+        rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
+        power = divide(step, steps)
+        return divide(rate, add(constant(1, dtype=rate.dtype), multiply(decay, floor(power) if staircase else power)), name=scope)
+
+
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """From learning_rate to end_learning_rate by (1 - step / decay_steps) ** power; with `cycle` again and again."""
+    with get_default_graph().name_scope(name or "PolynomialDecay") as scope:
+        rate, step, steps, end, exponent = _start(learning_rate, global_step, decay_steps, end_learning_rate, power)
+        if cycle:
+            one = constant(1.0, dtype=rate.dtype)
+            steps = multiply(steps, cond(equal(step, 0), lambda: one, lambda: ceil(divide(step, cast(decay_steps, rate.dtype)))))
+        else:
+            step = minimum(step, steps)
+        left = pow_(1 - divide(step, steps), exponent)
+        return add(multiply(subtract(rate, end), left), end, name=scope)
+
+
+def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
+    """values[i] for boundaries[i-1] < x <= boundaries[i]."""
+    if len(boundaries) != len(values) - 1:
+        raise ValueError("The length of boundaries should be 1 less than the length of values")
+    with get_default_graph().name_scope(name or "PiecewiseConstant"):
+        step = convert_to_tensor(x)
+        edges = [convert_to_tensor(b, dtype=None if hasattr(b, "dtype") else step.dtype) for b in boundaries]
+        edges = [cast(e, step.dtype) for e in edges]
+        choices = [convert_to_tensor(v, name=f"value_{i}") for i, v in enumerate(values)]
+        pairs: list[Any] = [(step <= edges[0], lambda: choices[0]), (step > edges[-1], lambda: choices[-1])]
+        for low, high, choice in zip(edges[:-1], edges[1:], choices[1:-1], strict=True):
+            pairs.append(((step > low) & (step <= high), lambda choice=choice: choice))
+        return case(pairs, lambda: choices[0], exclusive=True)  # type: ignore[no-any-return]
+
+
+def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None) -> Tensor:
+    """Half a cosine from learning_rate down to alpha * learning_rate (Loshchilov and Hutter, 2016)."""
+    with get_default_graph().name_scope(name or "CosineDecay"):
+        rate, step, steps = _start(learning_rate, global_step, decay_steps)
+        fraction = minimum(step, steps) / steps
+        return multiply(rate, (1 - alpha) * (0.5 * (1.0 + cos(math.pi * fraction))) + alpha)
+
+
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Cosine decay that restarts, each period t_mul times longer and its start m_mul times lower."""
+    with get_default_graph().name_scope(name or "SGDRDecay"):
+        rate, step, steps = _start(learning_rate, global_step, first_decay_steps)
+        done = step / steps
+        if t_mul == 1.0:
+            period = floor(done)
+            fraction = done - period
+        else:
+            period = floor(log(1.0 - done * (1.0 - t_mul)) / math.log(t_mul))
+            fraction = (done - (1.0 - t_mul**period) / (1.0 - t_mul)) / t_mul**period
+        height = (m_mul**period) * 0.5 * (1.0 + cos(math.pi * fraction))
+        return multiply(rate, (1 - alpha) * height + alpha)
+
+
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """A linear decay times a cosine of num_periods (Bello et al., 2017)."""
+    with get_default_graph().name_scope(name or "LinearCosineDecay"):
+        rate, step, steps = _start(learning_rate, global_step, decay_steps)
+        step = minimum(step, steps)
+        linear = (steps - step) / steps
+        return multiply(rate, (alpha + linear) * (0.5 * (1.0 + cos(2.0 * math.pi * num_periods * step / steps))) + beta)
+
+
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        exponential_decay, natural_exp_decay, inverse_time_decay, polynomial_decay, piecewise_constant, cosine_decay,
+        cosine_decay_restarts, linear_cosine_decay,
+    )
+} | {"piecewise_constant_decay": piecewise_constant}  # fmt: skip

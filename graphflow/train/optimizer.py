@@ -1,0 +1,323 @@
+"""Optimizer: from a loss to an operation that trains.
+
+minimize() is compute_gradients() and apply_gradients(). A subclass says which slots it keeps beside each variable and
+how one step changes them; the hooks have TensorFlow 1's names, so that optimizers written for it work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from graphflow.autodiff import gradients
+from graphflow.graph import dtypes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.graph import Graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.graph.slices import IndexedSlices
+from graphflow.ops.array import zeros
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.flow_basics import group
+from graphflow.ops.state import assign_add
+from graphflow.ops.training import apply_update, sparse_apply_update
+from graphflow.ops.variable import Variable
+
+
+class Optimizer:
+    """Base of all optimizers (tf.train.Optimizer). `name` is the default name of what apply_gradients builds."""
+
+    GATE_NONE = 0
+    GATE_OP = 1
+    GATE_GRAPH = 2
+
+    def __init__(self, use_locking: bool, name: str) -> None:
+        if not name:
+            raise ValueError("Must specify the optimizer name")
+        self._use_locking = use_locking
+        self._name = name
+        self._slots: dict[str, dict[Any, Any]] = {}
+        self._non_slots: dict[tuple[str, Graph], Any] = {}
+
+    def get_name(self) -> str:
+        """The name given to the constructor."""
+        return self._name
+
+    # ---- for users ------------------------------------------------------------------------------------------------
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """The operation that does one step to make `loss` smaller; `global_step` is counted up by it.
+
+        ValueError where no variable has a gradient.
+        """
+        pairs = self.compute_gradients(
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        )
+        if not any(g is not None for g, _ in pairs):
+            raise ValueError(
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, between variables "
+                f"{[str(v.name) for _, v in pairs]} and loss {loss}."
+            )
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Any]]:
+        """(gradient, variable) for each variable of `var_list`, by default the trainable ones; None where it has none.
+
+        loss: a tensor, or a function without arguments that makes one. ValueError where there are no variables.
+        """
+        if callable(loss) and not isinstance(loss, Tensor):
+            loss = loss()
+        if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
+            raise ValueError(f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH. Not {gate_gradients}")
+        loss = convert_to_tensor(loss)
+        self._check_dtypes([loss])
+        if var_list is None:
+            graph = get_default_graph()
+            variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+        else:
+            variables = _flat_variables(var_list)
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        found = gradients(
+            loss,
+            variables,
+            grad_ys=grad_loss,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            aggregation_method=aggregation_method,
+        )
+        self._check_dtypes([v for g, v in zip(found, variables, strict=True) if g is not None])
+        return list(zip(found, variables, strict=True))
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None) -> Operation:
+        """The operation that applies gradients to variables, and then counts `global_step` up.
+
+        ValueError where there is no pair, or none with a gradient.
+        """
+        pairs = tuple(grads_and_vars)
+        if not pairs:
+            raise ValueError("No gradients provided for any variable.")
+        for gradient, _ in pairs:
+            if gradient is not None and not isinstance(gradient, Tensor | IndexedSlices):
+                try:
+                    convert_to_tensor(gradient)
+                except TypeError:
+                    raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {gradient}") from None
+        pairs = tuple(
+            (g if g is None or isinstance(g, Tensor | IndexedSlices) else convert_to_tensor(g, dtype=v.dtype), v) for g, v in pairs
+        )
+        with_gradients = [v for g, v in pairs if g is not None]
+        if not with_gradients:
+            raise ValueError(f"No gradients provided for any variable: {[str(v.name) for _, v in pairs]}.")
+        graph = get_default_graph()
+        with graph.control_dependencies(None):
+            self._create_slots(with_gradients)
+        with graph.name_scope(name or self._name) as scope:
+            self._prepare()
+            updates = []
+            for gradient, variable in pairs:
+                if gradient is None:
+                    continue
+                with graph.name_scope("update_" + variable.op.name), graph.colocate_with(variable.op):
+                    updates.append(self._update(gradient, variable))
+            if global_step is None:
+                train_op = self._finish(updates, scope)
+            else:
+                with graph.control_dependencies([self._finish(updates, "update")]), graph.colocate_with(global_step):
+                    train_op = assign_add(global_step, convert_to_tensor(1, dtype=global_step.dtype), name=scope).op
+        train_op = train_op.op if isinstance(train_op, Tensor) else train_op
+        collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+        if train_op not in collection:
+            collection.append(train_op)
+        return train_op
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot of a name beside a variable, or None."""
+        return self._slots.get(name, {}).get(var)
+
+    def get_slot_names(self) -> list[str]:
+        """The names of the slots, sorted."""
+        return sorted(self._slots)
+
+    def variables(self) -> list[Any]:
+        """All variables of the optimizer's own in the current graph, sorted by name."""
+        graph = get_default_graph()
+        found = [v for (_, g), v in self._non_slots.items() if g is graph]
+        found += [v for slots in self._slots.values() for v in slots.values() if v.graph is graph]
+        return sorted(found, key=lambda v: str(v.name))
+
+    # ---- hooks for subclasses -------------------------------------------------------------------------------------
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        """Makes the slots of the variables."""
+
+    def _prepare(self) -> None:
+        """Makes tensors of the hyperparameters."""
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say how to apply a dense gradient: implement _apply_dense(grad, var).")
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say how to apply a sparse gradient: implement _apply_sparse(grad, var).")
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        """Applies a sparse gradient in which rows may repeat, by adding up the repeated ones first."""
+        return self._apply_sparse(_unrepeated(grad), var)
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        return group(*update_ops, name=name_scope)
+
+    def _valid_dtypes(self) -> set[dtypes.DType]:
+        return {dtypes.float16, dtypes.float32, dtypes.float64}
+
+    # ---- helpers for subclasses -----------------------------------------------------------------------------------
+
+    def _update(self, gradient: Any, variable: Any) -> Any:
+        if isinstance(gradient, IndexedSlices):
+            if variable.constraint is not None:
+                raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+            return self._apply_sparse_duplicate_indices(gradient, variable)
+        update = self._apply_dense(gradient, variable)
+        if variable.constraint is None:
+            return update
+        with get_default_graph().control_dependencies([update]):
+            return variable.assign(variable.constraint(variable.read_value()))
+
+    def _check_dtypes(self, tensors: Iterable[Any]) -> None:
+        valid = self._valid_dtypes()
+        for tensor in tensors:
+            if tensor.dtype.base_dtype not in valid:
+                raise ValueError(f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {sorted(d.name for d in valid)}.")
+
+    @staticmethod
+    def _call_if_callable(param: Any) -> Any:
+        return param() if callable(param) and not isinstance(param, Tensor) else param
+
+    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
+        return self._slots.setdefault(slot_name, {})
+
+    def _make_slot(self, var: Any, value: Callable[[], Any] | Any, op_name: str) -> Variable:
+        graph = get_default_graph()
+        with graph.name_scope(None), graph.colocate_with(var.op):
+            slot = Variable(value, trainable=False, dtype=var.dtype, name=f"{var.op.name}/{op_name}")
+        info = var.get_save_slice_info() if hasattr(var, "get_save_slice_info") else None
+        if info is not None:
+            full_name = f"{info.full_name}/{slot.op.name[len(var.op.name) + 1 :]}"
+            slot.set_save_slice_info(Variable.SaveSliceInfo(full_name, info.full_shape, info.var_offset, info.var_shape))
+        return slot
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        return self._get_or_make_slot_with_initializer(var, lambda: zeros(var.shape, dtype=var.dtype), None, None, slot_name, op_name)
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        slots = self._slot_dict(slot_name)
+        if var not in slots:
+            slots[var] = self._make_slot(var, val, op_name)
+        return slots[var]
+
+    def _get_or_make_slot_with_initializer(self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str) -> Any:
+        slots = self._slot_dict(slot_name)
+        if var not in slots:
+            value = initializer if shape is None else lambda: initializer(shape, dtype=dtype)
+            slots[var] = self._make_slot(var, value, op_name)
+        return slots[var]
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+        graph = get_default_graph()
+        key = (name, graph)
+        if key not in self._non_slots:
+            with graph.name_scope(None), graph.colocate_with(colocate_with.op):
+                self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
+        return self._non_slots[key]
+
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
+        return self._non_slots.get((name, graph or get_default_graph()))
+
+
+def _flat_variables(var_list: Any) -> list[Any]:
+    variables: list[Any] = []
+    for item in var_list if isinstance(var_list, list | tuple) else [var_list]:
+        if isinstance(item, list | tuple) or hasattr(item, "_get_variable_list"):
+            variables += _flat_variables(list(item))
+        elif isinstance(item, Tensor) or hasattr(item, "_ref"):
+            variables.append(item)
+        else:
+            raise TypeError(f"Argument is not a gf.Variable: {item}")
+    return variables
+
+
+def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:
+    """The same slices with each row once."""
+    from graphflow.ops.array import shape
+    from graphflow.ops.indexing import unique
+    from graphflow.ops.segments import unsorted_segment_sum
+
+    rows, positions = unique(gradient.indices)
+    summed = unsorted_segment_sum(gradient.values, positions, shape(rows)[0])
+    return IndexedSlices(summed, rows, gradient.dense_shape)
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer whose step is one update rule of ops.training.
+
+    A subclass gives the rule's name, {slot: (name of its variable, initial number)} and its hyperparameters.
+    """
+
+    _rule: str
+    _slot_names: dict[str, tuple[str, float]]
+
+    def __init__(self, use_locking: bool, name: str, hyperparameters: dict[str, Any]) -> None:
+        super().__init__(use_locking, name)
+        self._hyperparameters = hyperparameters
+        self._tensors: dict[str, Tensor] = {}
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            for slot, (op_name, initial) in self._slot_names.items():
+                if initial == 0:
+                    self._zeros_slot(var, slot, op_name)
+                else:
+                    self._get_or_make_slot_with_initializer(var, self._filled(var, initial), None, None, slot, op_name)
+
+    @staticmethod
+    def _filled(var: Any, number: float) -> Callable[[], Tensor]:
+        from graphflow.ops.array import fill
+
+        return lambda: fill([int(d) for d in var.shape], convert_to_tensor(number, dtype=var.dtype))
+
+    def _prepare(self) -> None:
+        self._tensors = {
+            name: convert_to_tensor(self._call_if_callable(value), preferred_dtype=dtypes.float32, name=name)
+            for name, value in self._hyperparameters.items()
+        }
+
+    def _numbers(self, var: Any) -> list[Tensor]:
+        from graphflow.ops.math import cast
+
+        return [cast(tensor, var.dtype) for tensor in self._tensors.values()]
+
+    def _written(self, var: Any) -> list[Any]:
+        return [var, *[self.get_slot(var, slot) for slot in self._slot_names]]
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return apply_update(self._rule, self._written(var), self._numbers(var), grad, self._use_locking)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        return sparse_apply_update(self._rule, self._written(var), self._numbers(var), grad.values, grad.indices, self._use_locking)

@@ -1,0 +1,259 @@
+"""The optimizers, each with its update rule from ops.training and TensorFlow 1's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+from graphflow.graph.slices import IndexedSlices
+from graphflow.ops.flow_basics import group
+from graphflow.ops.math import cast, sqrt
+from graphflow.ops.state import assign, scatter_add, scatter_sub
+from graphflow.train.optimizer import Optimizer, RuleOptimizer
+
+
+class GradientDescentOptimizer(RuleOptimizer):
+    """var -= learning_rate * gradient (tf.train.GradientDescentOptimizer)."""
+
+    _rule = "GradientDescent"
+    _slot_names = {}
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name, {"learning_rate": learning_rate})
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        """Rows that repeat are subtracted one after the other, which is the same."""
+        (rate,) = self._numbers(var)
+        return scatter_sub(var, grad.indices, grad.values * rate, use_locking=self._use_locking)
+
+
+class MomentumOptimizer(RuleOptimizer):
+    """Gradient descent with momentum, of Nesterov's kind on request (tf.train.MomentumOptimizer).
+
+    accum = momentum * accum + gradient; var -= learning_rate * accum (Sutskever et al., 2013).
+    """
+
+    _slot_names = {"momentum": ("Momentum", 0.0)}
+
+    def __init__(
+        self, learning_rate: Any, momentum: Any, use_locking: bool = False, name: str = "Momentum", use_nesterov: bool = False
+    ) -> None:
+        super().__init__(use_locking, name, {"learning_rate": learning_rate, "momentum": momentum})
+        self._rule = "NesterovMomentum" if use_nesterov else "Momentum"
+
+
+class AdagradOptimizer(RuleOptimizer):
+    """Steps divided by the root of the sum of squared gradients (tf.train.AdagradOptimizer; Duchi et al., 2011)."""
+
+    _rule = "Adagrad"
+
+    def __init__(
+        self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False, name: str = "Adagrad"
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name, {"learning_rate": learning_rate})
+        self._slot_names = {"accumulator": ("Adagrad", initial_accumulator_value)}
+
+
+class ProximalAdagradOptimizer(RuleOptimizer):
+    """Adagrad with L1 and L2 regularisation by proximal steps (tf.train.ProximalAdagradOptimizer)."""
+
+    _rule = "ProximalAdagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(
+            use_locking,
+            name,
+            {"learning_rate": learning_rate, "l1": l1_regularization_strength, "l2": l2_regularization_strength},
+        )
+        self._slot_names = {"accumulator": ("ProximalAdagrad", initial_accumulator_value)}
+
+
+class AdadeltaOptimizer(RuleOptimizer):
+    """Steps scaled by running averages of squared gradients and updates (tf.train.AdadeltaOptimizer; Zeiler, 2012)."""
+
+    _rule = "Adadelta"
+    _slot_names = {"accum": ("Adadelta", 0.0), "accum_update": ("Adadelta", 0.0)}
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name, {"lr": learning_rate, "rho": rho, "epsilon": epsilon})
+
+
+class RMSPropOptimizer(RuleOptimizer):
+    """Steps divided by the root of a running average of squared gradients (tf.train.RMSPropOptimizer; Hinton, 2012)."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        numbers = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+        super().__init__(use_locking, name, numbers)
+        self._centered = centered
+        self._rule = "CenteredRMSProp" if centered else "RMSProp"
+        self._slot_names = {"rms": ("RMSProp", 1.0), "momentum": ("RMSProp", 0.0)}
+        if centered:
+            self._slot_names = {"rms": ("RMSProp", 1.0), "mg": ("RMSProp", 0.0), "momentum": ("RMSProp", 0.0)}
+
+    def _written(self, var: Any) -> list[Any]:
+        names = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
+        return [var, *[self.get_slot(var, name) for name in names]]
+
+
+class AdamOptimizer(RuleOptimizer):
+    """Steps by running averages of gradients and squared gradients (tf.train.AdamOptimizer; Kingma and Ba, 2014).
+
+    For a sparse gradient the averages of all rows decay, as in TensorFlow.
+    """
+
+    _rule = "Adam"
+    _slot_names = {"m": ("Adam", 0.0), "v": ("Adam", 0.0)}
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        numbers = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        super().__init__(use_locking, name, numbers)
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        first = min(var_list, key=lambda v: str(v.name))
+        self._create_non_slot_variable(self._call_if_callable(self._hyperparameters["beta1"]), "beta1_power", first)
+        self._create_non_slot_variable(self._call_if_callable(self._hyperparameters["beta2"]), "beta2_power", first)
+        super()._create_slots(var_list)
+
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
+
+    def _numbers(self, var: Any) -> list[Tensor]:
+        powers = [cast(power, var.dtype) if power.dtype is not var.dtype else power for power in self._get_beta_accumulators()]
+        return [*powers, *super()._numbers(var)]
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._numbers(var)
+        rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        graph = get_default_graph()
+        with graph.control_dependencies([assign(m, m * beta1, use_locking=self._use_locking)]):
+            new_m = scatter_add(m, grad.indices, grad.values * (1 - beta1), use_locking=self._use_locking)
+        with graph.control_dependencies([assign(v, v * beta2, use_locking=self._use_locking)]):
+            new_v = scatter_add(v, grad.indices, grad.values * grad.values * (1 - beta2), use_locking=self._use_locking)
+        step = var.assign_sub(rate * new_m / (sqrt(new_v) + epsilon), use_locking=self._use_locking)
+        return group(step, new_m, new_v)
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        beta1_power, beta2_power = self._get_beta_accumulators()
+        graph = get_default_graph()
+        with graph.control_dependencies(update_ops), graph.colocate_with(beta1_power.op):
+            powers = [
+                power.assign(power * self._tensors[name], use_locking=self._use_locking)
+                for power, name in ((beta1_power, "beta1"), (beta2_power, "beta2"))
+            ]
+        return group(*update_ops, *powers, name=name_scope)
+
+
+class FtrlOptimizer(RuleOptimizer):
+    """Follow the regularised leader, with L1 and L2 (tf.train.FtrlOptimizer; McMahan et al., 2013)."""
+
+    _rule = "Ftrl"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+    ) -> None:
+        for value, what, good in (
+            (initial_accumulator_value, "initial_accumulator_value", initial_accumulator_value >= 0),
+            (l1_regularization_strength, "l1_regularization_strength", l1_regularization_strength >= 0),
+            (l2_regularization_strength, "l2_regularization_strength", l2_regularization_strength >= 0),
+        ):
+            if not good:
+                raise ValueError(f"{what} {value} needs to be positive or zero")
+        if learning_rate_power > 0:
+            raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
+        if l2_shrinkage_regularization_strength < 0:
+            raise ValueError(f"l2_shrinkage_regularization_strength {l2_shrinkage_regularization_strength} needs to be positive or zero")
+        super().__init__(
+            use_locking,
+            name,
+            {
+                "learning_rate": learning_rate,
+                "l1": l1_regularization_strength,
+                "l2": l2_regularization_strength,
+                "learning_rate_power": learning_rate_power,
+            },
+        )
+        self._shrinkage = l2_shrinkage_regularization_strength
+        self._slot_names = {
+            "accum": (accum_name or name, initial_accumulator_value),
+            "linear": (linear_name or name, 0.0),
+        }
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return super()._apply_dense(grad + var * (2 * self._shrinkage) if self._shrinkage else grad, var)
+
+
+class ProximalGradientDescentOptimizer(RuleOptimizer):
+    """Gradient descent with L1 and L2 regularisation by proximal steps (tf.train.ProximalGradientDescentOptimizer)."""
+
+    _rule = "ProximalGradientDescent"
+    _slot_names = {}
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalGradientDescent",
+    ) -> None:
+        numbers = {"learning_rate": learning_rate, "l1": l1_regularization_strength, "l2": l2_regularization_strength}
+        super().__init__(use_locking, name, numbers)
+
+
+
+EXPORTS: dict[str, Any] = {
+    c.__name__: c
+    for c in (
+        Optimizer, GradientDescentOptimizer, MomentumOptimizer, AdagradOptimizer, ProximalAdagradOptimizer, AdadeltaOptimizer,
+        RMSPropOptimizer, AdamOptimizer, FtrlOptimizer, ProximalGradientDescentOptimizer,
+    )
+}  # fmt: skip
