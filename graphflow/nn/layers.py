@@ -10,6 +10,7 @@ from graphflow.graph.elements import Tensor
 from graphflow.graph.shapes import TensorShape, as_dims
 from graphflow.ops import array, linalg, math, nn
 from graphflow.ops.core import constant_value, convert_to_tensor, op_scope
+from graphflow.ops.random import random_uniform
 from graphflow.ops.rules import deprecated
 
 
@@ -49,8 +50,6 @@ def dropout(
         known = constant_value(dropped)
         if known is not None and known == 0:
             return given
-        from graphflow.ops.random import random_uniform
-
         draws = random_uniform(_noise_shape(given, noise_shape), seed=seed, dtype=given.dtype)
         scale = 1 / (1 - dropped)
         kept = draws >= dropped

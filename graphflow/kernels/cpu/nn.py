@@ -172,7 +172,9 @@ def _assert_broadcastable(node: Node) -> Kernel:
         shapes = f"shape {tuple(given.tolist())} against shape {tuple(wanted.tolist())}"
         if exact and not np.array_equal(given, wanted):
             raise InvalidArgumentError(None, None, f"{shapes}: they must be equal")
-        same_or_one = (given == 1) | (given == wanted[: len(given)]) if len(given) == len(wanted) else np.zeros(1)
+        same_or_one = (
+            (given == 1) | (given == wanted[: len(given)]) if len(given) == len(wanted) else np.zeros(1)
+        )
         if not exact and len(given) and not same_or_one.all():
             raise InvalidArgumentError(
                 None,

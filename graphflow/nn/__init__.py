@@ -1,0 +1,133 @@
+"""Neural-network ops, as tf.nn: activations, convolutions, normalisations, losses an element, embeddings."""
+
+from __future__ import annotations
+
+from graphflow.nn.convolution import (
+    atrous_conv2d,
+    atrous_conv2d_transpose,
+    conv1d,
+    conv2d_transpose,
+    depthwise_conv2d,
+    pool,
+    separable_conv2d,
+)
+from graphflow.nn.convolution import convolution_nd as convolution
+from graphflow.nn.cross_entropy import (
+    log_poisson_loss,
+    sigmoid_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
+)
+from graphflow.nn.layers import dropout, relu_layer, xw_plus_b
+from graphflow.nn.moments import (
+    batch_norm_with_global_normalization,
+    batch_normalization,
+    l2_normalize,
+    moments,
+    normalize_moments,
+    sufficient_statistics,
+    weighted_moments,
+    zero_fraction,
+)
+from graphflow.nn.sampling import (
+    log_uniform_candidate_sampler,
+    nce_loss,
+    sampled_softmax_loss,
+    uniform_candidate_sampler,
+)
+from graphflow.ops.convolution import (
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    depthwise_conv2d_native,
+)
+from graphflow.ops.embedding import embedding_lookup, embedding_lookup_sparse
+from graphflow.ops.math import log_sigmoid, sigmoid, tanh
+from graphflow.ops.nn import (
+    bias_add,
+    crelu,
+    elu,
+    l2_loss,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    softplus,
+    softsign,
+    swish,
+)
+from graphflow.ops.normalization import fused_batch_norm, local_response_normalization
+from graphflow.ops.pooling import avg_pool, avg_pool2d, max_pool, max_pool2d, max_pool_with_argmax
+from graphflow.ops.softmax import (
+    log_softmax,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from graphflow.ops.sorting import in_top_k, top_k
+
+lrn = local_response_normalization
+
+__all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "avg_pool",
+    "avg_pool2d",
+    "batch_norm_with_global_normalization",
+    "batch_normalization",
+    "bias_add",
+    "conv1d",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "convolution",
+    "crelu",
+    "depthwise_conv2d",
+    "depthwise_conv2d_native",
+    "dropout",
+    "elu",
+    "embedding_lookup",
+    "embedding_lookup_sparse",
+    "fused_batch_norm",
+    "in_top_k",
+    "l2_loss",
+    "l2_normalize",
+    "leaky_relu",
+    "local_response_normalization",
+    "log_poisson_loss",
+    "log_sigmoid",
+    "log_softmax",
+    "log_uniform_candidate_sampler",
+    "lrn",
+    "max_pool",
+    "max_pool2d",
+    "max_pool_with_argmax",
+    "moments",
+    "nce_loss",
+    "normalize_moments",
+    "pool",
+    "relu",
+    "relu6",
+    "relu_layer",
+    "sampled_softmax_loss",
+    "selu",
+    "separable_conv2d",
+    "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2",
+    "softplus",
+    "softsign",
+    "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics",
+    "swish",
+    "tanh",
+    "top_k",
+    "uniform_candidate_sampler",
+    "weighted_cross_entropy_with_logits",
+    "weighted_moments",
+    "xw_plus_b",
+    "zero_fraction",
+]

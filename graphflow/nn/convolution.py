@@ -1,0 +1,252 @@
+"""Convolutions in their many wrappings: of sequences, transposed, by channel, dilated; and pooling by name.
+
+TensorFlow dilates by moving pixels to the batch and back. Here the convolution itself is dilated, which gives the same
+numbers without the copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph import shapes
+from graphflow.graph.elements import Tensor
+from graphflow.ops import array, convolution, pooling
+from graphflow.ops.core import apply, convert_to_tensor, op_scope
+from graphflow.ops.rules import deprecated
+
+_SEQUENCES = {None: "NHWC", "NWC": "NHWC", "NHWC": "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}
+
+
+def _number(value: Any, what: str) -> int:
+    """One number, also from a list of one or of three with 1 around it."""
+    values = [1] if value is None else list(value) if hasattr(value, "__len__") else [value]
+    if len(values) not in (1, 3):
+        raise ValueError(f"{what} should be of length 1 or 3 but was {len(values)}")
+    return max(int(v) for v in values)
+
+
+def _filter_channels(images: Tensor, kernel: Tensor, layout: str) -> None:
+    if images.dims is None or kernel.dims is None or len(kernel.dims) < 2 or len(images.dims) < 3:
+        return
+    channels = images.dims[1] if layout.startswith("NC") else images.dims[-1]
+    if None not in (channels, kernel.dims[-2]) and channels != kernel.dims[-2]:
+        raise ValueError(
+            "number of input channels does not match corresponding dimension of filter, "
+            f"{channels} != {kernel.dims[-2]}"
+        )
+
+
+def conv1d(
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool | None = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The convolution of sequences [N, width, channels] with filters [width, channels, outputs] (tf.nn.conv1d)."""
+    value = deprecated(input, value, "input", "value")
+    with op_scope(name, "conv1d", (value, filters)) as scope:
+        if data_format not in _SEQUENCES:
+            raise ValueError(f'data_format must be "NWC" or "NCW", got {data_format!r}.')
+        layout = _SEQUENCES[data_format]
+        spatial = 2 if layout == "NCHW" else 1
+        images = array.expand_dims(value, spatial)
+        kernel = array.expand_dims(filters, 0)
+        result = convolution.conv2d(
+            images, kernel, [1, _number(stride, "stride")], padding,
+            data_format=layout, dilations=[1, _number(dilations, "dilations")], name=scope,
+        )  # fmt: skip
+        return array.squeeze(result, [spatial])
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: str = "SAME",
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The gradient of conv2d, used as a layer that enlarges images to `output_shape` (tf.nn.conv2d_transpose).
+
+    The filter is [rows, columns, outputs, channels]; Zeiler et al. 2010.
+    """
+    value = deprecated(input, value, "input", "value")
+    filter = deprecated(filters, filter, "filters", "filter")
+    with op_scope(name, "conv2d_transpose", (value, filter, output_shape)) as scope:
+        return convolution.conv2d_backprop_input(
+            output_shape,
+            filter,
+            value,
+            strides,
+            padding,
+            data_format=data_format,
+            dilations=dilations,
+            name=scope,
+        )
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: str,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Each channel convolved with its own filters [rows, columns, channels, multiplier] (tf.nn.depthwise_conv2d).
+
+    Output channel c * multiplier + m comes from input channel c.
+    """
+    rate = deprecated(dilations, rate, "dilations", "rate")
+    with op_scope(name, "depthwise", (input, filter)) as scope:
+        images = convert_to_tensor(input, name="tensor_in")
+        kernel = convert_to_tensor(filter, name="filter_in")
+        _check_dilation(strides, rate)
+        return convolution.depthwise_conv2d_native(images, kernel, strides, padding, data_format, rate, scope)
+
+
+def _check_dilation(strides: Any, rate: Any) -> None:
+    steps = strides if hasattr(strides, "__len__") else [strides or 1]
+    dilations = rate if hasattr(rate, "__len__") else [rate or 1]
+    if any(int(s) > 1 for s in steps) and any(int(d) > 1 for d in dilations):
+        raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: str,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """depthwise_conv2d, then conv2d with a filter [1, 1, channels * multiplier, outputs] (tf.nn.separable_conv2d)."""
+    rate = deprecated(dilations, rate, "dilations", "rate")
+    with op_scope(name, "separable_conv2d", (input, depthwise_filter, pointwise_filter)) as scope:
+        images = convert_to_tensor(input, name="tensor_in")
+        depthwise = convert_to_tensor(depthwise_filter, name="depthwise_filter")
+        pointwise = convert_to_tensor(pointwise_filter, name="pointwise_filter")
+        if not shapes.compatible(pointwise.dims, (1, 1, None, None)):
+            raise ValueError(
+                f"The pointwise filter must be [1, 1, channels, outputs], got {pointwise.shape}."
+            )
+        _check_dilation(strides, rate)
+        middle = convolution.depthwise_conv2d_native(
+            images, depthwise, strides, padding, data_format, rate, "depthwise"
+        )
+        return convolution.conv2d(
+            middle, pointwise, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope
+        )
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
+    """conv2d with window elements `rate` apart (tf.nn.atrous_conv2d; Yu and Koltun 2016)."""
+    if rate < 1:
+        raise ValueError(f"rate {rate} cannot be less than one")
+    return convolution_nd(value, filters, padding, dilation_rate=[rate, rate], name=name)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """The gradient of atrous_conv2d, used as a layer (tf.nn.atrous_conv2d_transpose)."""
+    if rate < 1:
+        raise ValueError(f"rate {rate} cannot be less than one")
+    with op_scope(name, "atrous_conv2d_transpose", (value, filters, output_shape)) as scope:
+        return convolution.conv2d_backprop_input(
+            output_shape, filters, value, 1, padding, dilations=[rate, rate], name=scope
+        )
+
+
+def convolution_nd(
+    input: Any,
+    filter: Any = None,
+    padding: Any = None,
+    strides: Any = None,
+    dilation_rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The convolution over one or two axes, by the filter's rank, with strides or dilation (tf.nn.convolution).
+
+    ValueError where strides and dilations are both above 1, or the ranks do not fit.
+    """
+    filter = deprecated(filters, filter, "filters", "filter")
+    rate = deprecated(dilations, dilation_rate, "dilations", "dilation_rate")
+    with op_scope(name, "convolution", (input, filter)) as scope:
+        images = convert_to_tensor(input, name="input")
+        kernel = convert_to_tensor(filter, name="filter")
+        rank = next((len(t.dims) - 2 for t in (kernel, images) if t.dims is not None), None)
+        if rank not in (1, 2):
+            raise ValueError(
+                f"convolution takes an input and a filter of rank 3 or 4, got {images!r} and {kernel!r}."
+            )
+        _filter_channels(images, kernel, data_format or "NHWC")
+        _check_dilation(strides, rate)
+        if rank == 1:
+            return conv1d(
+                images, kernel, strides, padding, data_format=data_format, name=scope, dilations=rate
+            )
+        return convolution.conv2d(
+            images, kernel, strides, padding, data_format=data_format, dilations=rate, name=scope
+        )
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The largest ("MAX") or mean ("AVG") element of windows over one or two axes (tf.nn.pool).
+
+    ValueError for another pooling type, another rank, or windows with dilation.
+    """
+    rate = deprecated(dilations, dilation_rate, "dilations", "dilation_rate")
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}.")
+    if any(int(r) > 1 for r in (rate if hasattr(rate, "__len__") else [rate or 1])):
+        raise ValueError(
+            "pooling with dilation_rate > 1 is not supported: pool a strided_slice of the input."
+        )
+    definition = pooling.MAX_POOL if pooling_type == "MAX" else pooling.AVG_POOL
+    with op_scope(name, f"{pooling_type.lower()}_pool", (input,)) as scope:
+        images = convert_to_tensor(input, name="input")
+        window, steps = list(window_shape), list(strides or [1] * len(window_shape))
+        sequence = len(window) == 1
+        layout = _SEQUENCES.get(data_format) if sequence else convolution.check_layout(data_format)
+        if layout is None or len(window) not in (1, 2) or len(steps) != len(window):
+            raise ValueError(f"pool takes windows and strides of one or two axes, got {window} and {steps}.")
+        spatial = 2 if layout == "NCHW" else 1
+        if sequence:
+            images = array.expand_dims(images, spatial)
+            window, steps = [1, *window], [1, *steps]
+        attrs = {
+            "ksize": convolution.per_axis(window, layout, "window_shape"),
+            "strides": convolution.per_axis(steps, layout, "strides"),
+            "padding": convolution.check_padding(padding),
+            "data_format": layout,
+        }
+        result = apply(definition, (images,), attrs, scope).outputs[0]
+        return array.squeeze(result, [spatial]) if sequence else result

@@ -1,0 +1,177 @@
+"""Losses over very many classes, on a few of them drawn at random.
+
+TensorFlow draws distinct classes one after the other and drops repetitions. The same distribution comes from letting
+every class ring after an exponentially distributed time, at a rate that is its probability, and taking the first to
+ring: then a draw is a few vector ops, and when the last of them rang plays the part of the number of tries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
+from graphflow.ops import array, indexing, linalg, math, reductions
+from graphflow.ops.core import constant, convert_to_tensor, op_scope
+from graphflow.ops.embedding import embedding_lookup
+from graphflow.ops.random import random_uniform
+from graphflow.ops.softmax import softmax_cross_entropy_with_logits_v2
+from graphflow.ops.sorting import top_k
+
+Samples = tuple[Tensor, Tensor, Tensor]
+"""Sampled classes, and the expected counts of the true and of the sampled classes."""
+
+
+def _draw(
+    probabilities: Any, true_classes: Any, num_sampled: int, unique: bool, seed: int | None, name: str
+) -> Samples:
+    classes = len(probabilities)
+    if unique and num_sampled > classes:
+        raise ValueError(f"Sampling {num_sampled} distinct classes from {classes} is impossible.")
+    with op_scope(name, name, (true_classes,)):
+        true_ids = convert_to_tensor(true_classes, name="true_classes")
+        chances = constant(probabilities, dtype=dtypes.float32, name="probabilities")
+        if unique:
+            uniform = random_uniform([classes], minval=np.finfo(np.float32).tiny, seed=seed)
+            rings = -math.log(uniform) / chances
+            first = top_k(-rings, num_sampled)
+            chosen = math.cast(first.indices, dtypes.int64)
+            tries = -first.values[-1]
+            expected: Tensor = -math.expm1(-chances * tries)
+        else:
+            ends = constant(np.cumsum(probabilities)[:-1], dtype=dtypes.float32, name="ends")
+            uniform = random_uniform([num_sampled, 1], seed=seed)
+            chosen = reductions.reduce_sum(math.cast(uniform >= ends, dtypes.int64), 1)
+            expected = chances * float(num_sampled)
+        return chosen, indexing.gather(expected, true_ids), indexing.gather(expected, chosen)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Samples:
+    """Classes drawn with probability log((class + 2) / (class + 1)) / log(range_max + 1), for classes sorted by frequency.
+
+    TensorFlow: tf.nn.log_uniform_candidate_sampler. The numbers drawn are not TensorFlow's. ValueError where more
+    distinct classes are asked for than there are.
+    """
+    numbers = np.arange(range_max, dtype=np.float64)
+    probabilities = np.log1p(1 / (numbers + 1)) / np.log(range_max + 1)
+    return _draw(probabilities, true_classes, num_sampled, unique, seed, name or "LogUniformCandidateSampler")
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Samples:
+    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler). The numbers drawn are not TensorFlow's."""
+    probabilities = np.full(range_max, 1 / range_max)
+    return _draw(probabilities, true_classes, num_sampled, unique, seed, name or "UniformCandidateSampler")
+
+
+def _sampled_logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    partition_strategy: str,
+    seed: int | None,
+) -> tuple[Tensor, Tensor]:
+    """Logits of the true classes followed by those of the sampled ones, and the labels that go with them."""
+    true_ids = convert_to_tensor(labels, name="labels")
+    true_ids = math.cast(true_ids, dtypes.int64)
+    flat_ids = array.reshape(true_ids, [-1])
+    if sampled_values is None:
+        sampled_values = log_uniform_candidate_sampler(
+            true_ids, num_true, num_sampled, True, num_classes, seed
+        )
+    sampled, true_expected, sampled_expected = (array.stop_gradient(value) for value in sampled_values)
+    sampled = math.cast(sampled, dtypes.int64)
+    ids = array.concat([flat_ids, sampled], 0)
+    rows = embedding_lookup(weights, ids, partition_strategy)
+    offsets = embedding_lookup(biases, ids, partition_strategy)
+    count = array.size(flat_ids)
+    x = convert_to_tensor(inputs, name="inputs")
+    true_rows = array.reshape(rows[:count], array.stack([-1, num_true, array.shape(rows)[1]]))
+    true_logits = reductions.reduce_sum(array.expand_dims(x, 1) * true_rows, 2)
+    true_logits = true_logits + array.reshape(offsets[:count], [-1, num_true]) - math.log(true_expected)
+    sampled_logits: Tensor = linalg.matmul(x, rows[count:], transpose_b=True) + offsets[count:]
+    if remove_accidental_hits:
+        hits = reductions.reduce_any(math.equal(array.expand_dims(true_ids, 2), sampled), 1)
+        sampled_logits = sampled_logits + math.cast(hits, x.dtype) * float(np.finfo(np.float32).min)
+    sampled_logits = sampled_logits - math.log(sampled_expected)
+    logits = array.concat([true_logits, sampled_logits], 1)
+    shares = array.concat([array.ones_like(true_logits) / num_true, array.zeros_like(sampled_logits)], 1)
+    return logits, shares
+
+
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Tensor:
+    """Noise-contrastive estimation: one loss an example (tf.nn.nce_loss; Gutmann and Hyvärinen 2010).
+
+    `weights` [classes, size] and `biases` [classes] may be in parts, as for embedding_lookup; `labels` are
+    [batch, num_true] class numbers, `inputs` [batch, size].
+    """
+    with op_scope(name, "nce_loss", (labels, inputs)):
+        logits, shares = _sampled_logits(
+            weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+            remove_accidental_hits, partition_strategy, None,
+        )  # fmt: skip
+        losses = sigmoid_cross_entropy_with_logits(labels=shares, logits=logits, name="sampled_losses")
+        return reductions.reduce_sum(losses, 1)
+
+
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: int | None = None,
+) -> Tensor:
+    """The softmax cross entropy over the true and a few sampled classes (tf.nn.sampled_softmax_loss; Jean et al. 2014).
+
+    Arguments as for nce_loss. For training only: it underestimates the loss over all classes.
+    """
+    with op_scope(name, "sampled_softmax_loss", (labels, inputs)):
+        logits, shares = _sampled_logits(
+            weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+            remove_accidental_hits, partition_strategy, seed,
+        )  # fmt: skip
+        fixed = array.stop_gradient(shares, name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(labels=fixed, logits=logits)
