@@ -9,7 +9,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -59,8 +59,8 @@ def host_vector_unit() -> VectorUnit:
 
 def kernel_source(family: str, body: str, parameters: dict[str, Any]) -> str:
     """A source that stands alone: the emitters' text and the call that makes `kernel` with one of their functions."""
-    here = files(__package__)
-    texts = [here.joinpath(name).read_text("utf-8") for name in ("emitter.py", f"{family}_emitter.py")]
+    names = "emitter.py", f"{family}_emitter.py"
+    texts = [Path(__file__).with_name(name).read_text("utf-8") for name in names]
     own = "\n".join(
         line for text in texts for line in text.splitlines() if not line.startswith("from graphflow")
     )
