@@ -1,8 +1,7 @@
 """The source text of convolution kernels made for one shape, with how to call them.
 
 A convolution is known by its sizes: those of the window, the channels and the image are built into the kernel, the
-batch is an argument. Text is made here without Numba; it is compiled where it is executed. DESIGN: only kernels that
-gain by it are specialised by shape.
+batch is an argument. Text is made here without Numba; it is compiled where it is executed.
 
 Each function here returns a `Kernel` (`kernel_source.py` says how one is called).
 """
