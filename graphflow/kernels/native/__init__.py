@@ -20,13 +20,13 @@ cannot be compiled, the caller stays on NumPy.
                          [(y.ctypes.data, None), (total.ctypes.data, None)], error.ctypes.data,
                          scratch.ctypes.data) program = machine.program(steps, threads=2)     # steps of many
                          kernels in order; arguments(k) can be patched status = program.run()
-                         # non-zero: program.status_address was written (abort)
+                         # non-zero: an error of a kernel (ERROR_...), or abort()
 """
 
 from .cache import KernelCache, default_directory
 from .codegen import ERROR_DIVISION_BY_ZERO, region_source, region_steps
 from .compiler import Compilation, Compiler, KernelCompileError
-from .machine import PROGRAM_STATUS, Machine, Program, Step, ThreadPool
+from .machine import MACHINE_SOURCES, PROGRAM_STATUS, Machine, Program, Step, ThreadPool
 from .region import (
     Region,
     RegionInput,
@@ -41,6 +41,7 @@ from .scalar_text import ScalarTextError
 
 __all__ = [
     "ERROR_DIVISION_BY_ZERO",
+    "MACHINE_SOURCES",
     "PROGRAM_STATUS",
     "Compilation",
     "Compiler",

@@ -200,11 +200,17 @@ class Compiler:
         """Address of a kernel that is loaded or in the cache, without compiling: None otherwise."""
         with _LLVM_LOCK:
             key = source_key(source)
-        known = self._compilations.get(key)
-        if known is not None and known.done():
-            return None if known.failed() else known.result(0)
-        compiled = self.cache.load(key)
-        return None if compiled is None else load_object(compiled)
+        with self._condition:
+            known = self._compilations.get(key)
+        if known is None:
+            compiled = self.cache.load(key)
+            if compiled is None:
+                return None
+            known = Compilation(key, source)
+            self._finish_from(known, compiled)
+            with self._condition:
+                known = self._compilations.setdefault(key, known)
+        return known.result(0) if known.done() and not known.failed() else None
 
     @property
     def helper_pid(self) -> int | None:

@@ -11,6 +11,7 @@ parent's affair.
 from __future__ import annotations
 
 import base64
+import ctypes
 import json
 import os
 import select
@@ -56,7 +57,15 @@ class Backend:
         exec(compile(source, f"<graphflow kernel {key[:16]}>", "exec"), namespace)
         kernel = namespace["kernel"]
         module = self._llvm.parse_assembly(kernel._library.get_llvm_str())
+        self._check_symbols(module)
         return CompiledObject(kernel.native_name, self._machine.emit_object(module))
+
+    def _check_symbols(self, module: Any) -> None:
+        """Refuse code that refers to what only this process has; loading it elsewhere would end that process."""
+        process = ctypes.CDLL(None)
+        for item in (*module.functions, *module.global_variables):
+            if item.is_declaration and not item.name.startswith("llvm.") and not hasattr(process, item.name):
+                raise TypeError(f"a kernel must not use {item.name}: no arrays, strings or exceptions")
 
 
 def answer(backend: Backend, request: dict[str, str]) -> dict[str, str]:

@@ -37,6 +37,8 @@ from .machine_source import (
     WORKER_SOURCE,
 )
 
+# What a machine is made of: compile it together with a program's kernels and wait for it no sooner.
+MACHINE_SOURCES = (SEQUENCER_SOURCE, WORKER_SOURCE)
 Words = npt.NDArray[np.int64]
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 # Stands for the address of the program's own status word in the arguments of a step.
@@ -103,7 +105,7 @@ class Machine:
 
     def __init__(self, compiler: Compiler, timeout: float | None = None) -> None:
         """Wait up to `timeout` seconds for the sequencer itself (a cached one takes a few milliseconds)."""
-        sequencer, worker = compiler.compile_many([SEQUENCER_SOURCE, WORKER_SOURCE])
+        sequencer, worker = compiler.compile_many(MACHINE_SOURCES)
         self.sequencer_address = sequencer.result(timeout)
         self._worker_address = worker.result(timeout)
         self._pools: dict[int, ThreadPool] = {}

@@ -47,6 +47,11 @@ def test_the_same_source_gives_the_same_handle(compiler: Compiler) -> None:
         ("@kernel_function\ndef kernel(args, begin, end):\n    args[0] = nowhere", "nowhere"),
         ("x = 1", "kernel"),
         ("raise SystemExit(3)", "SystemExit"),
+        (
+            "import numpy\n@kernel_function\ndef kernel(args, begin, end):\n    x = numpy.empty(end)\n"
+            "    for i in range(end):\n        x[i] = args[i]\n    args[0] = int64(x[begin])",
+            "must not use",
+        ),
     ],
 )
 def test_a_bad_source_fails_alone_and_says_why(compiler: Compiler, source: str, message: str) -> None:
