@@ -10,48 +10,61 @@
 
 from __future__ import annotations
 
-import importlib
+from graphflow import errors as errors
+from graphflow import losses as losses
+from graphflow import nn as nn
+from graphflow import train as train
+from graphflow.config import ConfigProto as ConfigProto
+from graphflow.config import GPUOptions as GPUOptions
+from graphflow.config import GraphOptions as GraphOptions
+from graphflow.config import OptimizerOptions as OptimizerOptions
+from graphflow.config import RunMetadata as RunMetadata
+from graphflow.config import RunOptions as RunOptions
+from graphflow.graph import dtypes as dtypes
+from graphflow.graph.defaults import get_default_graph as get_default_graph
+from graphflow.graph.defaults import get_default_session as get_default_session
+from graphflow.graph.defaults import reset_default_graph as reset_default_graph
+from graphflow.graph.devices import DeviceSpec as DeviceSpec
+from graphflow.graph.dtypes import DType as DType
+from graphflow.graph.dtypes import as_dtype as as_dtype
+from graphflow.graph.elements import Operation as Operation
+from graphflow.graph.elements import Tensor as Tensor
+from graphflow.graph.graph import Graph as Graph
+from graphflow.graph.graph_def import GraphDef as GraphDef
+from graphflow.graph.graph_def import NodeDef as NodeDef
+from graphflow.graph.keys import GraphKeys as GraphKeys
+from graphflow.graph.op_def import RegisterGradient as RegisterGradient
+from graphflow.graph.op_def import not_differentiable as NotDifferentiable  # noqa: N812
+from graphflow.graph.random_seed import get_seed as get_seed
+from graphflow.graph.random_seed import set_random_seed as set_random_seed
+from graphflow.graph.shapes import Dimension as Dimension
+from graphflow.graph.shapes import TensorShape as TensorShape
+from graphflow.graph.slices import IndexedSlices as IndexedSlices
+from graphflow.graph.slices import IndexedSlicesValue as IndexedSlicesValue
+from graphflow.graph.slices import SparseTensor as SparseTensor
+from graphflow.graph.slices import SparseTensorValue as SparseTensorValue
+from graphflow.namespaces import exports, missing, namespace
+from graphflow.ops.variable import install_operators
+from graphflow.session import InteractiveSession as InteractiveSession
+from graphflow.session import Session as Session
 
-from graphflow import errors
-from graphflow.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
-from graphflow.graph import dtypes as _dtypes
-from graphflow.graph.defaults import get_default_graph, get_default_session, reset_default_graph
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.dtypes import DType, as_dtype
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.graph_def import GraphDef, NodeDef
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.op_def import RegisterGradient, not_differentiable as NotDifferentiable, not_differentiable as NoGradient
-from graphflow.graph.random_seed import get_seed, set_random_seed
-from graphflow.graph.shapes import Dimension, TensorShape
-from graphflow.graph.slices import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
-from graphflow.session import InteractiveSession, Session
+__version__ = "0.1.0"
+NoGradient = NotDifferentiable
 
-for _module in (
-    "core",
-    "array",
-    "math",
-    "state",
-    "variable",
-    "indexing",
-    "layout",
-    "segments",
-    "sorting",
-    "spatial",
-    "sparse",
-    "strings",
-    "linalg",
-    "decompositions",
-    "contraction",
-    "clip",
-    "checking",
-    "control_flow",
-):
-    globals().update(importlib.import_module(f"graphflow.ops.{_module}").EXPORTS)
-for _dtype in _dtypes.ALL:
-    globals()[_dtype.name] = _dtype
-globals().update(importlib.import_module("graphflow.autodiff").EXPORTS)
-importlib.import_module("graphflow.ops.variable").install_operators()
+globals().update({dtype.name: dtype for dtype in dtypes.ALL})
+globals().update(
+    exports(
+        "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip", "ops.decompositions", "ops.indexing",
+        "ops.layout", "ops.segments", "ops.sorting", "ops.sparse", "ops.spatial", "ops.special", "ops.strings", "ops.random",
+        "ops.state", "ops.variable", "ops.checking", "ops.control_flow", "ops.scopes", "autodiff",
+    )
+)  # fmt: skip
+install_operators()
 
-from graphflow import bitwise, linalg, math  # noqa: E402
+math = namespace("math", "Mathematical functions (tf.math).", exports("ops.math", "ops.clip", "ops.segments") | exports("ops.sorting", names="MATH_EXPORTS"))
+random = namespace("random", "Random numbers (tf.random).", exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"))
+linalg = namespace("linalg", "Linear algebra (tf.linalg).", exports("ops.linalg", "ops.contraction", "ops.decompositions"))
+strings = namespace("strings", "Strings (tf.strings).", exports("ops.strings", names="STRINGS_EXPORTS"))
+sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
+
+__getattr__ = missing("gf", globals())

@@ -1,1 +1,8 @@
-"""Training: optimizers, learning-rate decays, steps, moving averages, device placement."""
+"""Training: optimizers, learning-rate decays, steps, moving averages, device placement (gf.train)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(exports("train.optimizers", "train.decays"))
+__getattr__ = missing("gf.train", globals())
