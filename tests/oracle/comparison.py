@@ -21,8 +21,8 @@ def _same_name(case: Case, expected: str, got: str) -> bool:
     scope = expected.rpartition("/")[0]
     if case.names == "full" or not scope:
         return expected == got
-    if scope.partition("/")[0] == "gradients":
-        return got.startswith("gradients/")
+    if expected.startswith("gradients"):
+        return scope.partition("/")[0] == got.partition("/")[0]
     return scope in (got.rpartition("/")[0], got.partition(":")[0])
 
 

@@ -23,7 +23,6 @@ FAMILY.expressions(
     tf.confusion_matrix([0, 1], [1, 1], num_classes=3, dtype=tf.float32, weights=[0.5, 2.0])
     tf.space_to_batch([[[[1], [2]], [[3], [4]]]], [[0, 0], [0, 0]], 2)
     tf.batch_to_space([[[[1]]], [[[2]]], [[[3]]], [[[4]]]], [[0, 0], [0, 0]], 2)
-    tf.repeat([1, 2], [3, 1])
     tf.repeat([[1, 2], [3, 4]], 2, axis=1)
     tf.roll([1, 2, 3], [1], [0])
     tf.ensure_shape(ph(f(2, 3), [None, 3]), [2, None])
@@ -194,3 +193,5 @@ FAMILY.differentiable(
     """,
     tolerance=(1e-4, 1e-6),
 )
+
+FAMILY.expressions("tf.repeat([1, 2], [3, 1])", refined=True)
