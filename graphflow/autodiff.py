@@ -264,6 +264,8 @@ class _Step:
             return
         rule = _rule(op)
         if isinstance(rule, NotDifferentiable):
+            if rule.refused:
+                raise LookupError(f"No gradient defined for operation {op.name!r} (op type: {op.type}).")
             return
         place = self._graph.colocate_with(op) if self._colocate else nullcontext()
         with place, self._graph.name_scope(op.name + "_grad"):

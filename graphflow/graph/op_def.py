@@ -28,13 +28,18 @@ PartialRule: TypeAlias = "Callable[[Operation], PartialValue | tuple[PartialValu
 
 
 class NotDifferentiable:
-    """The gradient of an op through which no gradient flows."""
+    """The gradient of an op through which no gradient flows; `refused` says that asking for one is an error."""
+
+    def __init__(self, refused: bool = False) -> None:
+        self.refused = refused
 
     def __repr__(self) -> str:
-        return "NOT_DIFFERENTIABLE"
+        return "NO_GRADIENT" if self.refused else "NOT_DIFFERENTIABLE"
 
 
 NOT_DIFFERENTIABLE: Final = NotDifferentiable()
+NO_GRADIENT: Final = NotDifferentiable(refused=True)
+"""Where TensorFlow defines no gradient either: differentiating through such an op raises LookupError."""
 
 
 FLOATS: Final = (dtypes.float16, dtypes.float32, dtypes.float64)

@@ -89,7 +89,9 @@ class IndexedSlices:
                 "Convert its values with gf.cast."
             )
         if self._dense_shape is None:
-            raise ValueError(f"IndexedSlices without a dense_shape cannot become a tensor: {self}. Give it its dense_shape.")
+            raise ValueError(
+                f"IndexedSlices without a dense_shape cannot become a tensor: {self}. Give it its dense_shape."
+            )
         return type(self)._densify(self._values, self._indices, self._dense_shape, name)
 
     @classmethod
@@ -136,7 +138,9 @@ class SparseTensor:
         places, elements, shape = self._indices.dims, self._values.dims, self._dense_shape.dims
         for dims, rank, what in ((places, 2, "indices"), (elements, 1, "values"), (shape, 1, "dense_shape")):
             if dims is not None and len(dims) != rank:
-                raise ValueError(f"The {what} of a SparseTensor must have rank {rank}, but the shape is {text(dims)}.")
+                raise ValueError(
+                    f"The {what} of a SparseTensor must have rank {rank}, but the shape is {text(dims)}."
+                )
         if places is not None:
             merge((places[0],), elements)
             merge((places[1],), shape)
@@ -213,4 +217,6 @@ class SparseTensor:
         return SparseTensorValue(*found)
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        return (
+            f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        )

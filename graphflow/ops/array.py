@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow.ops import creation, flow_basics, indexing, joining, layout, shaping, slicing
-from graphflow.ops.creation import eye, fill, meshgrid, one_hot, ones, ones_like, range_, sequence_mask, zeros, zeros_like
+from graphflow.ops.creation import (
+    eye,
+    fill,
+    meshgrid,
+    one_hot,
+    ones,
+    ones_like,
+    range_,
+    sequence_mask,
+    zeros,
+    zeros_like,
+)
 from graphflow.ops.flow_basics import group, no_op, tuple_
 from graphflow.ops.indexing import boolean_mask, gather, gather_nd, scatter_nd, where, where_v2
 from graphflow.ops.joining import concat, pack, split, stack, unstack

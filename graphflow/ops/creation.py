@@ -67,7 +67,11 @@ def _like_partial(value: int) -> Any:
 
 
 FILL = op_def(
-    "Fill", ("dims: index", "value: T"), infer=_fill_infer, gradient=_fill_gradient, partial_value=_fill_partial
+    "Fill",
+    ("dims: index", "value: T"),
+    infer=_fill_infer,
+    gradient=_fill_gradient,
+    partial_value=_fill_partial,
 )
 ZEROS_LIKE = op_def(
     "ZerosLike", ("x: T",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, partial_value=_like_partial(0)
@@ -102,7 +106,9 @@ def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
                 known = np.array(dims, np.int64)
                 if known.prod() < _LARGEST_CONSTANT:
                     return constant(element, element_type, shape=dims, name=scope)
-                shape = constant(known, dtypes.int32 if known.max() < 2**31 else dtypes.int64, name="shape_as_tensor")
+                shape = constant(
+                    known, dtypes.int32 if known.max() < 2**31 else dtypes.int64, name="shape_as_tensor"
+                )
             else:
                 shape = convert_to_tensor(shape, dtype=dtypes.int32, name="packed")
         if shape.dims == ():
@@ -188,7 +194,9 @@ RANGE = op_def(
 _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+) -> Tensor:
     """start, start + delta, ... below `limit` (tf.range); with one argument, from 0 to it."""
     if limit is None:
         start, limit = 0, start
@@ -203,7 +211,9 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
             wanted = max(found, key=_RANGE_TYPES.index)
             values = tuple(_as_type(v, wanted) if isinstance(v, Tensor) else v for v in values)
         labels = ("start", "limit", "delta")
-        parts = [convert_to_tensor(v, dtype=wanted, name=label) for v, label in zip(values, labels, strict=True)]
+        parts = [
+            convert_to_tensor(v, dtype=wanted, name=label) for v, label in zip(values, labels, strict=True)
+        ]
         return apply(RANGE, parts, name=scope).outputs[0]
 
 
@@ -231,7 +241,10 @@ def _linspace_infer(op: Operation) -> Signature:
 
 
 LIN_SPACE = op_def(
-    "LinSpace", ("start: T=float", "stop: T", "num: Tidx=index"), infer=_linspace_infer, gradient=NOT_DIFFERENTIABLE
+    "LinSpace",
+    ("start: T=float", "stop: T", "num: Tidx=index"),
+    infer=_linspace_infer,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -272,14 +285,21 @@ def one_hot(
     """
     with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         given = [
-            (label, as_dtype(value.dtype) if hasattr(value, "dtype") else convert_to_tensor(value, preferred_dtype=dtype).dtype)
+            (
+                label,
+                as_dtype(value.dtype)
+                if hasattr(value, "dtype")
+                else convert_to_tensor(value, preferred_dtype=dtype).dtype,
+            )
             for label, value in (("on_value", on_value), ("off_value", off_value))
             if value is not None
         ]
         wanted = as_dtype(dtype) if dtype is not None else given[0][1] if given else dtypes.float32
         for label, found in given:
             if found is not wanted:
-                raise TypeError(f"dtype {found.name} of {label} does not match dtype {wanted.name} of one_hot.")
+                raise TypeError(
+                    f"dtype {found.name} of {label} does not match dtype {wanted.name} of one_hot."
+                )
         on = convert_to_tensor(1 if on_value is None else on_value, wanted, name="on_value")
         off = convert_to_tensor(0 if off_value is None else off_value, wanted, name="off_value")
         attrs = {"axis": -1 if axis is None else int(axis)}
@@ -287,7 +307,11 @@ def one_hot(
 
 
 def eye(
-    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """The identity matrix, or a batch of them (tf.eye)."""
     with op_scope(name, "eye", [num_rows, num_columns]):
@@ -303,7 +327,9 @@ def eye(
         return broadcast_to(matrix, concat([batch, shape(matrix)], 0))
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Tensor:
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+) -> Tensor:
     """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask)."""
     from graphflow.ops import arithmetic, comparison, numeric, reductions
 
@@ -314,7 +340,9 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, n
         else:
             maxlen = convert_to_tensor(maxlen)
         if maxlen.dims not in (None, ()):
-            raise ValueError(f"maxlen must be scalar for sequence_mask, but has shape {shapes.text(maxlen.dims)}.")
+            raise ValueError(
+                f"maxlen must be scalar for sequence_mask, but has shape {shapes.text(maxlen.dims)}."
+            )
         row = range_(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
         column = numeric.cast(expand_dims(lengths, -1), maxlen.dtype)
         mask = comparison.less(row, column)
@@ -338,7 +366,10 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
         order = list(range(count))
         if indexing == "xy" and count > 1:
             order[:2] = [1, 0]
-        columns = [reshape(t, [-1 if k == axis else 1 for k in range(count)]) for t, axis in zip(tensors, order, strict=True)]
+        columns = [
+            reshape(t, [-1 if k == axis else 1 for k in range(count)])
+            for t, axis in zip(tensors, order, strict=True)
+        ]
         lengths = [size(tensors[order.index(axis)]) for axis in range(count)]
         whole = ones(pack(lengths), widest)
         return [arithmetic.multiply(column, whole) for column in columns]

@@ -28,7 +28,9 @@ def operation_of(value: Any) -> Operation:
     op = getattr(value, "op", None)
     if isinstance(op, Operation):
         return op
-    raise TypeError(f"Expected an operation, tensor or variable, got {value!r} of type {type(value).__name__}.")
+    raise TypeError(
+        f"Expected an operation, tensor or variable, got {value!r} of type {type(value).__name__}."
+    )
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -41,7 +41,9 @@ def _gather_infer(op: Operation) -> Signature:
         raise ValueError(f"batch_dims {batch} must be at most axis {axis}.")
     lead = shapes.merge(params.dims[:batch], indices.dims[:batch])
     assert lead is not None
-    return [(params.dtype, (*lead, *params.dims[batch:axis], *indices.dims[batch:], *params.dims[axis + 1 :]))]
+    return [
+        (params.dtype, (*lead, *params.dims[batch:axis], *indices.dims[batch:], *params.dims[axis + 1 :]))
+    ]
 
 
 def _gather_partial(op: Operation) -> int | list[int | None] | None:
@@ -80,7 +82,12 @@ def _summed_rows(
     from graphflow.ops.segments import unsorted_segment_sum
 
     inner = extra - batch
-    order = [*range(batch), *range(axis, axis + inner), *range(batch, axis), *range(axis + inner, rank - 1 + inner)]
+    order = [
+        *range(batch),
+        *range(axis, axis + inner),
+        *range(batch, axis),
+        *range(axis + inner, rank - 1 + inner),
+    ]
     extents = shape(params)
     moved = transpose(g, order)
     length = extents[axis]  # type: ignore[index]
@@ -122,7 +129,12 @@ GATHER = op_def(
 
 
 def gather(
-    params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None, batch_dims: int = 0
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
 ) -> Tensor:
     """The slices of `params` along `axis` that `indices` names (tf.gather).
 
@@ -153,7 +165,9 @@ def _gather_nd_infer(op: Operation) -> Signature:
         return [(params.dtype, None)]
     depth = indices.dims[-1]
     if depth > len(params.dims):
-        raise ValueError(f"The last dimension of indices, {depth}, must be at most the rank of params, {len(params.dims)}.")
+        raise ValueError(
+            f"The last dimension of indices, {depth}, must be at most the rank of params, {len(params.dims)}."
+        )
     return [(params.dtype, (*indices.dims[:-1], *params.dims[depth:]))]
 
 
@@ -166,7 +180,10 @@ def _gather_nd_gradient(op: Operation, g: Any) -> tuple[Any, None]:
 
 
 GATHER_ND = op_def(
-    "GatherNd", ("params: Tparams", "indices: Tindices=index"), infer=_gather_nd_infer, gradient=_gather_nd_gradient
+    "GatherNd",
+    ("params: Tparams", "indices: Tindices=index"),
+    infer=_gather_nd_infer,
+    gradient=_gather_nd_gradient,
 )
 
 
@@ -242,7 +259,10 @@ def _tensor_scatter_gradient(op: Operation, g: Any) -> tuple[Any, None, Any]:
 
 _TENSOR_SCATTER_INPUTS = ("tensor: T", "indices: Tindices=index", "updates: T")
 TENSOR_SCATTER_UPDATE = op_def(
-    "TensorScatterUpdate", _TENSOR_SCATTER_INPUTS, infer=_tensor_scatter_infer, gradient=_tensor_scatter_gradient
+    "TensorScatterUpdate",
+    _TENSOR_SCATTER_INPUTS,
+    infer=_tensor_scatter_infer,
+    gradient=_tensor_scatter_gradient,
 )
 TENSOR_SCATTER_ADD = op_def(
     "TensorScatterAdd", _TENSOR_SCATTER_INPUTS, infer=_tensor_scatter_infer, gradient=_tensor_scatter_gradient
@@ -308,13 +328,17 @@ def _select_v2_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
 
     condition, x, y = op.inputs
     nothing = zeros_like(g)
-    return None, unbroadcast(where_v2(condition, g, nothing), x), unbroadcast(where_v2(condition, nothing, g), y)
+    return (
+        None,
+        unbroadcast(where_v2(condition, g, nothing), x),
+        unbroadcast(where_v2(condition, nothing, g), y),
+    )
 
 
-WHERE = op_def("Where", ("condition: T",), infer=_where_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True)
-SELECT = op_def(
-    "Select", ("condition: bool", "x: T", "y: T"), infer=_select_infer, gradient=_select_gradient
+WHERE = op_def(
+    "Where", ("condition: T",), infer=_where_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
 )
+SELECT = op_def("Select", ("condition: bool", "x: T", "y: T"), infer=_select_infer, gradient=_select_gradient)
 SELECT_V2 = op_def(
     "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_select_v2_gradient
 )
@@ -363,7 +387,9 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
         if values.dims is not None:
             covered = values.dims[start : start + count]
             if not shapes.compatible(covered, flags.dims):
-                raise ValueError(f"Shapes {shapes.text(covered)} and {shapes.text(flags.dims)} are incompatible")
+                raise ValueError(
+                    f"Shapes {shapes.text(covered)} and {shapes.text(flags.dims)} are incompatible"
+                )
         flat = _merged_axes(values, start, count)
         places = squeeze(where(reshape(flags, [-1])), axis=[1])
         return gather(flat, places, axis=start)

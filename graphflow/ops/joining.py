@@ -81,7 +81,9 @@ def _unpack_infer(op: Operation) -> Signature:
         raise ValueError("A scalar cannot be unstacked: it has no axis.")
     axis = shapes.normalize_axis(op.attrs["axis"], len(value.dims))
     if value.dims[axis] not in (None, count):
-        raise ValueError(f"Dimension must be {count} but is {value.dims[axis]}: num and axis {axis} of {shapes.text(value.dims)} differ.")
+        raise ValueError(
+            f"Dimension must be {count} but is {value.dims[axis]}: num and axis {axis} of {shapes.text(value.dims)} differ."
+        )
     return [(value.dtype, value.dims[:axis] + value.dims[axis + 1 :])] * count
 
 
@@ -198,7 +200,9 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         with op_scope(name, "concat", values):
             where = convert_to_tensor(axis, dtype=dtypes.int32, name="concat_dim")
             if where.dims not in (None, ()):
-                raise ValueError(f"The axis of concat must be a scalar, but has shape {shapes.text(where.dims)}.")
+                raise ValueError(
+                    f"The axis of concat must be a scalar, but has shape {shapes.text(where.dims)}."
+                )
             return identity(values[0], name=name)
     return apply(CONCAT, (list(values), axis), {"N": len(values)}, name).outputs[0]
 
@@ -251,7 +255,11 @@ def _split_partial(op: Operation) -> tuple[list[int], ...] | None:
     known = full_value(value)
     if not isinstance(known, list):
         return None
-    sizes = full_value(op.inputs[1]) if op.type == "SplitV" else [len(known) // op.attrs["num_split"]] * op.attrs["num_split"]
+    sizes = (
+        full_value(op.inputs[1])
+        if op.type == "SplitV"
+        else [len(known) // op.attrs["num_split"]] * op.attrs["num_split"]
+    )
     if not isinstance(sizes, list) or -1 in sizes:
         return None
     ends = np.cumsum([0, *sizes])

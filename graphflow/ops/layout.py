@@ -54,8 +54,15 @@ def _tile_infer(op: Operation) -> Signature:
     if times is None:
         return [(x.dtype, (None,) * len(x.dims))]
     if len(times) != len(x.dims):
-        raise ValueError(f"Shape must be rank {len(times)} but is rank {len(x.dims)}: one multiple an axis is needed.")
-    return [(x.dtype, tuple(None if d is None or n is None else d * n for d, n in zip(x.dims, times, strict=True)))]
+        raise ValueError(
+            f"Shape must be rank {len(times)} but is rank {len(x.dims)}: one multiple an axis is needed."
+        )
+    return [
+        (
+            x.dtype,
+            tuple(None if d is None or n is None else d * n for d, n in zip(x.dims, times, strict=True)),
+        )
+    ]
 
 
 def _tile_gradient(op: Operation, g: Any) -> tuple[Any, None]:
@@ -102,7 +109,9 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         data = convert_to_tensor(input, name="input")
         if axis is None:
             data, axis = reshape(data, [-1]), 0
-        times = convert_to_tensor(repeats, dtype=None if hasattr(repeats, "dtype") else dtypes.int32, name="repeats")
+        times = convert_to_tensor(
+            repeats, dtype=None if hasattr(repeats, "dtype") else dtypes.int32, name="repeats"
+        )
         if data.dims is None:
             raise ValueError("repeat needs a tensor of known rank.")
         axis = shapes.normalize_axis(axis, len(data.dims))
@@ -111,7 +120,10 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
             count = reshape(times, [1])
             ones = np.ones(len(data.dims) + 1, times.dtype.as_numpy_dtype)
             pieces = [ones[: axis + 1], count, ones[axis + 2 :]]
-            whole = tile(expand_dims(data, axis + 1), concat([p for p in pieces if not isinstance(p, np.ndarray) or p.size], 0))
+            whole = tile(
+                expand_dims(data, axis + 1),
+                concat([p for p in pieces if not isinstance(p, np.ndarray) or p.size], 0),
+            )
             result = reshape(whole, concat([extents[:axis], [-1], extents[axis + 1 :]], 0))  # type: ignore[index]
         else:
             from graphflow.ops import reductions
@@ -120,24 +132,18 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
             kept = sequence_mask(times, longest)
             rank = len(data.dims)
             spread = tile(
-                expand_dims(data, axis + 1), stack([longest if i == axis + 1 else _one(times) for i in range(rank + 1)])
+                expand_dims(data, axis + 1),
+                stack([longest if i == axis + 1 else _one(times) for i in range(rank + 1)]),
             )
             result = boolean_mask(spread, kept, axis=axis)
-        known = scalar_value(times) if times.dims in ((), (1,)) else _sum_of(times)
-        extent = data.dims[axis]
-        if times.dims in ((), (1,)):
-            known = None if known is None or extent is None else known * extent
-        result.set_shape((*data.dims[:axis], known, *data.dims[axis + 1 :]))
+        known, extent = scalar_value(times) if times.dims in ((), (1,)) else None, data.dims[axis]
+        total = None if known is None or extent is None else known * extent
+        result.set_shape((*data.dims[:axis], total, *data.dims[axis + 1 :]))
         return result
 
 
 def _one(like: Tensor) -> Tensor:
     return convert_to_tensor(1, like.dtype)
-
-
-def _sum_of(vector: Tensor) -> int | None:
-    known = full_value(vector)
-    return sum(known) if isinstance(known, list) else None
 
 
 # ---- pad ----------------------------------------------------------------------------------------------------------
@@ -146,7 +152,9 @@ def _sum_of(vector: Tensor) -> int | None:
 def _pad_infer(op: Operation) -> Signature:
     x, paddings = op.inputs[:2]
     if paddings.dims is not None and (len(paddings.dims) != 2 or paddings.dims[1] not in (None, 2)):
-        raise ValueError(f"paddings must be a matrix of two columns, but has shape {shapes.text(paddings.dims)}.")
+        raise ValueError(
+            f"paddings must be a matrix of two columns, but has shape {shapes.text(paddings.dims)}."
+        )
     rank = None if paddings.dims is None else paddings.dims[0]
     rows = matrix_rows(paddings)
     if rows is not None and any(v is not None and v < 0 for row in rows for v in row):
@@ -154,7 +162,9 @@ def _pad_infer(op: Operation) -> Signature:
     if x.dims is None:
         return [(x.dtype, None if rank is None else (None,) * rank)]
     if rank is not None and rank != len(x.dims):
-        raise ValueError(f"Shape must be rank {rank} but is rank {len(x.dims)}: one row of paddings an axis is needed.")
+        raise ValueError(
+            f"Shape must be rank {rank} but is rank {len(x.dims)}: one row of paddings an axis is needed."
+        )
     if rows is None:
         return [(x.dtype, (None,) * len(x.dims))]
     dims = [_padded(d, before, after) for d, (before, after) in zip(x.dims, rows, strict=True)]
@@ -162,7 +172,9 @@ def _pad_infer(op: Operation) -> Signature:
         edge = 1 if op.attrs["mode"] == "REFLECT" else 0
         for d, row in zip(x.dims, rows, strict=True):
             if d is not None and any(v is not None and v > d - edge for v in row):
-                raise ValueError(f"Paddings {row} must be no greater than {d - edge} for an axis of length {d}.")
+                raise ValueError(
+                    f"Paddings {row} must be no greater than {d - edge} for an axis of length {d}."
+                )
     return [(x.dtype, tuple(dims))]
 
 
@@ -194,7 +206,10 @@ def _mirror_pad_grad_infer(op: Operation) -> Signature:
 
 PAD = op_def("Pad", ("input: T", "paddings: Tpaddings=index"), infer=_pad_infer, gradient=_pad_gradient)
 PAD_V2 = op_def(
-    "PadV2", ("input: T", "paddings: Tpaddings=index", "constant_values: T"), infer=_pad_infer, gradient=_pad_gradient
+    "PadV2",
+    ("input: T", "paddings: Tpaddings=index", "constant_values: T"),
+    infer=_pad_infer,
+    gradient=_pad_gradient,
 )
 MIRROR_PAD = op_def(
     "MirrorPad", ("input: T", "paddings: Tpaddings=index"), infer=_pad_infer, gradient=_mirror_pad_gradient
@@ -205,7 +220,9 @@ MIRROR_PAD_GRAD = op_def(
 )  # fmt: skip
 
 
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0) -> Tensor:
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
     """The tensor with `paddings[i] = (before, after)` elements added to axis i (tf.pad).
 
     mode: CONSTANT adds `constant_values`, REFLECT mirrors without the edge, SYMMETRIC with it. ValueError for another.
@@ -311,8 +328,12 @@ def _broadcast_to_infer(op: Operation) -> Signature:
     dims = partial_shape(vector)
     if x.dims is not None and dims is not None:
         aligned = (1,) * (len(dims) - len(x.dims)) + x.dims
-        if len(aligned) != len(dims) or any(d not in (1, None, n) and n is not None for d, n in zip(aligned, dims)):
-            raise ValueError(f"Incompatible shapes: {shapes.text(x.dims)} cannot be broadcast to {shapes.text(dims)}.")
+        if len(aligned) != len(dims) or any(
+            d not in (1, None, n) and n is not None for d, n in zip(aligned, dims)
+        ):
+            raise ValueError(
+                f"Incompatible shapes: {shapes.text(x.dims)} cannot be broadcast to {shapes.text(dims)}."
+            )
     return [(x.dtype, dims)]
 
 
@@ -347,14 +368,21 @@ def _ensure_infer(op: Operation) -> Signature:
 
 
 BROADCAST_TO = op_def(
-    "BroadcastTo", ("input: T", "shape: Tidx=index"), infer=_broadcast_to_infer, gradient=_broadcast_to_gradient
+    "BroadcastTo",
+    ("input: T", "shape: Tidx=index"),
+    infer=_broadcast_to_infer,
+    gradient=_broadcast_to_gradient,
 )
 BROADCAST_ARGS = op_def(
     "BroadcastArgs", ("s0: T=index", "s1: T"), infer=_broadcast_args_infer, gradient=NOT_DIFFERENTIABLE,
     partial_value=_broadcast_args_partial,
 )  # fmt: skip
 ENSURE_SHAPE = op_def(
-    "EnsureShape", ("input: T",), infer=_ensure_infer, gradient=lambda op, g: (g,), partial_value=lambda op: partial_value(op.inputs[0])
+    "EnsureShape",
+    ("input: T",),
+    infer=_ensure_infer,
+    gradient=lambda op, g: (g,),
+    partial_value=lambda op: partial_value(op.inputs[0]),
 )
 
 

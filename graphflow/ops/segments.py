@@ -8,7 +8,7 @@ import numpy as np
 
 from graphflow.graph import shapes
 from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow.graph.op_def import NO_GRADIENT, Signature, op_def
 from graphflow.graph.shapes import Dims
 from graphflow.graph.slices import IndexedSlices
 from graphflow.ops import rules
@@ -78,7 +78,7 @@ SEGMENT_MEAN = op_def(
 )  # fmt: skip
 SEGMENT_PROD = op_def(
     "SegmentProd", ("data: T=number", "segment_ids: Tindices=index"), infer=_segment_infer, dynamic_shape=True,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT,
 )  # fmt: skip
 SEGMENT_MAX = op_def(
     "SegmentMax", ("data: T=real", "segment_ids: Tindices=index"), infer=_segment_infer, dynamic_shape=True,
@@ -247,7 +247,9 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
         return unsorted_segment_sum(data, ids, num_segments) / counts  # type: ignore[operator,no-any-return]
 
 
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
     """Sums of the rows of each segment over the root of their number (tf.unsorted_segment_sqrt_n)."""
     from graphflow.ops import transcendental
 
@@ -302,7 +304,9 @@ _SPARSE_MEAN = _sparse_ops("SparseSegmentMean", "float")
 _SPARSE_SQRT_N = _sparse_ops("SparseSegmentSqrtN", "float")
 
 
-def _sparse_segment(pair: tuple[Any, Any], data: Any, indices: Any, ids: Any, name: str | None, count: Any) -> Tensor:
+def _sparse_segment(
+    pair: tuple[Any, Any], data: Any, indices: Any, ids: Any, name: str | None, count: Any
+) -> Tensor:
     ids = convert_to_tensor(ids, dtype=None if hasattr(ids, "dtype") else "int32", name="segment_ids")
     if ids.dtype != "int32":
         from graphflow.ops import numeric
@@ -313,17 +317,23 @@ def _sparse_segment(pair: tuple[Any, Any], data: Any, indices: Any, ids: Any, na
     return apply(pair[1], (data, indices, ids, count), name=name).outputs[0]
 
 
-def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Tensor:
+def sparse_segment_sum(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Tensor:
     """As segment_sum of gather(data, indices) (tf.sparse_segment_sum)."""
     return _sparse_segment(_SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
 
-def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Tensor:
+def sparse_segment_mean(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Tensor:
     """As segment_mean of gather(data, indices) (tf.sparse_segment_mean)."""
     return _sparse_segment(_SPARSE_MEAN, data, indices, segment_ids, name, num_segments)
 
 
-def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Tensor:
+def sparse_segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Tensor:
     """As segment_sum of gather(data, indices), over the root of the rows' number (tf.sparse_segment_sqrt_n)."""
     return _sparse_segment(_SPARSE_SQRT_N, data, indices, segment_ids, name, num_segments)
 
@@ -335,7 +345,9 @@ def _partition_infer(op: Operation) -> Signature:
     data, parts = op.inputs
     tail: Dims = None
     if data.dims is not None and parts.dims is not None:
-        if len(parts.dims) > len(data.dims) or not shapes.compatible(data.dims[: len(parts.dims)], parts.dims):
+        if len(parts.dims) > len(data.dims) or not shapes.compatible(
+            data.dims[: len(parts.dims)], parts.dims
+        ):
             raise ValueError(
                 f"partitions of shape {shapes.text(parts.dims)} must be a prefix of the data's shape {shapes.text(data.dims)}."
             )
@@ -347,7 +359,9 @@ def _partition_partial(op: Operation) -> tuple[list[int], ...] | None:
     known, parts = full_value(op.inputs[0]), full_value(op.inputs[1])
     if not isinstance(known, list) or not isinstance(parts, list) or len(known) != len(parts):
         return None
-    return tuple([v for v, p in zip(known, parts, strict=True) if p == i] for i in range(op.attrs["num_partitions"]))
+    return tuple(
+        [v for v, p in zip(known, parts, strict=True) if p == i] for i in range(op.attrs["num_partitions"])
+    )
 
 
 def _partition_gradient(op: Operation, *grads: Any) -> tuple[Any, None]:
@@ -367,7 +381,9 @@ def _stitch_infer(op: Operation) -> Signature:
         if where_to.dims is not None and part.dims is not None:
             lead = len(where_to.dims)
             if not shapes.compatible(part.dims[:lead], where_to.dims):
-                raise ValueError(f"data of shape {shapes.text(part.dims)} must start with its indices' shape {shapes.text(where_to.dims)}.")
+                raise ValueError(
+                    f"data of shape {shapes.text(part.dims)} must start with its indices' shape {shapes.text(where_to.dims)}."
+                )
             tail = shapes.merge(tail, part.dims[lead:])
     known = [constant_value(p) for p in places]
     total = None
@@ -389,7 +405,9 @@ DYNAMIC_STITCH = op_def(
 )  # fmt: skip
 
 
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
     """The rows of `data` sorted into tensors: row i goes to number partitions[i] (tf.dynamic_partition)."""
     attrs = {"num_partitions": int(num_partitions)}
     return apply(DYNAMIC_PARTITION, (data, partitions), attrs, name).outputs

@@ -60,7 +60,9 @@ def _declared(op: Operation) -> Signature:
 def _with_default(op: Operation) -> Signature:
     shape = op.attrs["shape"].raw
     if not shapes.compatible(shape, op.inputs[0].dims):
-        raise ValueError(f"the default has shape {shapes.text(op.inputs[0].dims)}, expected {shapes.text(shape)}.")
+        raise ValueError(
+            f"the default has shape {shapes.text(op.inputs[0].dims)}, expected {shapes.text(shape)}."
+        )
     return [(op.inputs[0].dtype, shape)]
 
 
@@ -77,7 +79,11 @@ IDENTITY = op_def(
 )
 IDENTITY_N = op_def("IdentityN", ("input*: any",), infer=_each_input, gradient=lambda op, *grads: grads)
 STOP_GRADIENT = op_def(
-    "StopGradient", ("input: T",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, partial_value=folded_input
+    "StopGradient",
+    ("input: T",),
+    infer=same_as_input,
+    gradient=NOT_DIFFERENTIABLE,
+    partial_value=folded_input,
 )
 PREVENT_GRADIENT = op_def(
     "PreventGradient", ("input: T",), infer=same_as_input, gradient=lambda op, g: _refuse_gradient(op)
@@ -161,7 +167,11 @@ SIZE = op_def(
     partial_value=lambda op: shapes.size_of(_value_dims(op.inputs[0])),
 )  # fmt: skip
 RANK = op_def(
-    "Rank", ("input: T",), infer=rules.scalar_of(dtypes.int32), gradient=NOT_DIFFERENTIABLE, partial_value=_rank_partial
+    "Rank",
+    ("input: T",),
+    infer=rules.scalar_of(dtypes.int32),
+    gradient=NOT_DIFFERENTIABLE,
+    partial_value=_rank_partial,
 )
 
 
@@ -332,7 +342,11 @@ def _squeeze_infer(op: Operation) -> Signature:
 
 
 SQUEEZE = op_def(
-    "Squeeze", ("input: T",), infer=_squeeze_infer, gradient=_as_shape_of_input, partial_value=_reshape_partial
+    "Squeeze",
+    ("input: T",),
+    infer=_squeeze_infer,
+    gradient=_as_shape_of_input,
+    partial_value=_reshape_partial,
 )
 
 
@@ -350,7 +364,9 @@ def _transpose_infer(op: Operation) -> Signature:
     if x.dims is None:
         return [(x.dtype, None if length is None else (None,) * length)]
     if length is not None and length != len(x.dims):
-        raise ValueError(f"Dimension must be {len(x.dims)} but is {length}: perm must name every axis of {shapes.text(x.dims)}.")
+        raise ValueError(
+            f"Dimension must be {len(x.dims)} but is {length}: perm must name every axis of {shapes.text(x.dims)}."
+        )
     if order is None or None in order:
         return [(x.dtype, (None,) * len(x.dims))]
     axes = [shapes.normalize_axis(p, len(x.dims), "perm") for p in order if p is not None]
@@ -436,7 +452,9 @@ def _bitcast_infer(op: Operation) -> Signature:
     if size_in > size_out:
         return [(target, (*x.dims, size_in // size_out))]
     if not x.dims or x.dims[-1] not in (None, size_out // size_in):
-        raise ValueError(f"Cannot bitcast {shapes.text(x.dims)} of {x.dtype.name} to {target.name}: its last axis must be {size_out // size_in}.")
+        raise ValueError(
+            f"Cannot bitcast {shapes.text(x.dims)} of {x.dtype.name} to {target.name}: its last axis must be {size_out // size_in}."
+        )
     return [(target, x.dims[:-1])]
 
 

@@ -43,13 +43,19 @@ def _strided_infer(op: Operation) -> Signature:
 
 
 def strided_dims(
-    dims: tuple[int | None, ...], begin: list[int] | None, end: list[int] | None, strides: list[int], masks: Any
+    dims: tuple[int | None, ...],
+    begin: list[int] | None,
+    end: list[int] | None,
+    strides: list[int],
+    masks: Any,
 ) -> Dims:
     """The shape of a strided slice; ValueError where an index is out of range or there are too many."""
     count = len(strides)
     for given in (begin, end):
         if given is not None and len(given) != count:
-            raise ValueError(f"begin, end and strides must have the same length, but have {len(given)} and {count}.")
+            raise ValueError(
+                f"begin, end and strides must have the same length, but have {len(given)} and {count}."
+            )
     ellipsis, new_axis = masks["ellipsis_mask"], masks["new_axis_mask"]
     ellipses = [i for i in range(count) if ellipsis >> i & 1]
     if len(ellipses) > 1:
@@ -88,7 +94,9 @@ def _strided_extent(
     known = (begin is not None or from_start) and (end is not None or to_end)
     if extent is None or not known:
         return [None]
-    return [len(range(*slice(None if from_start else begin, None if to_end else end, stride).indices(extent)))]
+    return [
+        len(range(*slice(None if from_start else begin, None if to_end else end, stride).indices(extent)))
+    ]
 
 
 def _strided_partial(op: Operation) -> int | list[int | None] | None:
@@ -102,7 +110,9 @@ def _strided_partial(op: Operation) -> int | list[int | None] | None:
     if masks["shrink_axis_mask"]:
         # TensorFlow knows one extent of a shape only where it knows them all; programs may rely on its absence.
         return None if None in known or not -len(known) <= begin[0] < len(known) else known[begin[0]]
-    return known[slice(None if masks["begin_mask"] else begin[0], None if masks["end_mask"] else end[0], strides[0])]
+    return known[
+        slice(None if masks["begin_mask"] else begin[0], None if masks["end_mask"] else end[0], strides[0])
+    ]
 
 
 def _strided_gradient(op: Operation, g: Any) -> tuple[Any, None, None, None]:
@@ -184,7 +194,12 @@ def _index(item: Any) -> Any:
     """An entry of an index as an int or a scalar integer tensor; TypeError for anything else."""
     if item is None or isinstance(item, int) and not isinstance(item, bool):
         return item
-    if isinstance(item, np.integer) or isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
+    if (
+        isinstance(item, np.integer)
+        or isinstance(item, np.ndarray)
+        and item.ndim == 0
+        and item.dtype.kind in "iu"
+    ):
         return int(item)
     if isinstance(item, shapes.Dimension):
         return None if item.value is None else item.value
@@ -250,7 +265,9 @@ def _slice_infer(op: Operation) -> Signature:
     lengths, starts = partial_vector(size), partial_vector(begin)
     for vector in (begin, size):
         rules.require_rank(vector.dims, 1, "begin and size")
-    rank = next((n for n in (None if v.dims is None else v.dims[0] for v in (begin, size)) if n is not None), None)
+    rank = next(
+        (n for n in (None if v.dims is None else v.dims[0] for v in (begin, size)) if n is not None), None
+    )
     if x.dims is None:
         if lengths is not None:
             return [(x.dtype, tuple(None if n == -1 else n for n in lengths))]
@@ -271,14 +288,18 @@ def _slice_infer(op: Operation) -> Signature:
 
 def _slice_extent(extent: int | None, start: int | None, length: int | None, axis: int) -> int | None:
     if length is not None and length < -1 or start is not None and start < 0:
-        raise ValueError(f"begin must be at least 0 and size at least -1, got {start} and {length} for axis {axis}.")
+        raise ValueError(
+            f"begin must be at least 0 and size at least -1, got {start} and {length} for axis {axis}."
+        )
     if length == -1:
         rest = None if extent is None or start is None else extent - start
         if rest is not None and rest < 0:
             raise ValueError(f"Slice begins at {start}, past the length {extent} of axis {axis}.")
         return rest
     if None not in (extent, start, length) and start + length > extent:  # type: ignore[operator]
-        raise ValueError(f"Slice from {start} of length {length} is out of range of axis {axis} of length {extent}.")
+        raise ValueError(
+            f"Slice from {start} of length {length} is out of range of axis {axis} of length {extent}."
+        )
     return length
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.dtypes import as_dtype
 from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow.ops import rules
 from graphflow.ops.core import apply, constant, constant_value, convert_to_tensor, op_scope
 from graphflow.ops.creation import ones, range_
@@ -81,7 +81,11 @@ def _top_k_gradient(op: Operation, g: Any, _: Any) -> tuple[Any, None]:
 
 
 TOP_K = op_def(
-    "TopKV2", ("input: T=real", "k: int32"), infer=_top_k_infer, gradient=_top_k_gradient, outputs=("values", "indices")
+    "TopKV2",
+    ("input: T=real", "k: int32"),
+    infer=_top_k_infer,
+    gradient=_top_k_gradient,
+    outputs=("values", "indices"),
 )
 IN_TOP_K = op_def(
     "InTopKV2", ("predictions: float32", "targets: T=index", "k: T"), gradient=NOT_DIFFERENTIABLE,
@@ -169,15 +173,19 @@ def _bound_infer(op: Operation) -> Signature:
 
 
 LOWER_BOUND = op_def(
-    "LowerBound", ("sorted_inputs: T", "values: T"), infer=_bound_infer, gradient=NOT_DIFFERENTIABLE
+    "LowerBound", ("sorted_inputs: T", "values: T"), infer=_bound_infer, gradient=NO_GRADIENT
 )
 UPPER_BOUND = op_def(
-    "UpperBound", ("sorted_inputs: T", "values: T"), infer=_bound_infer, gradient=NOT_DIFFERENTIABLE
+    "UpperBound", ("sorted_inputs: T", "values: T"), infer=_bound_infer, gradient=NO_GRADIENT
 )
 
 
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Where each value would be put into its row of a sorted tensor, before equals or after them (tf.searchsorted)."""
     if side not in ("left", "right"):
@@ -201,15 +209,15 @@ def _unique_infer(op: Operation) -> Signature:
 
 
 UNIQUE = op_def(
-    "Unique", ("x: T",), infer=_unique_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True, outputs=("y", "idx")
+    "Unique", ("x: T",), infer=_unique_infer, gradient=NO_GRADIENT, dynamic_shape=True, outputs=("y", "idx")
 )
 UNIQUE_WITH_COUNTS = op_def(
-    "UniqueWithCounts", ("x: T",), infer=_unique_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True,
+    "UniqueWithCounts", ("x: T",), infer=_unique_infer, gradient=NO_GRADIENT, dynamic_shape=True,
     outputs=("y", "idx", "count"),
 )  # fmt: skip
 LIST_DIFF = op_def(
     "ListDiff", ("x: T", "y: T"), infer=lambda op: [(op.inputs[0].dtype, (None,)), (op.attrs["out_idx"], (None,))],
-    gradient=NOT_DIFFERENTIABLE, dynamic_shape=True, outputs=("out", "idx"),
+    gradient=NO_GRADIENT, dynamic_shape=True, outputs=("out", "idx"),
 )  # fmt: skip
 
 
@@ -235,11 +243,11 @@ def _sized(position: int) -> Any:
 
 BINCOUNT = op_def(
     "Bincount", ("arr: int32", "size: int32", "weights: T=int32|int64|float32|float64"),
-    infer=lambda op: [(op.inputs[2].dtype, (scalar_value(op.inputs[1]),))], gradient=NOT_DIFFERENTIABLE,
+    infer=lambda op: [(op.inputs[2].dtype, (scalar_value(op.inputs[1]),))], gradient=NO_GRADIENT,
 )  # fmt: skip
 HISTOGRAM = op_def(
     "HistogramFixedWidth", ("values: T=int32|int64|float32|float64", "value_range: T", "nbins: int32"), infer=_sized(2),
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT,
 )  # fmt: skip
 
 
@@ -256,7 +264,9 @@ def bincount(
     with op_scope(name, "bincount", [arr, weights]):
         numbers = convert_to_tensor(arr, dtype=None if hasattr(arr, "dtype") else dtypes.int32, name="arr")
         if numbers.dtype is not dtypes.int32:
-            raise TypeError(f"bincount counts int32 numbers, not {numbers.dtype.name}. Cast them with gf.cast.")
+            raise TypeError(
+                f"bincount counts int32 numbers, not {numbers.dtype.name}. Cast them with gf.cast."
+            )
         size = _count_of(numbers)
         if minlength is not None:
             size = arithmetic.maximum(convert_to_tensor(minlength, dtypes.int32), size)

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow.graph.shapes import Dims, TensorShape
 from graphflow.graph.slices import SparseTensor, SparseTensorValue
 from graphflow.ops import rules
@@ -25,7 +25,16 @@ from graphflow.ops.core import (
 from graphflow.ops.creation import range_, zeros_like
 from graphflow.ops.indexing import gather, gather_nd, where
 from graphflow.ops.joining import concat, stack
-from graphflow.ops.shaping import full_value, identity, invert_permutation, placeholder, rank, reshape, shape, transpose
+from graphflow.ops.shaping import (
+    full_value,
+    identity,
+    invert_permutation,
+    placeholder,
+    rank,
+    reshape,
+    shape,
+    transpose,
+)
 
 
 def _parts(indices: Any, values: Any, dense_shape: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -102,7 +111,9 @@ def sparse_tensor_to_dense(
     sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = b"" if sparse.dtype is dtypes.string else False if sparse.dtype.is_bool else 0
-    return sparse_to_dense(sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices, name)
+    return sparse_to_dense(
+        sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices, name
+    )
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
@@ -134,7 +145,9 @@ def _matmul_gradient(op: Operation, g: Any) -> tuple[None, Any, None, Any]:
 
     indices, values, dense_shape, b = op.inputs
     adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
-    b_gradient = sparse_tensor_dense_matmul(SparseTensor(indices, values, dense_shape), g, adjoint_a=not adjoint_a)
+    b_gradient = sparse_tensor_dense_matmul(
+        SparseTensor(indices, values, dense_shape), g, adjoint_a=not adjoint_a
+    )
     if adjoint_b:
         b_gradient = transpose(b_gradient, conjugate=True)
     rows, columns = indices[:, 0], indices[:, 1]
@@ -168,7 +181,12 @@ def _reduce_infer(op: Operation) -> Signature:
         return [(values.dtype, None)]
     reduced = {shapes.normalize_axis(a, len(dims)) for a in chosen}
     keep = op.attrs["keep_dims"]
-    return [(values.dtype, tuple(1 if i in reduced else d for i, d in enumerate(dims) if keep or i not in reduced))]
+    return [
+        (
+            values.dtype,
+            tuple(1 if i in reduced else d for i, d in enumerate(dims) if keep or i not in reduced),
+        )
+    ]
 
 
 def _reduce_sum_gradient(op: Operation, g: Any) -> tuple[None, Any, None, None]:
@@ -178,7 +196,9 @@ def _reduce_sum_gradient(op: Operation, g: Any) -> tuple[None, Any, None, None]:
     count = rank_of(indices)
     chosen = full_value(axes)
     if count is None or not isinstance(chosen, list):
-        raise ValueError("The gradient of a sparse sum needs the rank and the axes to be known while the graph is built.")
+        raise ValueError(
+            "The gradient of a sparse sum needs the rank and the axes to be known while the graph is built."
+        )
     reduced = {shapes.normalize_axis(a, count) for a in chosen}
     kept = constant([0 if i in reduced else 1 for i in range(count)], dtypes.int64)
     whole = numeric.cast(dense_shape, dtypes.int64) * kept + (1 - kept)
@@ -190,12 +210,19 @@ def rank_of(indices: Tensor) -> int | None:
     return None if indices.dims is None else indices.dims[1]
 
 
-_REDUCE_INPUTS = ("input_indices: int64", "input_values: T=real", "input_shape: int64", "reduction_axes: int32")
+_REDUCE_INPUTS = (
+    "input_indices: int64",
+    "input_values: T=real",
+    "input_shape: int64",
+    "reduction_axes: int32",
+)
 REDUCE_SUM = op_def("SparseReduceSum", _REDUCE_INPUTS, infer=_reduce_infer, gradient=_reduce_sum_gradient)
-REDUCE_MAX = op_def("SparseReduceMax", _REDUCE_INPUTS, infer=_reduce_infer, gradient=NOT_DIFFERENTIABLE)
+REDUCE_MAX = op_def("SparseReduceMax", _REDUCE_INPUTS, infer=_reduce_infer, gradient=NO_GRADIENT)
 
 
-def _reduced(definition: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any) -> Tensor:
+def _reduced(
+    definition: Any, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
+) -> Tensor:
     sparse = as_sparse(sp_input)
     keep = rules.deprecated(keepdims, keep_dims, "keepdims", "keep_dims") or False
     axes = rules.deprecated(axis, reduction_axes, "axis", "reduction_axes")
@@ -229,7 +256,9 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """The SparseTensor with only the values for which `to_retain` holds (tf.sparse_retain)."""
     sparse = as_sparse(sp_input)
     kept = reshape(where(convert_to_tensor(to_retain)), [-1])
-    return SparseTensor(gather(sparse.indices, kept), gather(sparse.values, kept), identity(sparse.dense_shape))
+    return SparseTensor(
+        gather(sparse.indices, kept), gather(sparse.values, kept), identity(sparse.dense_shape)
+    )
 
 
 def _reorder_gradient(op: Operation, _: Any, g: Any) -> tuple[None, Any, None]:
@@ -315,7 +344,7 @@ SLICE = op_def(
 SLICE_GRAD = op_def(
     "SparseSliceGrad", ("backprop_val_grad: T", "input_indices: int64", "input_start: int64", "output_indices: int64"),
     infer=lambda op: [(op.inputs[0].dtype, None if op.inputs[1].dims is None else op.inputs[1].dims[:1])],
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT,
 )  # fmt: skip
 
 
@@ -327,7 +356,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
         return SparseTensor(*apply(SLICE, inputs, name=scope).outputs)
 
 
-def sparse_concat(axis: int, sp_inputs: Any, name: str | None = None, expand_nonconcat_dim: bool = False) -> SparseTensor:
+def sparse_concat(
+    axis: int, sp_inputs: Any, name: str | None = None, expand_nonconcat_dim: bool = False
+) -> SparseTensor:
     """SparseTensors joined along an axis, in row-major order (tf.sparse_concat).
 
     With `expand_nonconcat_dim` their other extents may differ, and the largest counts.
@@ -400,7 +431,14 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     if isinstance(a, kinds) and isinstance(b, kinds):
         first, second = as_sparse(a), as_sparse(b)
         smallest = convert_to_tensor(limit, dtype=first.dtype.real_dtype, name="threshold")
-        inputs = (first.indices, first.values, first.dense_shape, second.indices, second.values, second.dense_shape)
+        inputs = (
+            first.indices,
+            first.values,
+            first.dense_shape,
+            second.indices,
+            second.values,
+            second.dense_shape,
+        )
         return SparseTensor(*apply(ADD, (*inputs, smallest)).outputs)
     sparse, dense = (as_sparse(a), b) if isinstance(a, kinds) else (as_sparse(b), a)
     return apply(DENSE_ADD, (sparse.indices, sparse.values, sparse.dense_shape, dense)).outputs[0]
@@ -430,7 +468,9 @@ FILL_EMPTY_ROWS = op_def(
 )  # fmt: skip
 
 
-def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
+def sparse_fill_empty_rows(
+    sp_input: Any, default_value: Any, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
     """The SparseTensor with a default at column 0 of rows without a value, and which rows those are
 
     (tf.sparse_fill_empty_rows).

@@ -76,14 +76,18 @@ def _batch_infer(op: Operation) -> Signature:
     if not isinstance(blocks, list):
         return [(x.dtype, (None,) * len(x.dims))]
     if len(x.dims) < 1 + len(blocks):
-        raise ValueError(f"The input must have at least {1 + len(blocks)} axes, but its shape is {shapes.text(x.dims)}.")
+        raise ValueError(
+            f"The input must have at least {1 + len(blocks)} axes, but its shape is {shapes.text(x.dims)}."
+        )
     if any(b < 1 for b in blocks):
         raise ValueError(f"block_shape must be positive, got {blocks}.")
     product = int(np.prod(blocks))
     grow = op.type == "SpaceToBatchND"
     batch = x.dims[0]
     if batch is not None:
-        batch = batch * product if grow else _divided(batch, product, "the batch by the product of block_shape")
+        batch = (
+            batch * product if grow else _divided(batch, product, "the batch by the product of block_shape")
+        )
     space: list[int | None] = []
     for extent, block, row in zip(x.dims[1:], blocks, rows or [[None, None]] * len(blocks), strict=False):
         before, after = row

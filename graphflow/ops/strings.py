@@ -46,7 +46,9 @@ def _reduce_infer(op: Operation) -> Signature:
         return [(dtypes.string, None)]
     chosen = {shapes.normalize_axis(int(a), len(dims)) for a in axes.reshape(-1)}
     keep = op.attrs["keep_dims"]
-    return [(dtypes.string, tuple(1 if i in chosen else d for i, d in enumerate(dims) if keep or i not in chosen))]
+    return [
+        (dtypes.string, tuple(1 if i in chosen else d for i, d in enumerate(dims) if keep or i not in chosen))
+    ]
 
 
 def _raw_infer(op: Operation) -> Signature:
@@ -122,9 +124,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         return SparseTensor(*apply(STRING_SPLIT_V2, (input, where), {"maxsplit": maxsplit}).outputs)
 
 
-def string_to_number(
-    string_tensor: Any, out_type: Any = dtypes.float32, name: str | None = None
-) -> Tensor:
+def string_to_number(string_tensor: Any, out_type: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """The number that each string writes (tf.string_to_number); InvalidArgumentError where it writes none."""
     return _one(STRING_TO_NUMBER, string_tensor, name, out_type=as_dtype(out_type))
 
@@ -134,7 +134,9 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Tensor:
     return apply(SUBSTR, (input, pos, len), name=name).outputs[0]
 
 
-def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None) -> Tensor:
+def regex_replace(
+    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+) -> Tensor:
     r"""Matches of a pattern replaced; \1 to \9 in `rewrite` are its groups (tf.regex_replace)."""
     return _one(REGEX_REPLACE, input, name, pattern=pattern, rewrite=rewrite, replace_global=replace_global)
 
@@ -194,7 +196,11 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
 
 
 def decode_raw(
-    input_bytes: Any = None, out_type: Any = None, little_endian: bool = True, name: str | None = None, bytes: Any = None
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
 ) -> Tensor:
     """The bytes of each string read as numbers along a new last axis (tf.decode_raw)."""
     data = deprecated(input_bytes, bytes, "input_bytes", "bytes")

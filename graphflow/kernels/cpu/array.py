@@ -24,8 +24,15 @@ def normalized(axis: Any, rank: int, what: str = "axis") -> int:
     """An axis counted from the front; InvalidArgumentError where there is no such axis."""
     axis = int(axis)
     if not -rank <= axis < rank:
-        raise invalid(f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}.")
+        raise invalid(
+            f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
+        )
     return axis + rank if axis < 0 else axis
+
+
+def boxed(value: Any) -> Any:
+    """An element of an array of strings as a scalar array: NumPy gives the bytes object itself."""
+    return value if isinstance(value, np.ndarray | np.generic) else np.array(value, object)
 
 
 def checked(function: Kernel, *errors: type[Exception]) -> Kernel:
@@ -90,11 +97,17 @@ def _reshape(tensor: Any, shape: Any) -> Any:
         if rest == 0:
             if tensor.size:
                 raise invalid(f"Cannot reshape {tensor.size} elements to {list(wanted)}.")
-            raise invalid(f"reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero, got {list(wanted)}.")
+            raise invalid(
+                f"reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero, got {list(wanted)}."
+            )
         if tensor.size % rest:
-            raise invalid(f"Input to reshape is a tensor with {tensor.size} values, but the requested shape requires a multiple of {rest}: {list(wanted)}.")
+            raise invalid(
+                f"Input to reshape is a tensor with {tensor.size} values, but the requested shape requires a multiple of {rest}: {list(wanted)}."
+            )
     elif math.prod(wanted) != tensor.size:
-        raise invalid(f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {math.prod(wanted)}: {list(wanted)}.")
+        raise invalid(
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {math.prod(wanted)}: {list(wanted)}."
+        )
     return tensor.reshape(wanted)
 
 
@@ -180,7 +193,7 @@ def _unpack(node: Node) -> Kernel:
         if value.shape[where] != count:
             raise invalid(f"Input shape {value.shape} along axis {where} must equal num, {count}.")
         rows = np.moveaxis(value, where, 0)
-        return rows[0] if count == 1 else tuple(rows[i] for i in range(count))
+        return boxed(rows[0]) if count == 1 else tuple(boxed(rows[i]) for i in range(count))
 
     return run
 
@@ -209,7 +222,9 @@ def _split(node: Node) -> Kernel:
     def run(where: Any, value: Any) -> Any:
         axis = normalized(where, value.ndim)
         if value.shape[axis] % count:
-            raise invalid(f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} (size = {value.shape[axis]}) and num_split {count}")
+            raise invalid(
+                f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} (size = {value.shape[axis]}) and num_split {count}"
+            )
         return _pieces(value, [value.shape[axis] // count] * count, axis)
 
     return run
@@ -258,12 +273,16 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
     if step == 0:
         raise invalid("Requires delta != 0: 0")
     if (step > 0 and first > last) or (step < 0 and first < last):
-        raise invalid(f"Requires start {'<=' if step > 0 else '>='} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}")
+        raise invalid(
+            f"Requires start {'<=' if step > 0 else '>='} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}"
+        )
     if start.dtype.kind in "iu":
         return np.arange(first, last, step, dtype=start.dtype)
     count = math.ceil(abs((last - first) / step))
     # Added up as TensorFlow does, so that long float ranges agree to the last bit.
-    return np.add.accumulate(np.concatenate([np.array([start]), np.full(max(count - 1, 0), delta)]), dtype=start.dtype)[:count]
+    return np.add.accumulate(
+        np.concatenate([np.array([start]), np.full(max(count - 1, 0), delta)]), dtype=start.dtype
+    )[:count]
 
 
 simple("Range", _range)
@@ -294,7 +313,9 @@ def _one_hot(node: Node) -> Kernel:
         if length < 0:
             raise invalid(f"depth must be non-negative, got: {length}")
         where = normalized(axis, indices.ndim + 1)
-        classes = np.arange(length).reshape(*(length if i == 0 else 1 for i in range(indices.ndim - where + 1)))
+        classes = np.arange(length).reshape(
+            *(length if i == 0 else 1 for i in range(indices.ndim - where + 1))
+        )
         hot = np.expand_dims(indices, where) == classes
         return np.where(hot, on_value, off_value).astype(node.dtypes[0].as_numpy_dtype, copy=False)
 
@@ -323,7 +344,9 @@ def _indexer(node: Node) -> Callable[[Any, Any, Any], tuple[Any, ...]]:
             elif shrink & bit:
                 result.append(0 if begin_mask & bit else starts[i])
             else:
-                result.append(slice(None if begin_mask & bit else starts[i], None if end_mask & bit else stops[i], step))
+                result.append(
+                    slice(None if begin_mask & bit else starts[i], None if end_mask & bit else stops[i], step)
+                )
         return tuple(result)
 
     return index
@@ -336,7 +359,7 @@ def _strided_slice(node: Node) -> Kernel:
     def run(x: Any, begin: Any, end: Any, strides: Any) -> Any:
         place = index(begin, end, strides)
         try:
-            return x[place]
+            return boxed(x[place])
         except IndexError as error:
             raise invalid(f"slice index {place} out of bounds of shape {x.shape}: {error}") from None
 
@@ -358,11 +381,15 @@ def _strided_slice_grad(node: Node) -> Kernel:
 def _slice(x: Any, begin: Any, size: Any) -> Any:
     index = []
     if len(begin) != x.ndim or len(size) != x.ndim:
-        raise invalid(f"begin {begin.tolist()} and size {size.tolist()} must have {x.ndim} elements for shape {x.shape}.")
+        raise invalid(
+            f"begin {begin.tolist()} and size {size.tolist()} must have {x.ndim} elements for shape {x.shape}."
+        )
     for axis, (start, length) in enumerate(zip(begin.tolist(), size.tolist(), strict=True)):
         stop = x.shape[axis] if length == -1 else start + length
         if start < 0 or length < -1 or start > stop or stop > x.shape[axis]:
-            raise invalid(f"Expected begin[{axis}] in [0, {x.shape[axis]}] and the block within, but got begin {start} and size {length}.")
+            raise invalid(
+                f"Expected begin[{axis}] in [0, {x.shape[axis]}] and the block within, but got begin {start} and size {length}."
+            )
         index.append(slice(start, stop))
     return x[tuple(index)]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.kernels.cpu.array import invalid, normalized
+from graphflow.kernels.cpu.array import boxed, invalid, normalized
 from graphflow.kernels.registry import Kernel, Node, kernel, simple
 
 
@@ -34,7 +34,7 @@ def _gather(node: Node) -> Kernel:
         where = normalized(axis, params.ndim)
         check_range(indices, params.shape[where], "indices")
         if not batch_dims:
-            return params.take(indices, where)
+            return boxed(params.take(indices, where))
         return _gather_batches(params, indices, where, batch_dims + (indices.ndim if batch_dims < 0 else 0))
 
     return run
@@ -43,7 +43,9 @@ def _gather(node: Node) -> Kernel:
 def _gather_batches(params: Any, indices: Any, axis: int, batch: int) -> Any:
     lead, inner = params.shape[:batch], indices.shape[batch:]
     if lead != indices.shape[:batch]:
-        raise invalid(f"params {params.shape} and indices {indices.shape} must agree in their first {batch} axes.")
+        raise invalid(
+            f"params {params.shape} and indices {indices.shape} must agree in their first {batch} axes."
+        )
     moved = np.moveaxis(params, axis, batch)
     count = math.prod(lead)
     rows = moved.reshape(count, moved.shape[batch], -1)
@@ -57,7 +59,9 @@ def linear(indices: Any, shape: tuple[int, ...]) -> Any:
     """The row number of each coordinate in the last axis of `indices`, in a tensor with the leading axes `shape`."""
     depth = indices.shape[-1]
     if depth > len(shape):
-        raise invalid(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}")
+        raise invalid(
+            f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}"
+        )
     limits = np.array(shape[:depth], np.int64)
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth)
     bad = np.flatnonzero(((flat < 0) | (flat >= limits)).any(-1))
@@ -103,7 +107,9 @@ def _scatter_rows(indices: Any, updates: Any, shape: tuple[int, ...]) -> tuple[A
     rows = linear(indices, shape)
     rest = shape[depth:]
     if updates.shape != indices.shape[:-1] + rest:
-        raise invalid(f"updates of shape {list(updates.shape)} do not fit indices of shape {list(indices.shape)} into {list(shape)}.")
+        raise invalid(
+            f"updates of shape {list(updates.shape)} do not fit indices of shape {list(indices.shape)} into {list(shape)}."
+        )
     return rows, updates.reshape(rows.size, *rest), (math.prod(shape[:depth]), *rest)
 
 
@@ -139,7 +145,9 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
         raise invalid(f"x and y must have the same shape, got {x.shape} and {y.shape}.")
     if condition.ndim and condition.shape != x.shape:
         if condition.ndim != 1 or not x.ndim or condition.shape[0] != x.shape[0]:
-            raise invalid(f"The condition's shape {condition.shape} fits neither {x.shape} nor its first axis.")
+            raise invalid(
+                f"The condition's shape {condition.shape} fits neither {x.shape} nor its first axis."
+            )
         condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
     return np.where(condition, x, y)
 
@@ -148,7 +156,9 @@ def _select_v2(condition: Any, x: Any, y: Any) -> Any:
     try:
         return np.where(condition, x, y)
     except ValueError:
-        raise invalid(f"The shapes {condition.shape}, {x.shape} and {y.shape} do not broadcast together.") from None
+        raise invalid(
+            f"The shapes {condition.shape}, {x.shape} and {y.shape} do not broadcast together."
+        ) from None
 
 
 simple("Where", lambda condition: np.argwhere(condition).astype(np.int64, copy=False))
@@ -164,7 +174,9 @@ def _top_k(x: Any, k: Any) -> tuple[Any, Any]:
     if count < 0:
         raise invalid(f"Need k >= 0, got {count}")
     if not x.ndim or x.shape[-1] < count:
-        raise invalid(f"input must have at least k columns. Had {x.shape[-1] if x.ndim else 0}, needed {count}")
+        raise invalid(
+            f"input must have at least k columns. Had {x.shape[-1] if x.ndim else 0}, needed {count}"
+        )
     length = x.shape[-1]
     # Backwards and stable, so that of equal elements the one with the lower index comes first.
     order = length - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
@@ -173,7 +185,9 @@ def _top_k(x: Any, k: Any) -> tuple[Any, Any]:
 
 def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
     if predictions.ndim != 2 or targets.shape != predictions.shape[:1]:
-        raise invalid(f"predictions must be 2-dimensional and targets have a row each, got {predictions.shape} and {targets.shape}")
+        raise invalid(
+            f"predictions must be 2-dimensional and targets have a row each, got {predictions.shape} and {targets.shape}"
+        )
     rows, classes = predictions.shape
     known = (targets >= 0) & (targets < classes)
     if not classes:
@@ -264,7 +278,11 @@ def _bins(values: Any, value_range: Any, count: int) -> Any:
     if count <= 0:
         raise invalid(f"nbins should be a positive number, but got {count}")
     step = values.dtype.type((high - low) / count)
-    places = np.floor((values - values.dtype.type(low)) / step) if values.dtype.kind == "f" else np.floor((values - low) / step)
+    places = (
+        np.floor((values - values.dtype.type(low)) / step)
+        if values.dtype.kind == "f"
+        else np.floor((values - low) / step)
+    )
     return np.clip(places, 0, count - 1)
 
 

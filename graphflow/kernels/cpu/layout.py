@@ -47,7 +47,9 @@ simple("PadV2", _pad)
 def _mirror_indices(length: int, before: int, after: int, edge: int) -> Any:
     """Which element each place of a mirrored axis comes from."""
     if max(before, after) > length - edge:
-        raise invalid(f"Paddings ({before}, {after}) must be no greater than {length - edge} for an axis of length {length}.")
+        raise invalid(
+            f"Paddings ({before}, {after}) must be no greater than {length - edge} for an axis of length {length}."
+        )
     head = np.arange(before, 0, -1) - 1 + edge
     tail = length - 1 - edge - np.arange(after)
     return np.concatenate([head, np.arange(length), tail])
@@ -151,7 +153,9 @@ def _ensure_shape(node: Node) -> Kernel:
 
     def run(x: Any) -> Any:
         if not shapes.compatible(x.shape, wanted):
-            raise invalid(f"Shape of tensor {list(x.shape)} is not compatible with expected shape {shapes.text(wanted)}.")
+            raise invalid(
+                f"Shape of tensor {list(x.shape)} is not compatible with expected shape {shapes.text(wanted)}."
+            )
         return x
 
     return run
@@ -195,14 +199,18 @@ def _space_to_batch(x: Any, block_shape: Any, paddings: Any) -> Any:
     pairs = [n for s, b in zip(space, blocks, strict=True) for n in (s // b, b)]
     parts = padded.reshape(batch, *pairs, *rest)
     order = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), *range(2 * count + 1, parts.ndim)]
-    return parts.transpose(order).reshape(batch * math.prod(blocks), *(s // b for s, b in zip(space, blocks, strict=True)), *rest)
+    return parts.transpose(order).reshape(
+        batch * math.prod(blocks), *(s // b for s, b in zip(space, blocks, strict=True)), *rest
+    )
 
 
 def _batch_to_space(x: Any, block_shape: Any, crops: Any) -> Any:
     blocks = block_shape.tolist()
     count, product = len(blocks), math.prod(blocks)
     if any(b < 1 for b in blocks) or x.shape[0] % product:
-        raise invalid(f"Input batch dimension ({x.shape[0]}) is not divisible by product of block sizes ({product})")
+        raise invalid(
+            f"Input batch dimension ({x.shape[0]}) is not divisible by product of block sizes ({product})"
+        )
     batch, space, rest = x.shape[0] // product, x.shape[1 : 1 + count], x.shape[1 + count :]
     parts = x.reshape(*blocks, batch, *space, *rest)
     order = [count, *(n for i in range(count) for n in (count + 1 + i, i)), *range(2 * count + 1, parts.ndim)]

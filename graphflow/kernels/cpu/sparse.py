@@ -54,7 +54,9 @@ def _matmul(node: Node) -> Kernel:
         if adjoint_a:
             rows, columns, values, dims = columns, rows, values.conj(), dims[::-1]
         if right.ndim != 2 or right.shape[0] != dims[1]:
-            raise invalid(f"Cannot multiply A and B because inner dimension does not match: {dims} vs. {right.shape}.")
+            raise invalid(
+                f"Cannot multiply A and B because inner dimension does not match: {dims} vs. {right.shape}."
+            )
         result = np.zeros((dims[0], right.shape[1]), b.dtype)
         return reduce_rows(np.add, rows, right[columns] * values[:, None], result)
 
@@ -78,7 +80,9 @@ def _reduce(node: Node) -> Kernel:
             result[np.bincount(rows, minlength=result.size) == 0] = 0
         else:
             result = reduce_rows(np.add, rows, values, np.zeros(math.prod(inner), values.dtype))
-        return result.reshape(tuple(1 if i in reduced else d for i, d in enumerate(dims) if keep or i not in reduced))
+        return result.reshape(
+            tuple(1 if i in reduced else d for i, d in enumerate(dims) if keep or i not in reduced)
+        )
 
     return run
 
@@ -153,7 +157,9 @@ def _add_grad(g: Any, a_indices: Any, b_indices: Any, sum_indices: Any) -> Any:
     found = []
     for indices in (a_indices, b_indices):
         rows = np.array([places.get(tuple(row), -1) for row in indices.tolist()], np.int64)
-        found.append(np.where(rows >= 0, g[rows] if g.size else np.zeros(rows.shape, g.dtype), g.dtype.type(0)))
+        found.append(
+            np.where(rows >= 0, g[rows] if g.size else np.zeros(rows.shape, g.dtype), g.dtype.type(0))
+        )
     return found[0], found[1]
 
 

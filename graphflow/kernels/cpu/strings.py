@@ -121,7 +121,9 @@ def _string_to_number(node: Node) -> Kernel:
             if b"_" in text or (limits is not None and not limits.min <= value <= limits.max):
                 raise ValueError
         except ValueError:
-            raise invalid(f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}") from None
+            raise invalid(
+                f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}"
+            ) from None
         return value
 
     def run(x: Any) -> Any:
@@ -168,7 +170,9 @@ def _regex_full_match(node: Node) -> Kernel:
 
     def run(x: Any) -> Any:
         array = np.asarray(x, object)
-        return np.array([pattern.fullmatch(v) is not None for v in array.reshape(-1)], np.bool_).reshape(array.shape)
+        return np.array([pattern.fullmatch(v) is not None for v in array.reshape(-1)], np.bool_).reshape(
+            array.shape
+        )
 
     return run
 
@@ -217,14 +221,18 @@ def _reduce_join(node: Node) -> Kernel:
 @kernel("EncodeBase64")
 def _encode(node: Node) -> Kernel:
     pad = node.attrs["pad"]
-    return _each(lambda text: base64.urlsafe_b64encode(text) if pad else base64.urlsafe_b64encode(text).rstrip(b"="))
+    return _each(
+        lambda text: base64.urlsafe_b64encode(text) if pad else base64.urlsafe_b64encode(text).rstrip(b"=")
+    )
 
 
 @kernel("DecodeBase64")
 def _decode(node: Node) -> Kernel:
     def decoded(text: bytes) -> bytes:
         try:
-            return base64.b64decode(text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), b"-_", validate=True)
+            return base64.b64decode(
+                text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), b"-_", validate=True
+            )
         except binascii.Error as error:
             raise invalid(f"Invalid base64 string {text!r}: {error}") from None
 
@@ -244,7 +252,11 @@ def _decode_raw(node: Node) -> Kernel:
             raise invalid(f"DecodeRaw requires input strings to all be the same size, got {sorted(lengths)}")
         length = lengths.pop() if lengths else 0
         if length % kind.itemsize:
-            raise invalid(f"Input to DecodeRaw has length {length} that is not a multiple of {kind.itemsize}, the size of {kind}")
-        return np.frombuffer(b"".join(texts), stored).astype(kind).reshape(*array.shape, length // kind.itemsize)
+            raise invalid(
+                f"Input to DecodeRaw has length {length} that is not a multiple of {kind.itemsize}, the size of {kind}"
+            )
+        return (
+            np.frombuffer(b"".join(texts), stored).astype(kind).reshape(*array.shape, length // kind.itemsize)
+        )
 
     return run
