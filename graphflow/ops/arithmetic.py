@@ -12,8 +12,17 @@ from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
 from graphflow.ops import array, comparison, core, numeric, transcendental
 from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.elementwise import ARITHMETIC, MODULAR, NARROW, binary, partial_arithmetic, unbroadcast, unbroadcast_pair
+from graphflow.ops.elementwise import (
+    ARITHMETIC,
+    MODULAR,
+    NARROW,
+    binary,
+    partial_arithmetic,
+    unbroadcast,
+    unbroadcast_pair,
+)
 from graphflow.ops.rules import broadcast_binary
+
 
 def _add_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     return unbroadcast_pair(op, g, g)
@@ -95,7 +104,12 @@ def _xdivy_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
 def _define(name: str, types: str, gradient: Any, scalar: str | None, partial: Any = None) -> OpDef:
     rule = None if partial is None else partial_arithmetic(partial)
     return op_def(
-        name, (f"x: T={types}", "y: T"), infer=broadcast_binary, gradient=gradient, scalar=scalar, partial_value=rule
+        name,
+        (f"x: T={types}", "y: T"),
+        infer=broadcast_binary,
+        gradient=gradient,
+        scalar=scalar,
+        partial_value=rule,
     )
 
 
@@ -238,9 +252,13 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     with op_scope(name, "truediv", (x, y)) as scope:
         x, y = _operands(x, y)
         if x.dtype is not y.dtype:
-            raise TypeError(f"x and y must have the same dtype, got {x.dtype.name} != {y.dtype.name}. Use gf.cast.")
-        if x.dtype.is_integer and x.dtype not in _QUOTIENT or not (
-            x.dtype.is_integer or x.dtype.is_floating or x.dtype.is_complex
+            raise TypeError(
+                f"x and y must have the same dtype, got {x.dtype.name} != {y.dtype.name}. Use gf.cast."
+            )
+        if (
+            x.dtype.is_integer
+            and x.dtype not in _QUOTIENT
+            or not (x.dtype.is_integer or x.dtype.is_floating or x.dtype.is_complex)
         ):
             raise TypeError(f"Invalid dtype {x.dtype.name} in truediv. Expected numbers.")
         if x.dtype.is_integer:

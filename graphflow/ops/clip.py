@@ -69,7 +69,8 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
         halves = [nn.l2_loss(x) for x in present]
         half = reductions.reduce_sum(array.stack(halves) if halves else constant([], dtype=np.float32))
         doubled = arithmetic.multiply(half, constant(2.0, dtype=half.dtype), "mul")
-        return transcendental.sqrt(doubled, name="global_norm")
+        result: Tensor = transcendental.sqrt(doubled, name="global_norm")
+        return result
 
 
 def clip_by_global_norm(
@@ -77,8 +78,8 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Tensor]:
     """The tensors scaled down together where their global norm is beyond `clip_norm`, and that norm.
 
-    Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. Where the norm is
-    infinite or NaN, so is the result. TypeError where `t_list` is no list.
+    Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. Where the norm
+    is infinite or NaN, so is the result. TypeError where `t_list` is no list.
     """
     _require_list(t_list)
     items = list(t_list)

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Tensor
-from graphflow.ops import arithmetic, array, comparison, core, linalg, reductions
+from graphflow.ops import arithmetic, array, comparison, core, linalg, numeric, reductions
 from graphflow.ops.core import convert_to_tensor, op_scope
 
 
@@ -24,7 +24,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), None)
         a = convert_to_tensor(a, preferred_dtype=dtype, name="a")
         b = convert_to_tensor(b, preferred_dtype=a.dtype, name="b")
-        if a.dims is None or b.dims is None:
+        if isinstance(axes, Tensor) and core.constant_value(axes) is not None:
+            axes = core.constant_value(axes).tolist()
+        if a.dims is None or b.dims is None or isinstance(axes, Tensor):
             return _dynamic_tensordot(a, b, axes, scope)
         a_axes, b_axes = _axis_pair(a, b, axes)
         a_free = [i for i in range(len(a.dims)) if i not in a_axes]
@@ -32,15 +34,11 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         left = _as_matrix(a, a_free, a_axes)
         right = _as_matrix(b, b_axes, b_free)
         product = linalg.matmul(left, right)
-        return array.reshape(product, [*_extents(a, a_free), *_extents(b, b_free)] or np.zeros(0, np.int32), name=scope)
+        sizes = [*_extents(a, a_free), *_extents(b, b_free)]
+        return array.reshape(product, sizes or np.zeros(0, np.int32), name=scope)
 
 
 def _axis_pair(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
-    if isinstance(axes, Tensor):
-        known = core.constant_value(axes)
-        if known is None:
-            raise ValueError("The axes of tensordot must be known while the graph is built.")
-        axes = known.tolist()
     rank = len(a.dims or ())
     if isinstance(axes, int | np.integer):
         if axes < 0:
@@ -56,7 +54,9 @@ def _axis_pair(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
         listed = [own] if isinstance(own, int | np.integer) else list(own)
         chosen.append([shapes.normalize_axis(int(axis), len(x.dims or ()), "axis") for axis in listed])
     if len(chosen[0]) != len(chosen[1]):
-        raise ValueError(f"Different number of contraction axes 'a' and 'b', {len(chosen[0])} != {len(chosen[1])}.")
+        raise ValueError(
+            f"Different number of contraction axes 'a' and 'b', {len(chosen[0])} != {len(chosen[1])}."
+        )
     return chosen[0], chosen[1]
 
 
@@ -83,11 +83,11 @@ def _product_of(x: Tensor, axes: Sequence[int]) -> Any:
 
 
 def _dynamic_tensordot(a: Tensor, b: Tensor, axes: Any, scope: str) -> Tensor:
-    """For unknown ranks: the axes to sum over are moved to the inside with axes computed while the graph runs."""
+    """For unknown ranks or axes: what to move where is computed while the graph runs."""
     if isinstance(axes, int | np.integer):
         if axes < 0:
             raise ValueError("'axes' must be at least 0.")
-        a_axes = array.range_(array.rank(a) - int(axes), array.rank(a))
+        a_axes = array.range_(arithmetic.subtract(array.rank(a), int(axes)), array.rank(a))
         b_axes = array.range_(int(axes))
     else:
         a_axes, b_axes = (_from_front(x, own) for x, own in zip((a, b), axes))
@@ -96,19 +96,20 @@ def _dynamic_tensordot(a: Tensor, b: Tensor, axes: Any, scope: str) -> Tensor:
     a_outer, b_outer = array.gather(a_shape, a_free), array.gather(b_shape, b_free)
     inner = reductions.reduce_prod(array.gather(a_shape, a_axes))
     left = array.reshape(
-        array.transpose(a, array.concat([a_free, a_axes], 0)), array.stack([reductions.reduce_prod(a_outer), inner])
+        array.transpose(a, array.concat([a_free, a_axes], 0)),
+        array.stack([reductions.reduce_prod(a_outer), inner]),
     )
     right = array.reshape(
-        array.transpose(b, array.concat([b_axes, b_free], 0)), array.stack([inner, reductions.reduce_prod(b_outer)])
+        array.transpose(b, array.concat([b_axes, b_free], 0)),
+        array.stack([inner, reductions.reduce_prod(b_outer)]),
     )
     result = array.reshape(linalg.matmul(left, right), array.concat([a_outer, b_outer], 0), name=scope)
-    if a.dims is not None and b.dims is not None:
-        result.set_shape([None] * (len(a.dims) + len(b.dims) - 2 * len(axes[0])))
     return result
 
 
 def _from_front(x: Tensor, axes: Any) -> Tensor:
-    values = convert_to_tensor([axes] if isinstance(axes, int | np.integer) else axes, dtype=dtypes.int32)
+    listed = [axes] if isinstance(axes, int | np.integer) else axes
+    values = array.reshape(numeric.cast(listed, dtypes.int32), [-1])
     return arithmetic.floormod(values, array.rank(x))
 
 
@@ -128,8 +129,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Sums of products named by letters, such as "ij,jk->ik" (tf.einsum).
 
     Spaces are left out of account, "..." stands for further axes. As in TensorFlow 1, a letter may not stand twice in
-    one input. Several inputs are multiplied from left to right. ValueError where the equation is malformed or does not fit
-    the inputs.
+    one input. Several inputs are multiplied from left to right. ValueError where the equation is malformed or
+    does not fit the inputs.
     """
     name = kwargs.pop("name", None)
     if kwargs:
@@ -163,7 +164,9 @@ def _labels(text: str, tensors: list[Tensor]) -> tuple[list[str], str]:
         raise ValueError(f"Indices have incorrect format: {text}. Expected something like 'ij,jk->ik'.")
     parts = found.group(1).split(",")
     if len(parts) != len(tensors):
-        raise ValueError(f"Incorrect number of inputs: the equation {text!r} has {len(parts)}, got {len(tensors)}.")
+        raise ValueError(
+            f"Incorrect number of inputs: the equation {text!r} has {len(parts)}, got {len(tensors)}."
+        )
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in text]
     widest = 0
     counts = []
@@ -186,10 +189,14 @@ def _labels(text: str, tensors: list[Tensor]) -> tuple[list[str], str]:
         wanted = found.group(2)[2:].replace("...", ellipsis)
     else:
         letters = "".join(labels)
-        wanted = ellipsis + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in ellipsis))
+        wanted = ellipsis + "".join(
+            sorted(c for c in set(letters) if letters.count(c) == 1 and c not in ellipsis)
+        )
     unknown = [c for c in wanted if c not in "".join(labels)]
     if unknown or len(set(wanted)) != len(wanted):
-        raise ValueError(f"Invalid equation: {text}: the labels of the result must each stand in an input, and once.")
+        raise ValueError(
+            f"Invalid equation: {text}: the labels of the result must each stand in an input, and once."
+        )
     return labels, wanted
 
 
@@ -210,9 +217,8 @@ def _multiplied(x: Tensor, x_letters: str, y: Tensor, y_letters: str, summed: se
     right = _grouped(y, y_letters, batch, inner, columns)
     product = linalg.matmul(left, right)
     if (len(rows), len(columns)) != (1, 1):
-        sizes = [
-            *_extents(x, [x_letters.index(c) for c in batch + rows]), *_extents(y, [y_letters.index(c) for c in columns])
-        ]  # fmt: skip
+        sizes = _extents(x, [x_letters.index(c) for c in batch + rows])
+        sizes += _extents(y, [y_letters.index(c) for c in columns])
         product = array.reshape(product, sizes or np.zeros(0, np.int32))
     return product, "".join(batch + rows + columns)
 

@@ -165,7 +165,7 @@ def _convert_input(definition: OpDef, spec: InputSpec, label: str, item: Any, wa
     if dtype is None:
         if len(spec.allowed) == 1:
             dtype = spec.allowed[0]
-        elif dtypes.int32 not in spec.allowed:
+        elif dtypes.int32 not in spec.allowed and not isinstance(item, bool):
             preferred = dtypes.float32
         elif dtypes.float32 not in spec.allowed and isinstance(item, list | tuple) and not item:
             preferred = dtypes.int32

@@ -24,7 +24,9 @@ def _square(op: Operation, index: int = 0) -> Dims:
         return None
     rows, columns = dims[-2:]
     if rows is not None and columns is not None and rows != columns:
-        raise ValueError(f"Dimensions must be equal, but are {rows} and {columns}: the matrix must be square.")
+        raise ValueError(
+            f"Dimensions must be equal, but are {rows} and {columns}: the matrix must be square."
+        )
     side = columns if rows is None else rows
     return (*dims[:-2], side, side)
 
@@ -173,10 +175,14 @@ def _svd_gradient(op: Operation, s_g: Tensor, u_g: Tensor, v_g: Tensor) -> tuple
     inverse = transcendental.reciprocal(s)
     if rows is None or columns is None or rows > columns:
         outside = arithmetic.subtract(u_g, _product(u, inner_u))
-        whole = arithmetic.add(whole, _product(arithmetic.multiply(outside, _row(inverse)), v, adjoint_b=True))
+        whole = arithmetic.add(
+            whole, _product(arithmetic.multiply(outside, _row(inverse)), v, adjoint_b=True)
+        )
     if rows is None or columns is None or columns > rows:
         outside = arithmetic.subtract(v_g, _product(v, inner_v))
-        whole = arithmetic.add(whole, _product(u, arithmetic.multiply(outside, _row(inverse)), adjoint_b=True))
+        whole = arithmetic.add(
+            whole, _product(u, arithmetic.multiply(outside, _row(inverse)), adjoint_b=True)
+        )
     return (whole,)
 
 
@@ -223,9 +229,14 @@ LOG_DETERMINANT = op_def(
     outputs=("sign", "log_abs_determinant"),
 )
 CHOLESKY = op_def("Cholesky", ("input: T=continuous",), infer=_square_infer, gradient=_cholesky_gradient)
-SOLVE = op_def("MatrixSolve", ("matrix: T=continuous", "rhs: T"), infer=_solve_infer, gradient=_solve_gradient)
+SOLVE = op_def(
+    "MatrixSolve", ("matrix: T=continuous", "rhs: T"), infer=_solve_infer, gradient=_solve_gradient
+)
 TRIANGULAR_SOLVE = op_def(
-    "MatrixTriangularSolve", ("matrix: T=continuous", "rhs: T"), infer=_solve_infer, gradient=_triangular_gradient
+    "MatrixTriangularSolve",
+    ("matrix: T=continuous", "rhs: T"),
+    infer=_solve_infer,
+    gradient=_triangular_gradient,
 )
 SVD = op_def(
     "Svd", ("input: T=continuous",), infer=_svd_infer, gradient=_svd_gradient, outputs=("s", "u", "v")
@@ -357,7 +368,10 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues, ascending, and eigenvectors of symmetric matrices, of which the lower triangle is read (tf.self_adjoint_eig)."""
+    """Eigenvalues, ascending, and eigenvectors of symmetric matrices (tf.self_adjoint_eig).
+
+    Only the lower triangle is read.
+    """
     e, v = apply(EIG, (tensor,), {"compute_v": True}, name).outputs
     return e, v
 
@@ -384,7 +398,14 @@ def spectral_norm(x: Tensor, axis: Any) -> Tensor:
 EXPORTS: dict[str, Any] = {
     function.__name__: function
     for function in (
-        *(matrix_inverse, matrix_determinant, cholesky, cholesky_solve, matrix_solve, matrix_triangular_solve),
+        *(
+            matrix_inverse,
+            matrix_determinant,
+            cholesky,
+            cholesky_solve,
+            matrix_solve,
+            matrix_triangular_solve,
+        ),
         *(matrix_solve_ls, svd, qr, self_adjoint_eig, self_adjoint_eigvals),
     )
 }

@@ -1,4 +1,4 @@
-"""What elementwise ops share: dtypes they take, how one is added, and how a gradient is summed back over broadcast axes.
+"""What elementwise ops share: dtypes they take, how one is added, how a gradient is summed over broadcast axes.
 
 The modules of this package that use each other's functions in gradients import the modules, not the functions,
 because those uses are circular; this one stands below them all.

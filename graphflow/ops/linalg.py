@@ -21,8 +21,8 @@ PRODUCT = "float|int32|int64|complex"
 def _contracted(columns: int | None, rows: int | None, a: Dims, b: Dims) -> None:
     if columns is not None and rows is not None and columns != rows:
         raise ValueError(
-            f"Dimensions must be equal, but are {columns} and {rows}: inner dimensions of {shapes.text(a)} x {shapes.text(b)}. "
-            "Transpose an input, or check the layer's size."
+            f"Dimensions must be equal, but are {columns} and {rows}: inner dimensions of "
+            f"{shapes.text(a)} x {shapes.text(b)}. Transpose an input, or check the layer's size."
         )
 
 
@@ -44,7 +44,9 @@ def _batch_infer(op: Operation) -> Signature:
     return [(op.inputs[0].dtype, (shapes.broadcast(a[:-2], b[:-2]) or ()) + (rows, columns))]
 
 
-def _product_gradients(product: Any, flip_a: bool, flip_b: bool, a: Tensor, b: Tensor, g: Tensor) -> tuple[Any, Any]:
+def _product_gradients(
+    product: Any, flip_a: bool, flip_b: bool, a: Tensor, b: Tensor, g: Tensor
+) -> tuple[Any, Any]:
     """The gradients of a product, of which each factor may have been flipped (transposed, or adjoint)."""
     a_gradient = product(b, g, flip_b, True) if flip_a else product(g, b, False, not flip_b)
     b_gradient = product(g, a, True, flip_a) if flip_b else product(a, g, not flip_a, False)
@@ -87,8 +89,8 @@ def matmul(
 ) -> Tensor:
     """The product of two matrices, or of the matrices in the last two axes of larger tensors (tf.matmul).
 
-    The other axes are broadcast. adjoint_a and adjoint_b transpose and conjugate. That a factor is sparse is not made use
-    of. ValueError where inner dimensions differ, or both transpose and adjoint are asked for.
+    The other axes are broadcast. adjoint_a and adjoint_b transpose and conjugate. That a factor is sparse is not
+    made use of. ValueError where inner dimensions differ, or both transpose and adjoint are asked for.
     """
     with op_scope(name, "MatMul", (a, b)) as scope:
         for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
@@ -159,7 +161,9 @@ def norm(
     else:
         if isinstance(axis, list | tuple):
             if len(axis) != 1:
-                raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
+                raise ValueError(
+                    f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+                )
             axis = axis[0]
         if isinstance(ord, str) or not ord > 0:
             _check_order(ord, ("euclidean",), "vector")
@@ -246,7 +250,9 @@ def _diag_part_infer(op: Operation) -> Signature:
     if dims is None:
         return [(op.inputs[0].dtype, None)]
     if len(dims) % 2 or not dims:
-        raise ValueError(f"Input must have even and non-zero rank, but is rank {len(dims)} with shape {shapes.text(dims)}.")
+        raise ValueError(
+            f"Input must have even and non-zero rank, but is rank {len(dims)} with shape {shapes.text(dims)}."
+        )
     half = len(dims) // 2
     return [(op.inputs[0].dtype, shapes.merge(dims[:half], dims[half:]))]
 
@@ -263,7 +269,9 @@ def _band_infer(op: Operation) -> Signature:
 def _cross_infer(op: Operation) -> Signature:
     dims = require_rank_at_least(shapes.merge(op.inputs[0].dims, op.inputs[1].dims), 1, "the vectors")
     if dims is not None and dims[-1] not in (3, None):
-        raise ValueError(f"Dimension must be 3 but is {dims[-1]}: the vectors of a cross product have 3 elements.")
+        raise ValueError(
+            f"Dimension must be 3 but is {dims[-1]}: the vectors of a cross product have 3 elements."
+        )
     return [(op.inputs[0].dtype, dims)]
 
 
@@ -280,7 +288,10 @@ MATRIX_DIAG_PART = op_def(
     "MatrixDiagPart", ("input: T",), infer=_matrix_diag_part_infer, gradient=_matrix_diag_part_gradient
 )
 MATRIX_SET_DIAG = op_def(
-    "MatrixSetDiag", ("input: T", "diagonal: T"), infer=_matrix_set_diag_infer, gradient=_matrix_set_diag_gradient
+    "MatrixSetDiag",
+    ("input: T", "diagonal: T"),
+    infer=_matrix_set_diag_infer,
+    gradient=_matrix_set_diag_gradient,
 )
 DIAG = op_def(
     "Diag", (f"diagonal: T={DIAGONAL}",), infer=_diag_infer, gradient=lambda op, g: (tensor_diag_part(g),)

@@ -17,7 +17,14 @@ from graphflow.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow.graph.slices import IndexedSlices, SparseTensor
 from graphflow.ops import arithmetic, array, core
 from graphflow.ops.core import apply, convert_n_to_tensor, convert_to_tensor, graph_of, op_scope
-from graphflow.ops.elementwise import NARROW, binary, partial_arithmetic, sparse_unary, unary, unbroadcast_pair
+from graphflow.ops.elementwise import (
+    NARROW,
+    binary,
+    partial_arithmetic,
+    sparse_unary,
+    unary,
+    unbroadcast_pair,
+)
 from graphflow.ops.rules import broadcast_binary, same_as_input, same_shape
 
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
@@ -75,7 +82,11 @@ SIGN = op_def(
     scalar="sign({x})",
 )
 ABS = op_def(
-    "Abs", ("x: T=float|int8|int16|int32|int64",), infer=same_as_input, gradient=_abs_gradient, scalar="abs({x})"
+    "Abs",
+    ("x: T=float|int8|int16|int32|int64",),
+    infer=same_as_input,
+    gradient=_abs_gradient,
+    scalar="abs({x})",
 )
 COMPLEX_ABS = op_def("ComplexAbs", ("x: T=complex",), infer=_real_infer, gradient=_complex_abs_gradient)
 CONJ = op_def("Conj", ("input: T=complex",), infer=same_as_input, gradient=lambda op, g: (conj(g),))
@@ -166,7 +177,8 @@ def _cast_infer(op: Operation) -> Signature:
             raise UnimplementedError(
                 None,
                 op,
-                f"{op.describe()}: Cast {source.name} to {target.name} is not supported. Built at {op.line[0]}:{op.line[1]}.",
+                f"{op.describe()}: Cast {source.name} to {target.name} is not supported. "
+                f"Built at {op.line[0]}:{op.line[1]}.",
             )
     return [(target, op.inputs[0].dims)]
 
@@ -214,7 +226,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
             value = arithmetic.maximum(value, _end_within(target.min, target, value.dtype, "min"))
         if value.dtype.max > target.max:
             value = arithmetic.minimum(value, _end_within(target.max, target, value.dtype, "max"))
-        return cast(value, target, scope)
+        result: Tensor = cast(value, target, scope)
+        return result
 
 
 def _end_within(end: Any, target: DType, source: DType, name: str) -> Tensor:
@@ -232,7 +245,9 @@ def _converter(dtype: DType, default_name: str) -> Any:
     def convert(x: Any, name: str | None = default_name) -> Any:
         return cast(x, dtype, name)
 
-    convert.__name__ = f"to_{'double' if dtype is dtypes.float64 else 'float' if dtype is dtypes.float32 else dtype.name}"
+    convert.__name__ = (
+        f"to_{'double' if dtype is dtypes.float64 else 'float' if dtype is dtypes.float32 else dtype.name}"
+    )
     convert.__doc__ = f"gf.cast to {dtype.name} (tf.{convert.__name__}, deprecated there)."
     return convert
 
@@ -263,14 +278,21 @@ ADD_N = op_def(
     "AddN", ("inputs*: T=number",), infer=_merged, gradient=lambda op, g: tuple(g for _ in op.inputs)
 )
 ACCUMULATE_N = op_def(
-    "AccumulateNV2", ("inputs*: T=number",), infer=_accumulate_infer, gradient=lambda op, g: tuple(g for _ in op.inputs)
+    "AccumulateNV2",
+    ("inputs*: T=number",),
+    infer=_accumulate_infer,
+    gradient=lambda op, g: tuple(g for _ in op.inputs),
 )
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype (tf.add_n); one alone is returned as it is."""
-    if not isinstance(inputs, list | tuple) or not inputs:
-        raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape.")
+    if not isinstance(inputs, list | tuple):
+        raise TypeError(f"inputs must be a list of tensors, got {inputs!r}.")
+    if not inputs:
+        raise ValueError(
+            "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
     graph = graph_of(inputs)
     with graph.as_default():
         tensors = _as_tensors(inputs)
@@ -329,9 +351,7 @@ BITWISE_OR = _bit_op("BitwiseOr", "{x} | {y}")
 BITWISE_XOR = _bit_op("BitwiseXor", "{x} ^ {y}")
 LEFT_SHIFT = _bit_op("LeftShift", None)
 RIGHT_SHIFT = _bit_op("RightShift", None)
-INVERT = op_def(
-    "Invert", ("x: T=integer",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, scalar="~{x}"
-)
+INVERT = op_def("Invert", ("x: T=integer",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, scalar="~{x}")
 POPULATION_COUNT = op_def(
     "PopulationCount", ("x: T=integer",), infer=same_shape(dtypes.uint8), gradient=NOT_DIFFERENTIABLE
 )

@@ -1,8 +1,8 @@
 """Reductions along axes, and the broadcasting that undoes them in gradients.
 
 The axes are an input, as in TensorFlow, so that they may be computed. Where shapes are known while the graph is built,
-gradients are made of ops with static axes, which both tiers can fuse; otherwise two ops of our own take the shape from a
-tensor that has it (SumToShape, BroadcastLike), in place of TensorFlow's chains of shape arithmetic.
+gradients are made of ops with static axes, which both tiers can fuse; otherwise two ops of our own take the shape from
+a tensor that has it (SumToShape, BroadcastLike), in place of TensorFlow's chains of shape arithmetic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def _reduction_infer(op: Operation) -> Signature:
     axes = known_axes(op)
     dims: Dims
     if indices.dims is not None and len(indices.dims) > 1:
-        raise ValueError(f"the axes to reduce must be a scalar or a vector, got shape {shapes.text(indices.dims)}.")
+        raise ValueError(
+            f"the axes to reduce must be a scalar or a vector, got shape {shapes.text(indices.dims)}."
+        )
     if axes is None or x.dims is None:
         dims = (None,) * len(x.dims) if keep and x.dims is not None else None
     elif keep:
@@ -38,7 +40,7 @@ def _reduction_infer(op: Operation) -> Signature:
 
 
 def known_axes(op: Operation) -> tuple[int, ...] | None:
-    """The axes a reduction goes over, counted from the front, where they and the rank are known; ValueError out of range."""
+    """The axes of a reduction, counted from the front, where they and the rank are known; ValueError out of range."""
     x, indices = op.inputs
     values = core.constant_value(indices)
     if values is None or x.dims is None:
@@ -103,7 +105,9 @@ def _product_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
     steps: list[Any] = list(axes) if axes is not None else []
     if axes is None:
         if indices.dims is None or None in indices.dims:
-            raise ValueError(f"The gradient of {op.describe()} needs to know how many axes are reduced: give the axes a shape.")
+            raise ValueError(
+                f"The gradient of {op.describe()} needs to know how many axes are reduced: give the axes a shape."
+            )
         vector = array.reshape(indices, [-1])
         steps = array.unstack(vector, num=shapes.size_of(indices.dims))
     g = _with_kept_axes(op, g)
@@ -147,7 +151,9 @@ SUM = _reduction("Sum", "T=number", _sum_gradient, _partial(sum))
 MEAN = _reduction("Mean", "T=number", _mean_gradient)
 MAX = _reduction("Max", "T=number", _extremum_gradient, _partial(max))
 MIN = _reduction("Min", "T=number", _extremum_gradient, _partial(min))
-PROD = _reduction("Prod", "T=number", _product_gradient, _partial(lambda values: int(np.prod(values, dtype=object))))
+PROD = _reduction(
+    "Prod", "T=number", _product_gradient, _partial(lambda values: int(np.prod(values, dtype=object)))
+)
 EUCLIDEAN_NORM = _reduction("EuclideanNorm", "T=number", _euclidean_norm_gradient)
 ALL = _reduction("All", "bool", NOT_DIFFERENTIABLE)
 ANY = _reduction("Any", "bool", NOT_DIFFERENTIABLE)
@@ -236,14 +242,24 @@ def sum_to_shape_of(x: Tensor, target: Tensor) -> Tensor:
 
 
 def _reduce(
-    definition: OpDef, x: Any, axis: Any, keepdims: Any, name: str | None, reduction_indices: Any, keep_dims: Any
+    definition: OpDef,
+    x: Any,
+    axis: Any,
+    keepdims: Any,
+    name: str | None,
+    reduction_indices: Any,
+    keep_dims: Any,
 ) -> Tensor:
     axis = deprecated(axis, reduction_indices, "axis", "reduction_indices")
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     everything = axis is None
     if everything:
         x = convert_to_tensor(x, name="Const")
-        axis = constant(np.arange(len(x.dims), dtype=np.int32)) if x.dims is not None else array.range_(0, array.rank(x))
+        axis = (
+            constant(np.arange(len(x.dims), dtype=np.int32))
+            if x.dims is not None
+            else array.range_(0, array.rank(x))
+        )
     result = apply(definition, (x, axis), {"keep_dims": keep}, name).outputs[0]
     if everything and not keep:
         result.set_shape(())
@@ -360,7 +376,8 @@ def reduce_std(
 ) -> Tensor:
     """The square root of the variance along axes (tf.math.reduce_std)."""
     with op_scope(name, "reduce_std", (input_tensor,)):
-        return transcendental.sqrt(reduce_variance(input_tensor, axis, keepdims))
+        result: Tensor = transcendental.sqrt(reduce_variance(input_tensor, axis, keepdims))
+        return result
 
 
 def reduce_logsumexp(
@@ -379,9 +396,7 @@ def reduce_logsumexp(
         largest = reduce_max(x, axis, True)
         usable = array.where(comparison.is_finite(largest), largest, array.zeros_like(largest))
         usable = array.stop_gradient(usable)
-        total = transcendental.log(
-            reduce_sum(transcendental.exp(arithmetic.subtract(x, usable)), axis, keep)
-        )
+        total = transcendental.log(reduce_sum(transcendental.exp(arithmetic.subtract(x, usable)), axis, keep))
         if not keep:
             usable = array.reshape(usable, array.shape(total))
         return arithmetic.add(total, usable)
@@ -405,7 +420,8 @@ def count_nonzero(
         x = convert_to_tensor(values, name="input")
         zero = constant("" if x.dtype is dtypes.string else x.dtype.as_numpy_dtype(0), name="zeros")
         counted = numeric.cast(comparison.not_equal(x, zero), dtypes.int64)
-        return numeric.cast(reduce_sum(counted, axis, keep), dtype)
+        result: Tensor = numeric.cast(reduce_sum(counted, axis, keep), dtype)
+        return result
 
 
 EXPORTS: dict[str, Any] = {

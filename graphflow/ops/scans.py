@@ -39,14 +39,20 @@ ARG_MAX = _argument("ArgMax")
 ARG_MIN = _argument("ArgMin")
 
 
-def _place(definition: OpDef, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
+def _place(
+    definition: OpDef, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None
+) -> Tensor:
     axis = deprecated(axis, dimension, "axis", "dimension")
     attrs = {"output_type": as_dtype(output_type)}
     return apply(definition, (x, 0 if axis is None else axis), attrs, name).outputs[0]
 
 
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
 ) -> Tensor:
     """The index of the largest element along an axis, the first of equals; a NaN counts as largest (tf.argmax).
 
@@ -56,7 +62,11 @@ def argmax(
 
 
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
 ) -> Tensor:
     """The index of the smallest element along an axis, the first of equals; a NaN counts as smallest (tf.argmin)."""
     return _place(ARG_MIN, input, axis, dimension, output_type, name)
@@ -98,7 +108,7 @@ def _log_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
             arithmetic.subtract(logarithm, y), op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]
         )
         parts.append(transcendental.exp(arithmetic.add(total, x)))
-    return arithmetic.subtract(*parts), None
+    return arithmetic.subtract(parts[0], parts[1]), None
 
 
 def _scan(name: str, types: str, gradient: Any) -> OpDef:
@@ -110,7 +120,9 @@ CUMPROD = _scan("Cumprod", "number", _cumprod_gradient)
 CUMULATIVE_LOGSUMEXP = _scan("CumulativeLogsumexp", "float", _log_gradient)
 
 
-def _running(definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
+def _running(
+    definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
+) -> Tensor:
     with op_scope(name, definition.name, (x,)) as scope:
         x = convert_to_tensor(x, name="x")
         attrs = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
@@ -122,8 +134,8 @@ def cumsum(
 ) -> Tensor:
     """The running sum along an axis (tf.cumsum).
 
-    exclusive leaves each element out of its own sum, reverse runs from the end. InvalidArgumentError where the axis does
-    not exist.
+    exclusive leaves each element out of its own sum, reverse runs from the end. InvalidArgumentError where the axis
+    does not exist.
     """
     return _running(CUMSUM, x, axis, exclusive, reverse, name)
 

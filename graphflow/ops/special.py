@@ -39,7 +39,8 @@ def _bessel_i1_slope(x: Tensor, y: Tensor) -> Tensor:
     zero = comparison.equal(x, array.zeros_like(x))
     safe = array.where(zero, array.ones_like(x), x)
     slope = arithmetic.subtract(
-        bessel_i0e(safe), arithmetic.multiply(y, arithmetic.add(numeric.sign(safe), transcendental.reciprocal(safe)))
+        bessel_i0e(safe),
+        arithmetic.multiply(y, arithmetic.add(numeric.sign(safe), transcendental.reciprocal(safe))),
     )
     return array.where(zero, arithmetic.multiply(array.ones_like(x), 0.5), slope)
 
@@ -49,7 +50,9 @@ ERFC = _function("Erfc", lambda x, y: _bell(x, -_TWO_OVER_SQRT_PI), "erfc({x})")
 LGAMMA = _function("Lgamma", lambda x, y: digamma(x), "lgamma({x})")
 DIGAMMA = _function("Digamma", lambda x, y: polygamma(1, x), None)
 BESSEL_I0E = _function(
-    "BesselI0e", lambda x, y: arithmetic.subtract(bessel_i1e(x), arithmetic.multiply(numeric.sign(x), y)), None
+    "BesselI0e",
+    lambda x, y: arithmetic.subtract(bessel_i1e(x), arithmetic.multiply(numeric.sign(x), y)),
+    None,
 )
 BESSEL_I1E = _function("BesselI1e", _bessel_i1_slope, None)
 
@@ -156,12 +159,12 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(BETAINC, (a, b, x), name=name).outputs[0]
 
 
-def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0e(x: Any, name: str | None = None) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 0 (tf.math.bessel_i0e)."""
     return sparse_unary(BESSEL_I0E, x, name)
 
 
-def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1e(x: Any, name: str | None = None) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 1 (tf.math.bessel_i1e)."""
     return sparse_unary(BESSEL_I1E, x, name)
 

@@ -1,4 +1,4 @@
-"""Elementwise functions of one float operand: powers and roots, exponential, trigonometric and hyperbolic ones, rounding.
+"""Elementwise functions of one float: roots, exponential, trigonometric and hyperbolic functions, rounding.
 
 Functions whose derivative follows from their value (sqrt, tanh, sigmoid, ...) have a gradient op of their own, as in
 TensorFlow: the backward pass then needs the result and not the input.
@@ -42,7 +42,9 @@ def _from_value(name: str, definition: OpDef, scalar: str, types: str = "continu
 
 
 def _value_gradient(name: str, scalar: str, gradient: Any) -> OpDef:
-    return op_def(name, ("y: T=continuous", "dy: T"), infer=broadcast_binary, gradient=gradient, scalar=scalar)
+    return op_def(
+        name, ("y: T=continuous", "dy: T"), infer=broadcast_binary, gradient=gradient, scalar=scalar
+    )
 
 
 def _reciprocal(x: Tensor) -> Tensor:
@@ -95,9 +97,7 @@ RSQRT = _from_value("Rsqrt", RSQRT_GRAD, "rsqrt({x})")
 RECIPROCAL = _from_value("Reciprocal", RECIPROCAL_GRAD, "1 / {x}", NARROW)
 TANH = _from_value("Tanh", TANH_GRAD, "tanh({x})")
 SIGMOID = _from_value("Sigmoid", SIGMOID_GRAD, "sigmoid({x})")
-SQUARE = _function(
-    "Square", lambda x, y: arithmetic.multiply(x, 2), "{x} * {x}", types=NARROW
-)
+SQUARE = _function("Square", lambda x, y: arithmetic.multiply(x, 2), "{x} * {x}", types=NARROW)
 EXP = _function("Exp", lambda x, y: y, "exp({x})")
 EXPM1 = _function("Expm1", lambda x, y: exp(x), "expm1({x})")
 LOG = _function("Log", lambda x, y: _reciprocal(x), "log({x})")
@@ -128,16 +128,20 @@ def _atan2_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
 
 
 ATAN2 = op_def(
-    "Atan2", ("y: T=float", "x: T"), infer=broadcast_binary, gradient=_atan2_gradient, scalar="atan2({y}, {x})"
+    "Atan2",
+    ("y: T=float", "x: T"),
+    infer=broadcast_binary,
+    gradient=_atan2_gradient,
+    scalar="atan2({y}, {x})",
 )
 
 
-def square(x: Any, name: str | None = None) -> Tensor:
+def square(x: Any, name: str | None = None) -> Any:
     """x * x elementwise (tf.square)."""
     return sparse_unary(SQUARE, x, name)
 
 
-def sqrt(x: Any, name: str | None = None) -> Tensor:
+def sqrt(x: Any, name: str | None = None) -> Any:
     """The square root elementwise; NaN of negative numbers (tf.sqrt)."""
     return sparse_unary(SQRT, x, name)
 
@@ -217,7 +221,7 @@ def cosh(x: Any, name: str | None = None) -> Tensor:
     return unary(COSH, x, name)
 
 
-def tanh(x: Any, name: str | None = None) -> Tensor:
+def tanh(x: Any, name: str | None = None) -> Any:
     """The hyperbolic tangent (tf.tanh)."""
     return sparse_unary(TANH, x, name)
 
@@ -248,7 +252,8 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 
     with op_scope(name, "LogSigmoid", (x,)) as scope:
         x = convert_to_tensor(x, name="x")
-        return numeric.negative(nn.softplus(numeric.negative(x)), name=scope)
+        result: Tensor = numeric.negative(nn.softplus(numeric.negative(x)), name=scope)
+        return result
 
 
 def floor(x: Any, name: str | None = None) -> Tensor:

@@ -67,7 +67,7 @@ def _evaluate(i: Instruction, ctx: PassContext, known: dict[str, Any]) -> list[I
     assert ctx.evaluate is not None
     inputs = [known[n] for n in i.inputs]
     try:
-        values = [np.asarray(v) for v in ctx.evaluate(i, [v[()] if v.ndim == 0 else v for v in inputs])]
+        values = [np.asarray(v) for v in ctx.evaluate(i, [v[()] if v.ndim == 0 and v.dtype != object else v for v in inputs])]
     except Exception:
         # Whatever is wrong is the run's to report, with the operation's name, if the run gets there.
         return None

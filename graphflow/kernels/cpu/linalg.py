@@ -6,7 +6,7 @@ LAPACK, through NumPy, knows float32, float64 and their complex kin; float16 is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,18 +23,24 @@ def _wide(x: Array) -> Array:
 def _product(x: Array, y: Array) -> Array:
     if x.shape[-1] != y.shape[-2]:
         raise InvalidArgumentError(
-            None, None, f"Matrix size-incompatible: In[0]: {list(x.shape)}, In[1]: {list(y.shape)}: inner dimensions differ."
+            None,
+            None,
+            f"Matrix size-incompatible: In[0]: {list(x.shape)}, In[1]: {list(y.shape)}: inner dimensions differ.",
         )
     try:
         return np.matmul(_wide(x), _wide(y)).astype(x.dtype, copy=False)
     except ValueError:
-        raise InvalidArgumentError(None, None, f"Batches of shapes {x.shape} and {y.shape} do not broadcast.") from None
+        raise InvalidArgumentError(
+            None, None, f"Batches of shapes {x.shape} and {y.shape} do not broadcast."
+        ) from None
 
 
 def _require_matrices(*inputs: Array) -> None:
     for x in inputs:
         if x.ndim < 2:
-            raise InvalidArgumentError(None, None, f"Input must have at least 2 dimensions, got shape {list(x.shape)}.")
+            raise InvalidArgumentError(
+                None, None, f"Input must have at least 2 dimensions, got shape {list(x.shape)}."
+            )
 
 
 @kernel("MatMul")
@@ -43,7 +49,9 @@ def _matmul(node: Node) -> Kernel:
 
     def compute(a: Array, b: Array) -> Array:
         if a.ndim != 2 or b.ndim != 2:
-            raise InvalidArgumentError(None, None, f"Both factors must be matrices, got shapes {a.shape} and {b.shape}.")
+            raise InvalidArgumentError(
+                None, None, f"Both factors must be matrices, got shapes {a.shape} and {b.shape}."
+            )
         return _product(a.T if transpose_a else a, b.T if transpose_b else b)
 
     return compute
@@ -89,7 +97,9 @@ def _matrix_set_diag(x: Array, diagonal: Array) -> Array:
     _require_matrices(x)
     expected = (*x.shape[:-2], min(x.shape[-2:]))
     if diagonal.shape != expected:
-        raise InvalidArgumentError(None, None, f"The diagonal must have shape {expected}, got {diagonal.shape}.")
+        raise InvalidArgumentError(
+            None, None, f"The diagonal must have shape {expected}, got {diagonal.shape}."
+        )
     return _set_diag(np.array(x), diagonal)
 
 
@@ -100,7 +110,9 @@ def _diag(diagonal: Array) -> Array:
 def _diag_part(x: Array) -> Array:
     half = x.shape[: x.ndim // 2]
     if x.ndim % 2 or half != x.shape[x.ndim // 2 :]:
-        raise InvalidArgumentError(None, None, f"The shape of the input must be one shape twice, got {x.shape}.")
+        raise InvalidArgumentError(
+            None, None, f"The shape of the input must be one shape twice, got {x.shape}."
+        )
     size = int(np.prod(half, dtype=np.int64))
     return np.array(np.diagonal(np.reshape(x, (size, size)))).reshape(half)
 
@@ -110,7 +122,9 @@ def _band_part(x: Array, lower: Array, upper: Array) -> Array:
     for what, count, size in (("num_lower", lower, x.shape[-2]), ("num_upper", upper, x.shape[-1])):
         if count > size:
             raise InvalidArgumentError(
-                None, None, f"{what} must be negative or less or equal to number of {what[4:]} diagonals ({size}) got: {count}."
+                None,
+                None,
+                f"{what} must be negative or less or equal to number of {what[4:]} diagonals ({size}) got: {count}.",
             )
     distance = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, None]
     kept = ((lower < 0) | (-distance <= lower)) & ((upper < 0) | (distance <= upper))
@@ -127,7 +141,9 @@ simple("MatrixBandPart", _band_part)
 
 def _cross(a: Array, b: Array) -> Array:
     if a.shape != b.shape or a.ndim == 0 or a.shape[-1] != 3:
-        raise InvalidArgumentError(None, None, f"Both inputs must be of one shape [..., 3], got {a.shape} and {b.shape}.")
+        raise InvalidArgumentError(
+            None, None, f"Both inputs must be of one shape [..., 3], got {a.shape} and {b.shape}."
+        )
     return np.cross(a, b).astype(a.dtype, copy=False)
 
 
@@ -139,7 +155,9 @@ simple("Cross", _cross)
 def _require_square(x: Array) -> None:
     _require_matrices(x)
     if x.shape[-1] != x.shape[-2]:
-        raise InvalidArgumentError(None, None, f"Input matrix must be square, got: {x.shape[-2]} != {x.shape[-1]}.")
+        raise InvalidArgumentError(
+            None, None, f"Input matrix must be square, got: {x.shape[-2]} != {x.shape[-1]}."
+        )
 
 
 def _solved(function: Callable[..., Any], message: str, *matrices: Array) -> Any:
@@ -155,7 +173,9 @@ def _inverse(node: Node) -> Kernel:
 
     def compute(x: Array) -> Array:
         _require_square(x)
-        inverse = _solved(np.linalg.inv, "Input is not invertible: the matrix is singular.", x).astype(x.dtype, copy=False)
+        inverse = _solved(np.linalg.inv, "Input is not invertible: the matrix is singular.", x).astype(
+            x.dtype, copy=False
+        )
         return _adjoint(inverse) if adjoint else inverse
 
     return compute
@@ -191,7 +211,9 @@ def _triangular_solve(node: Node) -> Kernel:
         _require_square(matrix)
         _require_rows(matrix, rhs)
         if not np.all(np.diagonal(matrix, axis1=-2, axis2=-1)):
-            raise InvalidArgumentError(None, None, "Input matrix is not invertible: there is a zero on its diagonal.")
+            raise InvalidArgumentError(
+                None, None, "Input matrix is not invertible: there is a zero on its diagonal."
+            )
         factor = np.tril(matrix) if lower else np.triu(matrix)
         factor = _wide(_adjoint(factor) if adjoint else factor)
         return _substituted(factor, _wide(rhs), lower != adjoint).astype(matrix.dtype, copy=False)
@@ -250,7 +272,7 @@ def _svd(node: Node) -> Kernel:
 
 @kernel("Qr")
 def _qr(node: Node) -> Kernel:
-    mode = "complete" if node.attrs["full_matrices"] else "reduced"
+    mode: Literal["complete", "reduced"] = "complete" if node.attrs["full_matrices"] else "reduced"
 
     def compute(x: Array) -> tuple[Array, Array]:
         _require_matrices(x)
@@ -273,4 +295,3 @@ def _self_adjoint_eig(node: Node) -> Kernel:
         return values.astype(x.dtype), basis.astype(x.dtype)
 
     return compute
-

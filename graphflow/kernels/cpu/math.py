@@ -63,7 +63,9 @@ def _floor_modulo(x: Array, y: Array) -> Array:
 
 def _power(x: Array, y: Array) -> Array:
     if x.dtype.kind in "iu" and np.any(y < 0):
-        raise InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed. Cast to floats.")
+        raise InvalidArgumentError(
+            None, None, "Integers to negative integer powers are not allowed. Cast to floats."
+        )
     return np.power(x, y)
 
 
@@ -71,7 +73,7 @@ def _zero_where(zero: Array, value: Array) -> Array:
     return np.where(zero, value.dtype.type(0), value)
 
 
-for _name, _function in {
+_BINARY: dict[str, Callable[..., Any]] = {
     "Sub": np.subtract,
     "Mul": np.multiply,
     "RealDiv": _divided_as_integers(_truncated_divide, np.divide),
@@ -103,7 +105,8 @@ for _name, _function in {
     "BitwiseOr": np.bitwise_or,
     "BitwiseXor": np.bitwise_xor,
     "Invert": np.invert,
-}.items():
+}
+for _name, _function in _BINARY.items():
     simple(_name, _function)
 
 
@@ -133,7 +136,9 @@ def _reciprocal(x: Array) -> Array:
     if x.dtype.kind not in "iu":
         return np.reciprocal(x)
     if not np.all(x):
-        raise InvalidArgumentError(None, None, "Integer division by zero: the reciprocal of 0. Cast to floats.")
+        raise InvalidArgumentError(
+            None, None, "Integer division by zero: the reciprocal of 0. Cast to floats."
+        )
     return np.where(np.abs(x) == 1, x, 0).astype(x.dtype)
 
 
@@ -141,7 +146,7 @@ def _round(x: Array) -> Array:
     return x if x.dtype.kind in "iu" else np.rint(x)
 
 
-for _name, _function in {
+_UNARY: dict[str, Callable[..., Any]] = {
     "Neg": np.negative,
     "Abs": np.abs,
     "ComplexAbs": np.abs,
@@ -177,7 +182,8 @@ for _name, _function in {
     "IsInf": np.isinf,
     "IsFinite": np.isfinite,
     "PopulationCount": np.bitwise_count,
-}.items():
+}
+for _name, _function in _UNARY.items():
     simple(_name, _function)
 simple("Real", np.real, view=True)
 simple("Imag", np.imag, view=True)
@@ -202,13 +208,14 @@ def _conjugate(y: Array) -> Array:
     return np.conjugate(y) if y.dtype.kind == "c" else y
 
 
-for _name, _function in {
+_FROM_VALUE: dict[str, Callable[..., Any]] = {
     "SqrtGrad": lambda y, dy: dy * 0.5 / _conjugate(y),
     "RsqrtGrad": lambda y, dy: dy * -0.5 * _conjugate(y * y * y),
     "ReciprocalGrad": lambda y, dy: -dy * _conjugate(y * y),
     "TanhGrad": lambda y, dy: dy * (1 - _conjugate(y * y)),
     "SigmoidGrad": lambda y, dy: dy * _conjugate(y) * (1 - _conjugate(y)),
-}.items():
+}
+for _name, _function in _FROM_VALUE.items():
     simple(_name, _function)
 
 
@@ -262,7 +269,9 @@ def _add_all(*inputs: Array) -> Array:
     first = inputs[0]
     if any(x.shape != first.shape for x in inputs):
         shapes = ", ".join(str(x.shape) for x in inputs)
-        raise InvalidArgumentError(None, None, f"Inputs to a sum of tensors must have one shape, got {shapes}.")
+        raise InvalidArgumentError(
+            None, None, f"Inputs to a sum of tensors must have one shape, got {shapes}."
+        )
     if len(inputs) == 1:
         return np.array(first)
     total = np.add(first, inputs[1])

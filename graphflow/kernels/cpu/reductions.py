@@ -15,6 +15,8 @@ from graphflow.errors import InvalidArgumentError
 from graphflow.kernels.registry import Kernel, Node, kernel, simple
 
 Array = Any
+_ADD: Any = np.add
+_MULTIPLY: Any = np.multiply
 Reduce = Callable[[Array, tuple[int, ...], bool], Array]
 
 
@@ -34,13 +36,13 @@ def _accumulator(dtype: Any) -> Any:
 
 
 def _sum(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    total = np.add.reduce(x, axis=axes, dtype=_accumulator(x.dtype), keepdims=keep)
+    total = _ADD.reduce(x, axis=axes, dtype=_accumulator(x.dtype), keepdims=keep)
     return total.astype(x.dtype, copy=False)
 
 
 def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     count = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
-    total = np.add.reduce(x, axis=axes, dtype=_accumulator(x.dtype), keepdims=keep)
+    total = _ADD.reduce(x, axis=axes, dtype=_accumulator(x.dtype), keepdims=keep)
     if x.dtype.kind not in "iu":
         return np.divide(total, total.dtype.type(count)).astype(x.dtype, copy=False)
     quotient = np.abs(total) // x.dtype.type(max(count, 1))
@@ -48,7 +50,7 @@ def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
 
 
 def _product(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    return np.multiply.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
+    return _MULTIPLY.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
 
 
 def _extremum(ufunc: Any, lowest: bool) -> Reduce:
@@ -71,7 +73,7 @@ def _euclidean_norm(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     if x.dtype.kind in "iu":
         return np.sqrt(_sum(np.square(x), axes, keep)).astype(x.dtype)
     squares = np.square(np.abs(x).astype(_accumulator(np.abs(x).dtype)))
-    return np.sqrt(np.add.reduce(squares, axis=axes, keepdims=keep)).astype(x.dtype)
+    return np.sqrt(_ADD.reduce(squares, axis=axes, keepdims=keep)).astype(x.dtype)
 
 
 def _register(op_type: str, reduce: Reduce) -> None:
@@ -121,7 +123,9 @@ def _sum_to_shape(x: Array, like: Array) -> Array:
     inner = tuple(extra + i for i, size in enumerate(like.shape) if size == 1 and x.shape[extra + i] != 1)
     total = _sum(x, (*range(extra), *inner), True) if extra or inner else x
     if extra < 0 or total.size != like.size:
-        raise InvalidArgumentError(None, None, f"A gradient of shape {x.shape} does not belong to shape {like.shape}.")
+        raise InvalidArgumentError(
+            None, None, f"A gradient of shape {x.shape} does not belong to shape {like.shape}."
+        )
     return np.reshape(total, like.shape)
 
 
@@ -144,7 +148,8 @@ def _axis_of(x: Array, axis: Array, what: str) -> int:
         raise InvalidArgumentError(
             None, None, f"{what}: Expected axis in the range [{-x.ndim}, {x.ndim}), but got {axis}."
         )
-    return int(axis) % x.ndim
+    place: int = int(axis) % x.ndim
+    return place
 
 
 @kernel("ArgMax", "ArgMin")
@@ -155,7 +160,9 @@ def _argument(node: Node) -> Kernel:
     def compute(x: Array, dimension: Array) -> Array:
         axis = _axis_of(x, dimension, node.type)
         if x.shape[axis] == 0:
-            raise InvalidArgumentError(None, None, f"Reduction axis {axis} is empty in shape {list(x.shape)}.")
+            raise InvalidArgumentError(
+                None, None, f"Reduction axis {axis} is empty in shape {list(x.shape)}."
+            )
         return function(x, axis=axis).astype(dtype)
 
     return compute

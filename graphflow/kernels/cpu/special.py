@@ -1,9 +1,9 @@
 """NumPy kernels of the error function, the gamma function and their kin, which NumPy itself lacks.
 
-Everything is computed in float64. Methods: erf and erfc by the rational approximations of W. J. Cody (1969); log-gamma by
-Stirling's series above 8 and recurrence below it; digamma and zeta by their asymptotic (Euler-Maclaurin) series;
-incomplete gamma and beta functions by series and continued fractions (Lentz's method, after Press et al., Numerical
-Recipes, chapter 6); Bessel functions by their power series and asymptotic expansions.
+Everything is computed in float64. Methods: erf and erfc by the rational approximations of W. J. Cody (1969);
+log-gamma by Stirling's series above 8 and recurrence below it; digamma and zeta by their asymptotic (Euler-Maclaurin)
+series; incomplete gamma and beta functions by series and continued fractions (Lentz's method, after Press et al.,
+Numerical Recipes, chapter 6); Bessel functions by their power series and asymptotic expansions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ _EPSILON = 1e-16
 _LONGEST = 500
 
 # Cody's coefficients, highest power first.
-_ERF_P = (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3)
+_ERF_P = (
+    1.85777706184603153e-1,
+    3.16112374387056560e0,
+    1.13864154151050156e2,
+    3.77485237685302021e2,
+    3.20937758913846947e3,
+)
 _ERF_Q = (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3)
 _MIDDLE_P = (
     2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e1, 2.98635138197400131e2,
@@ -83,7 +89,9 @@ def _erf(x: Array) -> Array:
 def _erfc(x: Array) -> Array:
     size = np.abs(x)
     outside = _erfc_positive(size)
-    result = np.where(size <= 0.46875, 1 - _erf_small(np.clip(x, -0.5, 0.5)), np.where(x > 0, outside, 2 - outside))
+    result = np.where(
+        size <= 0.46875, 1 - _erf_small(np.clip(x, -0.5, 0.5)), np.where(x > 0, outside, 2 - outside)
+    )
     return np.where(np.isnan(x), x, result)
 
 
@@ -265,7 +273,7 @@ def _scaled_bessel(order: int) -> Callable[[Array], Array]:
     return compute
 
 
-for _name, _function in {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Erf": _erf,
     "Erfc": _erfc,
     "Lgamma": _lgamma,
@@ -277,6 +285,7 @@ for _name, _function in {
     "Betainc": _betainc,
     "BesselI0e": _scaled_bessel(0),
     "BesselI1e": _scaled_bessel(1),
-}.items():
+}
+for _name, _function in _FUNCTIONS.items():
     simple(_name, _in_double(_function))
 simple("NextAfter", np.nextafter)
