@@ -237,7 +237,10 @@ def colocation(tf, t):
         c = tf.constant(2.0, name="c")
     with tf.colocate_with(a), tf.colocate_with(None, ignore_existing=True):
         d = tf.constant(2.0, name="d")
-    return [[x.device, [g.decode() for g in x.op.colocation_groups()]] for x in (a, b, c, d)]
+    return [
+        [x.device, [g.decode() if isinstance(g, bytes) else g for g in x.op.colocation_groups()]]
+        for x in (a, b, c, d)
+    ]
 
 
 @FAMILY.case()
