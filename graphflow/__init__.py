@@ -10,8 +10,11 @@
 
 from __future__ import annotations
 
+from graphflow import bitwise as bitwise
 from graphflow import errors as errors
+from graphflow import linalg as linalg
 from graphflow import losses as losses
+from graphflow import math as math
 from graphflow import nn as nn
 from graphflow import train as train
 from graphflow.config import ConfigProto as ConfigProto
@@ -34,7 +37,7 @@ from graphflow.graph.graph_def import GraphDef as GraphDef
 from graphflow.graph.graph_def import NodeDef as NodeDef
 from graphflow.graph.keys import GraphKeys as GraphKeys
 from graphflow.graph.op_def import RegisterGradient as RegisterGradient
-from graphflow.graph.op_def import not_differentiable as NotDifferentiable  # noqa: N812
+from graphflow.graph.op_def import not_differentiable as NotDifferentiable
 from graphflow.graph.random_seed import get_seed as get_seed
 from graphflow.graph.random_seed import set_random_seed as set_random_seed
 from graphflow.graph.shapes import Dimension as Dimension
@@ -61,9 +64,7 @@ globals().update(
 )  # fmt: skip
 install_operators()
 
-math = namespace("math", "Mathematical functions (tf.math).", exports("ops.math", "ops.clip", "ops.segments") | exports("ops.sorting", names="MATH_EXPORTS"))
 random = namespace("random", "Random numbers (tf.random).", exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"))
-linalg = namespace("linalg", "Linear algebra (tf.linalg).", exports("ops.linalg", "ops.contraction", "ops.decompositions"))
 strings = namespace("strings", "Strings (tf.strings).", exports("ops.strings", names="STRINGS_EXPORTS"))
 sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow.namespaces import missing
 from graphflow.ops.numeric import (
     bitwise_and,
     bitwise_or,
@@ -10,6 +11,8 @@ from graphflow.ops.numeric import (
     left_shift,
     right_shift,
 )
+
+__getattr__ = missing("gf.bitwise", globals())
 
 __all__ = [
     "bitwise_and",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow.namespaces import missing
 from graphflow.nn.moments import l2_normalize
 from graphflow.ops.array import eye
 from graphflow.ops.array import matrix_transpose as transpose
@@ -36,6 +37,8 @@ from graphflow.ops.linalg import matrix_band_part as band_part
 from graphflow.ops.linalg import matrix_diag as diag
 from graphflow.ops.linalg import matrix_diag_part as diag_part
 from graphflow.ops.linalg import matrix_set_diag as set_diag
+
+__getattr__ = missing("gf.linalg", globals())
 
 __all__ = [
     "adjoint",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow.namespaces import missing
 from graphflow.nn.moments import l2_normalize, zero_fraction
 from graphflow.ops.arithmetic import (
     add,
@@ -137,6 +138,8 @@ from graphflow.ops.transcendental import (
     tanh,
 )
 from graphflow.ops.transcendental import round_ as round
+
+__getattr__ = missing("gf.math", globals())
 
 __all__ = [
     "abs",
