@@ -30,7 +30,8 @@ _WORD = ir.IntType(64)
 
 def kernel_function(function: Callable[..., Any]) -> Any:
     """Compile `function(args, begin, end)` with the C signature that every kernel has."""
-    return cfunc(SIGNATURE, error_model="numpy")(function)
+    # inlined, the callback sees that there are no errors to report, which would need Numba's runtime
+    return cfunc(SIGNATURE, error_model="numpy", forceinline=True)(function)
 
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------
