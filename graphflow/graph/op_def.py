@@ -23,8 +23,8 @@ Signature: TypeAlias = Sequence[tuple[DType, Dims]]
 InferRule: TypeAlias = "Callable[[Operation], Signature]"
 GradientRule: TypeAlias = "Callable[..., Any]"
 PartialValue: TypeAlias = "int | list[int | None] | None"
-PartialRule: TypeAlias = "Callable[[Operation], PartialValue | tuple[PartialValue, ...]]"
-"""One value, or a tuple of one for each output."""
+PartialRule: TypeAlias = "Callable[[Operation], Any]"
+"""Gives a PartialValue, or a tuple of one for each output."""
 
 
 class NotDifferentiable:

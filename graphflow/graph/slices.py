@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class IndexedSlices:
-    """Some rows of a tensor: `values[i]` belongs to row `indices[i]`; rows named twice are added (tf.IndexedSlices).
+    """Some rows of a tensor: values[i] belongs to row indices[i]; rows named twice are added (tf.IndexedSlices).
 
     values: of shape [n, ...]; indices: int32 or int64 of shape [n]; dense_shape: the shape of the whole tensor as a
     vector, or None where it is not known. The gradient of gather is of this kind.
@@ -82,7 +82,7 @@ class IndexedSlices:
         return self._values.consumers()
 
     def as_graph_tensor(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
-        """The whole tensor, the rows summed into zeros; ValueError where its shape or another dtype stands against it."""
+        """The whole tensor, the rows summed into zeros; ValueError for an unknown shape or another dtype."""
         if dtype is not None and dtype is not self.dtype:
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {self.dtype.name}. "
@@ -100,7 +100,7 @@ class IndexedSlices:
         cls._densify = staticmethod(function)
 
     def __neg__(self) -> IndexedSlices:
-        return IndexedSlices(-self._values, self._indices, self._dense_shape)  # type: ignore[operator]
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __repr__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
@@ -126,8 +126,8 @@ class SparseTensorValue(NamedTuple):
 class SparseTensor:
     """A tensor given by the coordinates and values of its non-zero elements (tf.SparseTensor).
 
-    indices: int64 of shape [n, rank]; values: of shape [n]; dense_shape: int64 of shape [rank]. Most operations want the
-    indices in row-major order (gf.sparse_reorder). ValueError or TypeError where the parts do not fit together.
+    indices: int64 of shape [n, rank]; values: of shape [n]; dense_shape: int64 of shape [rank]. Most operations
+    want the indices in row-major order (gf.sparse_reorder). ValueError or TypeError where the parts do not fit.
     """
 
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]

@@ -1,4 +1,4 @@
-"""The array ops under one name, for the modules that need several of them; each is defined in the module of its subject."""
+"""The array ops under one name, for modules that need several; each is defined in the module of its subject."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ EXPORTS: dict[str, Any] = {
     **layout.EXPORTS, **indexing.EXPORTS,
 }  # fmt: skip
 __all__ = [
-    "EXPORTS", "boolean_mask", "broadcast_to", "gather", "gather_nd", "pad", "reverse", "scatter_nd", "tile", "where", "where_v2", "concat", "expand_dims", "eye", "fill", "group", "identity", "identity_n", "invert_permutation",
-    "matrix_transpose", "meshgrid", "no_op", "one_hot", "ones", "ones_like", "pack", "placeholder",
-    "placeholder_with_default", "range_", "rank", "reshape", "sequence_mask", "shape", "shape_n", "size", "slice_",
-    "split", "squeeze", "stack", "stop_gradient", "strided_slice", "transpose", "tuple_", "unstack", "zeros", "zeros_like",
+    "EXPORTS", "boolean_mask", "broadcast_to", "concat", "expand_dims", "eye", "fill", "gather",
+    "gather_nd", "group", "identity", "identity_n", "invert_permutation", "matrix_transpose", "meshgrid",
+    "no_op", "one_hot", "ones", "ones_like", "pack", "pad", "placeholder", "placeholder_with_default",
+    "range_", "rank", "reshape", "reverse", "scatter_nd", "sequence_mask", "shape", "shape_n", "size",
+    "slice_", "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tile", "transpose",
+    "tuple_", "unstack", "where", "where_v2", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -168,7 +168,8 @@ def range_length(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return -((start - limit) // delta) if delta > 0 else -((limit - start) // -delta)
-    return python_math.ceil(abs((limit - start) / delta))
+    length: int = python_math.ceil(abs((limit - start) / delta))
+    return length
 
 
 def _range_infer(op: Operation) -> Signature:
@@ -202,14 +203,14 @@ def range_(
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
     with op_scope(name, "Range", [start, limit, delta]) as scope:
-        values = (start, limit, delta)
+        values: list[Any] = [start, limit, delta]
         if wanted is None:
             found = [as_dtype(v.dtype) if hasattr(v, "dtype") else convert_dtype(v) for v in values]
             bad = next((d for d in found if d not in _RANGE_TYPES), None)
             if bad is not None:
                 raise ValueError(f"range takes {', '.join(d.name for d in _RANGE_TYPES)}, not {bad.name}.")
             wanted = max(found, key=_RANGE_TYPES.index)
-            values = tuple(_as_type(v, wanted) if isinstance(v, Tensor) else v for v in values)
+            values = [_as_type(convert_to_tensor(v), wanted) if hasattr(v, "dtype") else v for v in values]
         labels = ("start", "limit", "delta")
         parts = [
             convert_to_tensor(v, dtype=wanted, name=label) for v, label in zip(values, labels, strict=True)
@@ -230,7 +231,8 @@ def _as_type(tensor: Tensor, dtype: DType) -> Tensor:
         return tensor
     from graphflow.ops import numeric
 
-    return numeric.cast(tensor, dtype)
+    result: Tensor = numeric.cast(tensor, dtype)
+    return result
 
 
 def _linspace_infer(op: Operation) -> Signature:

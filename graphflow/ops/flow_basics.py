@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.elements import Operation
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, op_def
-from graphflow.graph.slices import IndexedSlices, SparseTensor
+from graphflow.graph.slices import IndexedSlices
 from graphflow.ops.core import convert_to_tensor
 from graphflow.ops.rules import no_outputs
 from graphflow.ops.shaping import identity
@@ -102,9 +102,6 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
     with graph.name_scope(name or "tuple"):
         gates = [operation_of(t) for t in tensors if t is not None]
         for item in control_inputs or ():
-            if isinstance(item, IndexedSlices | SparseTensor) or not isinstance(item, Operation | Tensor):
-                if not isinstance(getattr(item, "op", None), Operation):
-                    raise TypeError(f"Control input must be Operation or Tensor: {item!r}.")
             gates.append(operation_of(item))
         if not any(t is not None for t in tensors):
             raise ValueError("Must have at least one Tensor: tuple() was given none.")

@@ -62,11 +62,12 @@ def _gather_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
     if axis == 0 and batch == 0:
         dense = shape(params)
         count = reshape(size(indices), [1])
-        values = reshape(g, concat([count, dense[1:]], 0))  # type: ignore[index]
+        values = reshape(g, concat([count, dense[1:]], 0))
         return IndexedSlices(values, reshape(indices, count), dense), None, None
     if axis is None or params.dims is None or indices.dims is None:
         raise ValueError(
-            f"The gradient of {op.describe()} needs the ranks of params and indices, and the axis, to be known while the "
+            f"The gradient of {op.describe()} needs the ranks of params and indices, and the axis, to "
+            "be known while the "
             "graph is built. Use set_shape."
         )
     rank, extra = len(params.dims), len(indices.dims)
@@ -90,19 +91,19 @@ def _summed_rows(
     ]
     extents = shape(params)
     moved = transpose(g, order)
-    length = extents[axis]  # type: ignore[index]
+    length = extents[axis]
     rest = [*range(batch, axis), *range(axis + 1, rank)]
-    rest_shape = [extents[i] for i in rest]  # type: ignore[index]
+    rest_shape = [extents[i] for i in rest]
     ids = indices
     if batch:
         places = shape(indices)
-        offset = reshape(range_(_product([places[i] for i in range(batch)])), [-1, 1])  # type: ignore[index]
+        offset = reshape(range_(_product([places[i] for i in range(batch)])), [-1, 1])
         rows = reshape(indices, [size(offset), -1])
-        ids = rows + _as_type(offset * length, indices)  # type: ignore[operator]
-    total = _product([extents[i] for i in range(batch)] + [length])  # type: ignore[index]
+        ids = rows + _as_type(offset * length, indices)
+    total = _product([extents[i] for i in range(batch)] + [length])
     flat = reshape(moved, [size(indices), *rest_shape]) if rest_shape else reshape(moved, [-1])
     summed = unsorted_segment_sum(flat, reshape(ids, [-1]), total)
-    whole = reshape(summed, [*(extents[i] for i in range(batch)), length, *rest_shape])  # type: ignore[index]
+    whole = reshape(summed, [*(extents[i] for i in range(batch)), length, *rest_shape])
     back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, rank)]
     result = transpose(whole, back)
     result.set_shape(params.dims)
@@ -202,10 +203,10 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
             raise ValueError(f"batch_dims = {batch_dims} must be less than the ranks of params and indices.")
         rank = len(places.dims)
         extents = shape(places)
-        column = concat([extents[:-1], [1]], 0)  # type: ignore[index]
+        column = concat([extents[:-1], [1]], 0)
         coordinates = []
         for axis in range(batch_dims):
-            numbers = _as_type(range_(extents[axis]), places)  # type: ignore[index]
+            numbers = _as_type(range_(extents[axis]), places)
             along = reshape(numbers, [-1 if k == axis else 1 for k in range(rank)])
             coordinates.append(broadcast_to(along, column))
         return gather_nd(values, concat([*coordinates, places], -1))
@@ -226,7 +227,8 @@ def _check_scatter(indices: Dims, updates: Dims, dims: Dims) -> None:
     expected = (*indices[:-1], *dims[depth:])
     if depth > len(dims) or not shapes.compatible(updates, expected):
         raise ValueError(
-            f"updates of shape {shapes.text(updates)} do not fit indices of shape {shapes.text(indices)} into a tensor of "
+            f"updates of shape {shapes.text(updates)} do not fit indices of shape "
+            f"{shapes.text(indices)} into a tensor of "
             f"shape {shapes.text(dims)}: expected {shapes.text(expected)}."
         )
 
@@ -254,7 +256,7 @@ def _tensor_scatter_gradient(op: Operation, g: Any) -> tuple[Any, None, Any]:
     into = gather_nd(g, indices)
     if op.type == "TensorScatterUpdate":
         return tensor_scatter_update(g, indices, zeros_like(updates)), None, into
-    return g, None, into if op.type == "TensorScatterAdd" else -into  # type: ignore[operator]
+    return g, None, into if op.type == "TensorScatterAdd" else -into
 
 
 _TENSOR_SCATTER_INPUTS = ("tensor: T", "indices: Tindices=index", "updates: T")
@@ -324,7 +326,7 @@ def _select_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
 
 
 def _select_v2_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
-    from graphflow.ops.arithmetic import unbroadcast
+    from graphflow.ops.math import unbroadcast
 
     condition, x, y = op.inputs
     nothing = zeros_like(g)
@@ -378,8 +380,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
         flags = convert_to_tensor(mask, name="mask")
         if flags.dims is None:
             raise ValueError(
-                "Number of mask dimensions must be specified, even if some dimensions are None. E.g. shape=[None] is ok, "
-                "but shape=None is not."
+                "Number of mask dimensions must be specified, even if some dimensions are None. E.g. "
+                "shape=[None] is ok, but shape=None is not."
             )
         if not flags.dims:
             raise ValueError("mask cannot be scalar.")
@@ -412,10 +414,10 @@ def _merged_axes(values: Tensor, start: int, count: int) -> Tensor:
     if merged is None:
         from graphflow.ops import reductions
 
-        leading = reshape(reductions.reduce_prod(extents[start : start + count], [0]), [1])  # type: ignore[index]
+        leading = reshape(reductions.reduce_prod(extents[start : start + count], [0]), [1])
     else:
         leading = convert_to_tensor(np.array([merged], np.int32))
-    flat = reshape(values, concat([extents[:start], leading, extents[start + count :]], 0))  # type: ignore[index]
+    flat = reshape(values, concat([extents[:start], leading, extents[start + count :]], 0))
     if dims is not None:
         flat.set_shape((*dims[:start], merged, *dims[start + count :]))
     return flat

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,8 @@ def _unpack_infer(op: Operation) -> Signature:
     axis = shapes.normalize_axis(op.attrs["axis"], len(value.dims))
     if value.dims[axis] not in (None, count):
         raise ValueError(
-            f"Dimension must be {count} but is {value.dims[axis]}: num and axis {axis} of {shapes.text(value.dims)} differ."
+            f"Dimension must be {count} but is {value.dims[axis]}: num and axis {axis} of "
+            f"{shapes.text(value.dims)} differ."
         )
     return [(value.dtype, value.dims[:axis] + value.dims[axis + 1 :])] * count
 
@@ -172,7 +174,7 @@ def _concat_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
     if None not in lengths:
         sizes = np.array(lengths, np.int32)
     else:
-        sizes = pack([shape(p)[where if axis is None else axis] for p in parts])  # type: ignore[index]
+        sizes = pack([shape(p)[where if axis is None else axis] for p in parts])
     if axis is None and where.dtype is not dtypes.int32:
         from graphflow.ops import numeric
 
@@ -220,7 +222,8 @@ def _split_infer(op: Operation) -> Signature:
     length = dims[axis]
     if length is not None and length % count:
         raise ValueError(
-            f"Dimension size must be evenly divisible by {count} but is {length}: {shapes.text(dims)} cannot be split "
+            f"Dimension size must be evenly divisible by {count} but is {length}: {shapes.text(dims)} "
+            "cannot be split "
             f"evenly along axis {axis}. Give the sizes of the pieces as a list."
         )
     piece = None if length is None else length // count
@@ -263,7 +266,7 @@ def _split_partial(op: Operation) -> tuple[list[int], ...] | None:
     if not isinstance(sizes, list) or -1 in sizes:
         return None
     ends = np.cumsum([0, *sizes])
-    return tuple(known[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return tuple(known[a:b] for a, b in pairwise(ends))
 
 
 SPLIT = op_def(

@@ -124,7 +124,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
                 expand_dims(data, axis + 1),
                 concat([p for p in pieces if not isinstance(p, np.ndarray) or p.size], 0),
             )
-            result = reshape(whole, concat([extents[:axis], [-1], extents[axis + 1 :]], 0))  # type: ignore[index]
+            result = reshape(whole, concat([extents[:axis], [-1], extents[axis + 1 :]], 0))
         else:
             from graphflow.ops import reductions
 
@@ -200,7 +200,10 @@ def _mirror_pad_grad_infer(op: Operation) -> Signature:
     g, rows = op.inputs[0], matrix_rows(op.inputs[1])
     if g.dims is None or rows is None:
         return [(g.dtype, None if g.dims is None else (None,) * len(g.dims))]
-    dims = (None if None in (d, *row) else d - row[0] - row[1] for d, row in zip(g.dims, rows, strict=True))  # type: ignore[operator]
+    dims: list[int | None] = []
+    for extent, (before, after) in zip(g.dims, rows, strict=True):
+        known = extent is not None and before is not None and after is not None
+        dims.append(extent - before - after if known else None)  # type: ignore[operator]
     return [(g.dtype, tuple(dims))]
 
 
@@ -311,7 +314,7 @@ def reverse_sequence(
 
 ROLL = op_def(
     "Roll", ("input: T", "shift: Tshift=index", "axis: Taxis=index"), infer=same_as_input,
-    gradient=lambda op, g: (roll(g, -op.inputs[1], op.inputs[2]), None, None),  # type: ignore[operator]
+    gradient=lambda op, g: (roll(g, -op.inputs[1], op.inputs[2]), None, None),
 )  # fmt: skip
 
 

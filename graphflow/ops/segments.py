@@ -33,7 +33,7 @@ def _like_rows(vector: Tensor, data: Tensor) -> Tensor:
     """A vector with axes of length 1 after it, so that it broadcasts over rows of `data`."""
     if data.dims is not None:
         return reshape(vector, [-1, *(1 for _ in data.dims[1:])])
-    tail = ones_like(shape(data)[1:])  # type: ignore[index]
+    tail = ones_like(shape(data)[1:])
     from graphflow.ops.joining import concat
 
     return reshape(vector, concat([[-1], tail], 0))
@@ -129,7 +129,8 @@ def _unsorted_infer(op: Operation) -> Signature:
         return [(data.dtype, None)]
     if len(ids.dims) > len(data.dims) or not shapes.compatible(data.dims[: len(ids.dims)], ids.dims):
         raise ValueError(
-            f"segment_ids of shape {shapes.text(ids.dims)} must be a prefix of the data's shape {shapes.text(data.dims)}."
+            f"segment_ids of shape {shapes.text(ids.dims)} must be a prefix of the data's shape "
+            f"{shapes.text(data.dims)}."
         )
     return [(data.dtype, (known, *data.dims[len(ids.dims) :]))]
 
@@ -144,7 +145,7 @@ def _kept_rows(values: Any, ids: Tensor, clipped: Tensor | None = None) -> tuple
     if ids.dims is None or rows.dims is None:
         from graphflow.ops.joining import concat
 
-        extra = rank(rows) - rank(ids)  # type: ignore[operator]
+        extra = rank(rows) - rank(ids)
         wide = reshape(kept, concat([shape(kept), ones_like(range_(extra))], 0))
     else:
         wide = reshape(kept, [*_extents(kept), *(1 for _ in rows.dims[len(ids.dims) :])])
@@ -157,7 +158,7 @@ def _extents(tensor: Tensor) -> list[Any]:
     if None not in dims:
         return list(dims)
     whole = shape(tensor)
-    return [whole[i] if d is None else d for i, d in enumerate(dims)]  # type: ignore[index]
+    return [whole[i] if d is None else d for i, d in enumerate(dims)]
 
 
 def _unsorted_extreme_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
@@ -185,7 +186,7 @@ def _unsorted_prod_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
     without, _, _ = _kept_rows(others, ids, clipped)
     quotient = product / where(zero, ones_like(data), data)
     rows, _, _ = _kept_rows(passed, ids, clipped)
-    return rows * where(zero, without, quotient), None, None  # type: ignore[operator]
+    return rows * where(zero, without, quotient), None, None
 
 
 UNSORTED_SEGMENT_SUM = op_def(
@@ -217,7 +218,7 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The largest rows of each segment; the dtype's smallest value for an empty one (tf.unsorted_segment_max)."""
+    """The largest rows of each segment; the dtype's least value for an empty one (tf.unsorted_segment_max)."""
     return apply(UNSORTED_SEGMENT_MAX, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
@@ -234,7 +235,7 @@ def _unsorted_counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
     if data.dims is None or ids.dims is None:
         from graphflow.ops.joining import concat
 
-        extra = rank(data) - rank(ids)  # type: ignore[operator]
+        extra = rank(data) - rank(ids)
         return reshape(counts, concat([[-1], ones_like(range_(extra))], 0))
     return reshape(counts, [-1, *(1 for _ in data.dims[len(ids.dims) :])])
 
@@ -244,7 +245,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     with op_scope(name, "UnsortedSegmentMean", [data, segment_ids, num_segments]):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         counts = _unsorted_counts(data, ids, num_segments)
-        return unsorted_segment_sum(data, ids, num_segments) / counts  # type: ignore[operator,no-any-return]
+        return unsorted_segment_sum(data, ids, num_segments) / counts
 
 
 def unsorted_segment_sqrt_n(
@@ -255,12 +256,12 @@ def unsorted_segment_sqrt_n(
 
     with op_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids, num_segments]):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        roots = transcendental.sqrt(_unsorted_counts(data, ids, num_segments))
-        return unsorted_segment_sum(data, ids, num_segments) / roots  # type: ignore[operator,no-any-return]
+        roots: Tensor = transcendental.sqrt(_unsorted_counts(data, ids, num_segments))
+        return unsorted_segment_sum(data, ids, num_segments) / roots
 
 
 def _densify(values: Tensor, indices: Tensor, dense_shape: Tensor, name: str | None) -> Tensor:
-    total = dense_shape[0]  # type: ignore[index]
+    total = dense_shape[0]
     return unsorted_segment_sum(values, indices, total, name=name)
 
 
@@ -283,9 +284,9 @@ def _sparse_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
     data, indices, ids = op.inputs[:3]
     g = convert_to_tensor(g)
     if "Sum" not in op.type:
-        counts = _unsorted_counts(data, ids, shape(g)[0])  # type: ignore[index]
+        counts = _unsorted_counts(data, ids, shape(g)[0])
         g = g / (transcendental.sqrt(counts) if "Sqrt" in op.type else counts)
-    result = unsorted_segment_sum(gather(g, ids), indices, shape(data)[0])  # type: ignore[index]
+    result = unsorted_segment_sum(gather(g, ids), indices, shape(data)[0])
     result.set_shape(data.dims)
     return (result, *(None for _ in op.inputs[1:]))
 
@@ -349,7 +350,8 @@ def _partition_infer(op: Operation) -> Signature:
             data.dims[: len(parts.dims)], parts.dims
         ):
             raise ValueError(
-                f"partitions of shape {shapes.text(parts.dims)} must be a prefix of the data's shape {shapes.text(data.dims)}."
+                f"partitions of shape {shapes.text(parts.dims)} must be a prefix of the data's shape "
+                f"{shapes.text(data.dims)}."
             )
         tail = (None, *data.dims[len(parts.dims) :])
     return [(data.dtype, tail)] * op.attrs["num_partitions"]
@@ -382,7 +384,8 @@ def _stitch_infer(op: Operation) -> Signature:
             lead = len(where_to.dims)
             if not shapes.compatible(part.dims[:lead], where_to.dims):
                 raise ValueError(
-                    f"data of shape {shapes.text(part.dims)} must start with its indices' shape {shapes.text(where_to.dims)}."
+                    f"data of shape {shapes.text(part.dims)} must start with its indices' shape "
+                    f"{shapes.text(where_to.dims)}."
                 )
             tail = shapes.merge(tail, part.dims[lead:])
     known = [constant_value(p) for p in places]

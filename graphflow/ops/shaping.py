@@ -1,7 +1,7 @@
-"""Values and their shapes: placeholders, identity, what a shape is, and changing it without touching the elements.
+"""Values and their shapes: placeholders, identity, what a shape is, and changing it but not the elements.
 
-Shape rules follow TensorFlow's: a shape that is built from pieces (`[-1, gf.shape(x)[1]]`) is known as far as TensorFlow
-knows it, so that programs which rely on a static shape, or on its absence, behave alike.
+Shape rules follow TensorFlow's: a shape that is built from pieces (`[-1, gf.shape(x)[1]]`) is known as far as
+TensorFlow knows it, so that programs which rely on a static shape, or on its absence, behave alike.
 """
 
 from __future__ import annotations
@@ -182,7 +182,8 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
         if isinstance(input, SparseTensor):
             from graphflow.ops import numeric
 
-            return numeric.cast(input.dense_shape, out_type, name=scope)
+            vector: Tensor = numeric.cast(input.dense_shape, out_type, name=scope)
+            return vector
         tensor = convert_to_tensor(input, name="input")
         if tensor.dims is not None and None not in tensor.dims:
             return constant(np.array(tensor.dims, out_type.as_numpy_dtype), name=scope)
@@ -201,7 +202,8 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
         if isinstance(input, SparseTensor):
             from graphflow.ops import numeric, reductions
 
-            return numeric.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
+            count: Tensor = numeric.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
+            return count
         tensor = convert_to_tensor(input, name="input")
         known = shapes.size_of(tensor.dims)
         if known is not None:
@@ -399,7 +401,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
             else:
                 from graphflow.ops import creation
 
-                last = rank(tensor) - 1  # type: ignore[operator]
+                last = rank(tensor) - 1
                 perm = last - creation.range_(0, rank(tensor), 1)
         return apply(definition, (tensor, _index_vector(perm)), name=scope).outputs[0]
 
@@ -417,7 +419,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
         count_tensor = rank(tensor)
         perm = concat(
-            (creation.range_(0, count_tensor - 2, 1), [count_tensor - 1, count_tensor - 2]),  # type: ignore[operator]
+            (creation.range_(0, count_tensor - 2, 1), [count_tensor - 1, count_tensor - 2]),
             0,
         )
         return transpose(tensor, perm, conjugate=conjugate)
@@ -453,7 +455,8 @@ def _bitcast_infer(op: Operation) -> Signature:
         return [(target, (*x.dims, size_in // size_out))]
     if not x.dims or x.dims[-1] not in (None, size_out // size_in):
         raise ValueError(
-            f"Cannot bitcast {shapes.text(x.dims)} of {x.dtype.name} to {target.name}: its last axis must be {size_out // size_in}."
+            f"Cannot bitcast {shapes.text(x.dims)} of {x.dtype.name} to {target.name}: its last axis "
+            f"must be {size_out // size_in}."
         )
     return [(target, x.dims[:-1])]
 

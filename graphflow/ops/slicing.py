@@ -1,7 +1,7 @@
 """Python indexing of tensors, and the slice ops under it.
 
-`x[begin:end:step, ..., None, 3]` is one StridedSlice: begin, end and strides are integer vectors, and masks say which of
-their entries mean "from the start", "to the end", an ellipsis, a new axis, or an index that removes its axis.
+`x[begin:end:step, ..., None, 3]` is one StridedSlice: begin, end and strides are integer vectors, and masks say which
+of their entries mean "from the start", "to the end", an ellipsis, a new axis, or an index that removes its axis.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from graphflow.ops.shaping import full_value, shape
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 _REFUSED = (
-    "Only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and scalar int32/int64 tensors are valid indices, "
+    "Only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and scalar int32/int64 tensors "
+    "are valid indices, "
     "got {!r}"
 )
 
@@ -229,7 +230,7 @@ def getitem(tensor: Any, index: Any, var: Any = None) -> Tensor:
         spec.add(item)
     with op_scope(None, "strided_slice", [tensor, *spec.begin]) as scope:
         vectors = _vectors([spec.begin, spec.end, spec.strides])
-        return strided_slice(tensor, *vectors, **spec.masks, name=scope)
+        return apply(STRIDED_SLICE, (tensor, *vectors), spec.masks, scope).outputs[0]
 
 
 def _vectors(parts: Sequence[list[Any]]) -> list[Tensor]:
@@ -296,7 +297,7 @@ def _slice_extent(extent: int | None, start: int | None, length: int | None, axi
         if rest is not None and rest < 0:
             raise ValueError(f"Slice begins at {start}, past the length {extent} of axis {axis}.")
         return rest
-    if None not in (extent, start, length) and start + length > extent:  # type: ignore[operator]
+    if extent is not None and start is not None and length is not None and start + length > extent:
         raise ValueError(
             f"Slice from {start} of length {length} is out of range of axis {axis} of length {extent}."
         )
@@ -314,7 +315,7 @@ def _slice_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
     from graphflow.ops.layout import pad
 
     x, begin, _ = op.inputs
-    after = shape(x, out_type=begin.dtype) - shape(op.outputs[0], out_type=begin.dtype) - begin  # type: ignore[operator]
+    after = shape(x, out_type=begin.dtype) - shape(op.outputs[0], out_type=begin.dtype) - begin
     result = pad(g, pack([begin, after], axis=1))
     result.set_shape(x.dims)
     return result, None, None

@@ -32,12 +32,8 @@ class Unique(NamedTuple):
     idx: Tensor
 
 
-class UniqueWithCounts(NamedTuple):
+class UniqueWithCounts(NamedTuple("UniqueWithCounts", [("y", Tensor), ("idx", Tensor), ("count", Tensor)])):
     """The distinct elements, which of them each element is, and how often each occurs."""
-
-    y: Tensor
-    idx: Tensor
-    count: Tensor
 
 
 class ListDiff(NamedTuple):
@@ -69,12 +65,12 @@ def _top_k_gradient(op: Operation, g: Any, _: Any) -> tuple[Any, None]:
 
     x = op.inputs[0]
     extents = shape(x)
-    length = extents[-1]  # type: ignore[index]
+    length = extents[-1]
     total = reductions.reduce_prod(extents)
     places = op.outputs[1]
-    rows = reshape(places, [-1, shape(places)[-1]])  # type: ignore[index]
+    rows = reshape(places, [-1, shape(places)[-1]])
     starts = expand_dims(range_(0, total, length), -1)
-    flat = reshape(rows + starts, [-1, 1])  # type: ignore[operator]
+    flat = reshape(rows + starts, [-1, 1])
     result = reshape(scatter_nd(flat, reshape(g, [-1]), reshape(total, [1])), extents)
     result.set_shape(x.dims)
     return result, None
@@ -153,7 +149,7 @@ def _ordered(values: Any, axis: Any, direction: str, want_indices: bool) -> Tens
             order = list(range(count))
             order[known], order[-1] = order[-1], order[known]
             moved = transpose(tensor, order)
-    length = shape(moved)[-1]  # type: ignore[index]
+    length = shape(moved)[-1]
     ascending = direction == "ASCENDING"
     found = top_k(_backwards(moved) if ascending else moved, length)
     result = found.indices if want_indices else _backwards(found.values) if ascending else found.values
@@ -164,8 +160,8 @@ def _backwards(tensor: Tensor) -> Tensor:
     """A tensor with the opposite order: of integers the complement, which unlike the negative never overflows."""
     if tensor.dtype.is_integer:
         largest = tensor.dtype.max if tensor.dtype.is_unsigned else -1
-        return constant(largest, tensor.dtype) - tensor  # type: ignore[operator,no-any-return]
-    return -tensor  # type: ignore[operator,no-any-return]
+        return constant(largest, tensor.dtype) - tensor
+    return -tensor
 
 
 def _bound_infer(op: Operation) -> Signature:
@@ -191,8 +187,8 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
     sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
-    rows = reshape(sequence, [-1, shape(sequence)[-1]])  # type: ignore[index]
-    columns = reshape(wanted, [-1, shape(wanted)[-1]])  # type: ignore[index]
+    rows = reshape(sequence, [-1, shape(sequence)[-1]])
+    columns = reshape(wanted, [-1, shape(wanted)[-1]])
     definition = LOWER_BOUND if side == "left" else UPPER_BOUND
     found = apply(definition, (rows, columns), {"out_type": as_dtype(out_type)}, name).outputs[0]
     return reshape(found, shape(wanted))
@@ -285,7 +281,7 @@ def _count_of(numbers: Tensor) -> Tensor:
     from graphflow.ops import arithmetic, numeric, reductions
 
     largest = numeric.cast(reductions.reduce_max(numbers), dtypes.int32)
-    return arithmetic.maximum(largest, -1) + 1  # type: ignore[operator,no-any-return]
+    return arithmetic.maximum(largest, -1) + 1
 
 
 def histogram_fixed_width(
@@ -332,7 +328,7 @@ def _int_count(numbers: Tensor) -> Tensor:
         return constant(int(known.max()) + 1 if known.size else 0, dtypes.int64)
     from graphflow.ops import reductions
 
-    return reductions.reduce_max(numbers) + 1  # type: ignore[no-any-return,operator]
+    return reductions.reduce_max(numbers) + 1
 
 
 def _without_extra_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:

@@ -154,7 +154,7 @@ def _matmul_gradient(op: Operation, g: Any) -> tuple[None, Any, None, Any]:
     if adjoint_a:
         rows, columns = columns, rows
     right = transpose(b, conjugate=True) if adjoint_b else b
-    products = gather(g, rows) * gather(right, columns)  # type: ignore[operator]
+    products = gather(g, rows) * gather(right, columns)
     return None, reductions.reduce_sum(products, 1), None, b_gradient
 
 
@@ -202,7 +202,7 @@ def _reduce_sum_gradient(op: Operation, g: Any) -> tuple[None, Any, None, None]:
     reduced = {shapes.normalize_axis(a, count) for a in chosen}
     kept = constant([0 if i in reduced else 1 for i in range(count)], dtypes.int64)
     whole = numeric.cast(dense_shape, dtypes.int64) * kept + (1 - kept)
-    return None, gather_nd(reshape(g, whole), indices * kept), None, None  # type: ignore[operator]
+    return None, gather_nd(reshape(g, whole), indices * kept), None, None
 
 
 def rank_of(indices: Tensor) -> int | None:
@@ -263,7 +263,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 def _reorder_gradient(op: Operation, _: Any, g: Any) -> tuple[None, Any, None]:
     indices, values, dense_shape = op.inputs
-    count = shape(values)[0]  # type: ignore[index]
+    count = shape(values)[0]
     order = apply(REORDER, (indices, range_(count), dense_shape)).outputs[1]
     return None, gather(g, invert_permutation(order)), None
 
@@ -313,7 +313,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseTranspose", [sparse.values]):
         if perm is None:
-            last = rank(sparse) - 1  # type: ignore[operator]
+            last = rank(sparse) - 1
             perm = last - range_(0, rank(sparse), 1)
         order = convert_to_tensor(perm, dtype=None if hasattr(perm, "dtype") else dtypes.int32)
         indices = gather(sparse.indices, order, axis=1)
@@ -381,7 +381,7 @@ def sparse_concat(
             others = reductions.reduce_max(stack([s.dense_shape for s in inputs]), 0)
         else:
             others = inputs[0].dense_shape
-        whole = others * (1 - along) + offset  # type: ignore[operator]
+        whole = others * (1 - along) + offset
         merged = SparseTensor(concat(moved, 0), concat([s.values for s in inputs], 0), whole)
         return sparse_reorder(merged)
 
@@ -471,10 +471,7 @@ FILL_EMPTY_ROWS = op_def(
 def sparse_fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """The SparseTensor with a default at column 0 of rows without a value, and which rows those are
-
-    (tf.sparse_fill_empty_rows).
-    """
+    """The SparseTensor with a default in rows without a value, and which they are (tf.sparse_fill_empty_rows)."""
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseFillEmptyRows", [sparse.values]):
         default = convert_to_tensor(default_value, dtype=sparse.dtype)
@@ -494,7 +491,8 @@ EXPORTS: dict[str, Any] = {
 SPARSE_EXPORTS: dict[str, Any] = {
     "SparseTensor": SparseTensor, "placeholder": sparse_placeholder, "to_dense": sparse_tensor_to_dense,
     "from_dense": from_dense, "sparse_dense_matmul": sparse_tensor_dense_matmul,
-    "reduce_sum": sparse_reduce_sum, "reduce_max": sparse_reduce_max, "retain": sparse_retain, "reorder": sparse_reorder,
+    "reduce_sum": sparse_reduce_sum, "reduce_max": sparse_reduce_max, "retain": sparse_retain,
+    "reorder": sparse_reorder,
     "reshape": sparse_reshape, "transpose": sparse_transpose, "slice": sparse_slice, "concat": sparse_concat,
     "add": sparse_add, "fill_empty_rows": sparse_fill_empty_rows,
 }  # fmt: skip

@@ -89,7 +89,8 @@ def _batch_infer(op: Operation) -> Signature:
             batch * product if grow else _divided(batch, product, "the batch by the product of block_shape")
         )
     space: list[int | None] = []
-    for extent, block, row in zip(x.dims[1:], blocks, rows or [[None, None]] * len(blocks), strict=False):
+    unknown: list[list[int | None]] = [[None, None] for _ in blocks]
+    for extent, block, row in zip(x.dims[1:], blocks, rows or unknown, strict=False):
         before, after = row
         if extent is None or before is None or after is None:
             space.append(None)

@@ -92,8 +92,16 @@ def as_string(
         raise ValueError("Cannot specify both scientific and shortest notation.")
     if len(fill) > 1:
         raise ValueError(f"fill must be one character, got {fill!r}.")
-    attrs = dict(precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill)
-    return _one(AS_STRING, input, name, **attrs)
+    return _one(
+        AS_STRING,
+        input,
+        name,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+    )
 
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
@@ -103,7 +111,8 @@ def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Te
 
 
 def string_split(
-    source: Any = None, sep: Any = None, skip_empty: bool = True, delimiter: Any = None, result_type: Any = "SparseTensor",
+    source: Any = None, sep: Any = None, skip_empty: bool = True, delimiter: Any = None,
+    result_type: Any = "SparseTensor",
     input: Any = None, name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
     """Each string of a vector split at any character of `sep` (a space), as a SparseTensor (tf.string_split)."""
@@ -211,8 +220,9 @@ def decode_raw(
 
 EXPORTS: dict[str, Any] = {
     "as_string": as_string, "string_join": string_join, "string_split": string_split,
-    "string_to_number": string_to_number, "substr": substr, "regex_replace": regex_replace, "string_strip": string_strip,
-    "reduce_join": reduce_join, "encode_base64": encode_base64, "decode_base64": decode_base64, "decode_raw": decode_raw,
+    "string_to_number": string_to_number, "substr": substr, "regex_replace": regex_replace,
+    "string_strip": string_strip, "reduce_join": reduce_join, "encode_base64": encode_base64,
+    "decode_base64": decode_base64, "decode_raw": decode_raw,
 }  # fmt: skip
 STRINGS_EXPORTS: dict[str, Any] = {
     "as_string": as_string, "join": string_join, "split": split, "to_number": string_to_number, "substr": substr,

@@ -22,12 +22,12 @@ def invalid(message: str) -> InvalidArgumentError:
 
 def normalized(axis: Any, rank: int, what: str = "axis") -> int:
     """An axis counted from the front; InvalidArgumentError where there is no such axis."""
-    axis = int(axis)
-    if not -rank <= axis < rank:
+    place = int(axis)
+    if not -rank <= place < rank:
         raise invalid(
-            f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
+            f"{what} {place} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
         )
-    return axis + rank if axis < 0 else axis
+    return place + rank if place < 0 else place
 
 
 def boxed(value: Any) -> Any:
@@ -98,15 +98,18 @@ def _reshape(tensor: Any, shape: Any) -> Any:
             if tensor.size:
                 raise invalid(f"Cannot reshape {tensor.size} elements to {list(wanted)}.")
             raise invalid(
-                f"reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero, got {list(wanted)}."
+                "reshape cannot infer the missing input size for an empty tensor unless all specified "
+                f"input sizes are non-zero, got {list(wanted)}."
             )
         if tensor.size % rest:
             raise invalid(
-                f"Input to reshape is a tensor with {tensor.size} values, but the requested shape requires a multiple of {rest}: {list(wanted)}."
+                f"Input to reshape is a tensor with {tensor.size} values, but the requested shape "
+                f"requires a multiple of {rest}: {list(wanted)}."
             )
     elif math.prod(wanted) != tensor.size:
         raise invalid(
-            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {math.prod(wanted)}: {list(wanted)}."
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has "
+            f"{math.prod(wanted)}: {list(wanted)}."
         )
     return tensor.reshape(wanted)
 
@@ -223,7 +226,8 @@ def _split(node: Node) -> Kernel:
         axis = normalized(where, value.ndim)
         if value.shape[axis] % count:
             raise invalid(
-                f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} (size = {value.shape[axis]}) and num_split {count}"
+                "Number of ways to split should evenly divide the split dimension, but got split_dim "
+                f"{axis} (size = {value.shape[axis]}) and num_split {count}"
             )
         return _pieces(value, [value.shape[axis] // count] * count, axis)
 
@@ -274,7 +278,8 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
         raise invalid("Requires delta != 0: 0")
     if (step > 0 and first > last) or (step < 0 and first < last):
         raise invalid(
-            f"Requires start {'<=' if step > 0 else '>='} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last}"
+            f"Requires start {'<=' if step > 0 else '>='} limit when delta {'>' if step > 0 else '<'} "
+            f"0: {first}/{last}"
         )
     if start.dtype.kind in "iu":
         return np.arange(first, last, step, dtype=start.dtype)
@@ -388,7 +393,8 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
         stop = x.shape[axis] if length == -1 else start + length
         if start < 0 or length < -1 or start > stop or stop > x.shape[axis]:
             raise invalid(
-                f"Expected begin[{axis}] in [0, {x.shape[axis]}] and the block within, but got begin {start} and size {length}."
+                f"Expected begin[{axis}] in [0, {x.shape[axis]}] and the block within, but got begin "
+                f"{start} and size {length}."
             )
         index.append(slice(start, stop))
     return x[tuple(index)]

@@ -84,7 +84,7 @@ simple("GatherNd", _gather_nd)
 
 
 def reduce_rows(ufunc: Any, ids: Any, rows: Any, result: Any) -> Any:
-    """Combines the rows of each id in the order given into the row `ids[i]` of `result`, which holds the neutral element.
+    """Combines the rows of each id, in their order, into row `ids[i]` of `result`, which holds the neutral element.
 
     Sorting and reducing runs is faster than `ufunc.at` for whole rows, and gives the same bits each time.
     """
@@ -108,7 +108,8 @@ def _scatter_rows(indices: Any, updates: Any, shape: tuple[int, ...]) -> tuple[A
     rest = shape[depth:]
     if updates.shape != indices.shape[:-1] + rest:
         raise invalid(
-            f"updates of shape {list(updates.shape)} do not fit indices of shape {list(indices.shape)} into {list(shape)}."
+            f"updates of shape {list(updates.shape)} do not fit indices of shape {list(indices.shape)} "
+            f"into {list(shape)}."
         )
     return rows, updates.reshape(rows.size, *rest), (math.prod(shape[:depth]), *rest)
 
@@ -186,7 +187,8 @@ def _top_k(x: Any, k: Any) -> tuple[Any, Any]:
 def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
     if predictions.ndim != 2 or targets.shape != predictions.shape[:1]:
         raise invalid(
-            f"predictions must be 2-dimensional and targets have a row each, got {predictions.shape} and {targets.shape}"
+            f"predictions must be 2-dimensional and targets have a row each, got {predictions.shape} "
+            f"and {targets.shape}"
         )
     rows, classes = predictions.shape
     known = (targets >= 0) & (targets < classes)

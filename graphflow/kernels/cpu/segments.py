@@ -134,7 +134,8 @@ def _dynamic_stitch(node: Node) -> Kernel:
         for place, part in zip(places, data, strict=True):
             if part.shape != place.shape + tail:
                 raise invalid(
-                    f"data of shape {part.shape} does not fit indices of shape {place.shape}: expected {place.shape + tail}"
+                    f"data of shape {part.shape} does not fit indices of shape {place.shape}: expected "
+                    f"{place.shape + tail}"
                 )
             check_range(place, total, "indices")
             result[place.reshape(-1)] = part.reshape(math.prod(place.shape), *tail)

@@ -40,7 +40,7 @@ def _as_string(node: Node) -> Kernel:
     size = str(width) if width > -1 else ""
     places = f".{precision}" if precision > -1 else ""
 
-    def text(value: Any) -> bytes:
+    def text(value: Any) -> Any:
         if isinstance(value, bool):
             return b"true" if value else b"false"
         if isinstance(value, int):
@@ -253,7 +253,8 @@ def _decode_raw(node: Node) -> Kernel:
         length = lengths.pop() if lengths else 0
         if length % kind.itemsize:
             raise invalid(
-                f"Input to DecodeRaw has length {length} that is not a multiple of {kind.itemsize}, the size of {kind}"
+                f"Input to DecodeRaw has length {length} that is not a multiple of {kind.itemsize}, the "
+                f"size of {kind}"
             )
         return (
             np.frombuffer(b"".join(texts), stored).astype(kind).reshape(*array.shape, length // kind.itemsize)
