@@ -10,7 +10,7 @@ import numpy as np
 
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Tensor
-from graphflow.ops import arithmetic, array, comparison, core, linalg, numeric, reductions
+from graphflow.ops import arithmetic, array, core, linalg, numeric, reductions
 from graphflow.ops.core import convert_to_tensor, op_scope
 
 
@@ -87,11 +87,10 @@ def _dynamic_tensordot(a: Tensor, b: Tensor, axes: Any, scope: str) -> Tensor:
     if isinstance(axes, int | np.integer):
         if axes < 0:
             raise ValueError("'axes' must be at least 0.")
-        a_axes = array.range_(arithmetic.subtract(array.rank(a), int(axes)), array.rank(a))
-        b_axes = array.range_(int(axes))
-    else:
-        a_axes, b_axes = (_from_front(x, own) for x, own in zip((a, b), axes))
-    a_free, b_free = _other_axes(a, a_axes), _other_axes(b, b_axes)
+        rank = array.rank(a)
+        axes = array.range_(arithmetic.subtract(rank, int(axes)), rank), array.range_(int(axes))
+    first, second = (numeric.cast(own, dtypes.int32) for own in axes)
+    (a_axes, a_free), (b_axes, b_free) = reductions.split_axes(a, first), reductions.split_axes(b, second)
     a_shape, b_shape = array.shape(a), array.shape(b)
     a_outer, b_outer = array.gather(a_shape, a_free), array.gather(b_shape, b_free)
     inner = reductions.reduce_prod(array.gather(a_shape, a_axes))
@@ -103,21 +102,7 @@ def _dynamic_tensordot(a: Tensor, b: Tensor, axes: Any, scope: str) -> Tensor:
         array.transpose(b, array.concat([b_axes, b_free], 0)),
         array.stack([inner, reductions.reduce_prod(b_outer)]),
     )
-    result = array.reshape(linalg.matmul(left, right), array.concat([a_outer, b_outer], 0), name=scope)
-    return result
-
-
-def _from_front(x: Tensor, axes: Any) -> Tensor:
-    listed = [axes] if isinstance(axes, int | np.integer) else axes
-    values = array.reshape(numeric.cast(listed, dtypes.int32), [-1])
-    return arithmetic.floormod(values, array.rank(x))
-
-
-def _other_axes(x: Tensor, axes: Tensor) -> Tensor:
-    """The axes that are not among `axes`, ascending."""
-    every = array.range_(array.rank(x))
-    matches = comparison.equal(array.expand_dims(every, 1), array.expand_dims(axes, 0))
-    return array.boolean_mask(every, comparison.logical_not(reductions.reduce_any(matches, 1)))
+    return array.reshape(linalg.matmul(left, right), array.concat([a_outer, b_outer], 0), name=scope)
 
 
 # ---- einsum --------------------------------------------------------------------------------------------------------

@@ -40,6 +40,17 @@ def _complex_infer(op: Operation) -> Signature:
     return [(_COMPLEX_OF[x.dtype], shapes.broadcast(x.dims, y.dims))]
 
 
+def _sign_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    x, y = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return (array.zeros_like(x),)
+    # Only what turns a complex number changes its sign, in proportion to 1 / abs(x).
+    outward = real(arithmetic.multiply(conj(y), g))
+    turning = arithmetic.subtract(g, arithmetic.multiply(y, complex_(outward, array.zeros_like(outward))))
+    size = abs_(x)
+    return (arithmetic.div_no_nan(turning, complex_(size, array.zeros_like(size))),)
+
+
 def _abs_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
     return (arithmetic.multiply(g, sign(op.inputs[0])),)
 
@@ -78,7 +89,7 @@ SIGN = op_def(
     "Sign",
     (f"x: T={NARROW}",),
     infer=same_as_input,
-    gradient=lambda op, g: (array.zeros_like(op.inputs[0]),),
+    gradient=_sign_gradient,
     scalar="sign({x})",
 )
 ABS = op_def(

@@ -97,25 +97,32 @@ def _extremum_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
 
 def _product_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
     # The product of all other elements from the products before and after each one, so that zeros do no harm.
-    x, indices = op.inputs
-    axes = known_axes(op)
-    if axes is None and op.outputs[0].dims == ():
-        flat = array.reshape(x, [-1])
-        return array.reshape(arithmetic.multiply(g, _product_of_others(flat, 0)), array.shape(x)), None
-    steps: list[Any] = list(axes) if axes is not None else []
+    x, axes, g = op.inputs[0], known_axes(op), _with_kept_axes(op, g)
     if axes is None:
-        if indices.dims is None or None in indices.dims:
-            raise ValueError(
-                f"The gradient of {op.describe()} needs to know how many axes are reduced: give the axes a shape."
-            )
-        vector = array.reshape(indices, [-1])
-        steps = array.unstack(vector, num=shapes.size_of(indices.dims))
-    g = _with_kept_axes(op, g)
-    for axis in steps:
+        return arithmetic.multiply(g, _product_of_others_over(x, op.inputs[1])), None
+    for axis in axes:
         g = arithmetic.multiply(g, _product_of_others(x, axis))
         x = reduce_prod(x, axis, keepdims=True)
     g.set_shape(op.inputs[0].dims)
     return g, None
+
+
+def _product_of_others_over(x: Tensor, indices: Tensor) -> Tensor:
+    """The same over several axes that are computed: brought to the front, and made one."""
+    chosen, free = split_axes(x, indices)
+    order = array.concat([chosen, free], 0)
+    turned, shape = array.transpose(x, order), array.shape(x)
+    sizes = [reduce_prod(array.gather(shape, axes)) for axes in (chosen, free)]
+    flat = _product_of_others(array.reshape(turned, array.stack(sizes)), 0)
+    return array.transpose(array.reshape(flat, array.shape(turned)), array.invert_permutation(order))
+
+
+def split_axes(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor]:
+    """The axes counted from the front, and all the others, ascending; computed while the graph runs."""
+    chosen = arithmetic.floormod(array.reshape(axes, [-1]), numeric.cast(array.rank(x), axes.dtype))
+    every = numeric.cast(array.range_(array.rank(x)), axes.dtype)
+    matches = comparison.equal(array.expand_dims(every, 1), array.expand_dims(chosen, 0))
+    return chosen, array.boolean_mask(every, comparison.logical_not(reduce_any(matches, 1)))
 
 
 def _product_of_others(x: Tensor, axis: Any) -> Tensor:

@@ -9,7 +9,7 @@ from graphflow.graph.dtypes import as_dtype
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow.graph.shapes import Dims
-from graphflow.ops import arithmetic, core, transcendental
+from graphflow.ops import arithmetic, array, comparison, core, numeric, reductions, transcendental
 from graphflow.ops.core import apply, convert_to_tensor, op_scope
 from graphflow.ops.rules import deprecated, same_as_input
 
@@ -101,9 +101,12 @@ def _cumprod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
 def _log_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
     # In logarithms, positive and negative parts of the gradient apart, so that nothing overflows.
     x, y = op.inputs[0], op.outputs[0]
+    lowest = core.constant(g.dtype.min / 2, dtype=g.dtype)
     parts = []
-    for part in (g, arithmetic.subtract(0, g)):
-        logarithm = transcendental.log(arithmetic.maximum(part, 0))
+    for part in (g, numeric.negative(g)):
+        positive = comparison.greater(part, 0)
+        safe = array.where(positive, part, array.ones_like(part))
+        logarithm = array.where(positive, transcendental.log(safe), reductions.broadcast_like(lowest, part))
         total = cumulative_logsumexp(
             arithmetic.subtract(logarithm, y), op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]
         )

@@ -55,35 +55,41 @@ def _one_minus_square(x: Tensor) -> Tensor:
     return arithmetic.subtract(1, square(x))
 
 
+# Second order. Each of these ops is dy * h(conj(y)), so its gradient is conj(g) * dy * h'(conj(y)) in y and
+# g * h(y) in dy; of real numbers the conjugates are the numbers themselves.
+
+
 def _sqrt_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    ratio = arithmetic.realdiv(g, numeric.conj(op.inputs[0]))
+    ratio = arithmetic.realdiv(g, op.inputs[0])
     negated = numeric.negative(numeric.conj(ratio))
     return arithmetic.multiply(negated, op.outputs[0]), arithmetic.multiply(ratio, 0.5)
 
 
 def _rsqrt_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = map(numeric.conj, op.inputs)
-    slope = arithmetic.multiply(arithmetic.multiply(g, -1.5), arithmetic.multiply(dy, square(y)))
+    y, product = _conjugated(op, g)
+    slope = arithmetic.multiply(arithmetic.multiply(product, -1.5), square(y))
     return slope, binary(RSQRT_GRAD, y, g, None)
 
 
 def _reciprocal_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = map(numeric.conj, op.inputs)
-    slope = arithmetic.multiply(arithmetic.multiply(arithmetic.multiply(g, -2), dy), y)
-    return slope, binary(RECIPROCAL_GRAD, y, g, None)
+    y, product = _conjugated(op, g)
+    return arithmetic.multiply(arithmetic.multiply(product, -2), y), binary(RECIPROCAL_GRAD, y, g, None)
 
 
 def _tanh_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = map(numeric.conj, op.inputs)
-    slope = arithmetic.multiply(arithmetic.multiply(arithmetic.multiply(g, -2), dy), y)
-    return slope, binary(TANH_GRAD, y, g, None)
+    y, product = _conjugated(op, g)
+    return arithmetic.multiply(arithmetic.multiply(product, -2), y), binary(TANH_GRAD, y, g, None)
 
 
 def _sigmoid_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = map(numeric.conj, op.inputs)
-    product = arithmetic.multiply(g, dy)
+    y, product = _conjugated(op, g)
     slope = arithmetic.subtract(product, arithmetic.multiply(arithmetic.multiply(product, 2), y))
     return slope, binary(SIGMOID_GRAD, y, g, None)
+
+
+def _conjugated(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    """conj(y), and conj(g) * dy."""
+    return numeric.conj(op.inputs[0]), arithmetic.multiply(numeric.conj(g), op.inputs[1])
 
 
 SQRT_GRAD = _value_gradient("SqrtGrad", "{dy} * 0.5 / {y}", _sqrt_grad_gradient)
