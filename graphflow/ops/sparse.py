@@ -10,7 +10,7 @@ from typing import Any
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
-from graphflow.graph.shapes import Dims, TensorShape
+from graphflow.graph.shapes import TensorShape
 from graphflow.graph.slices import SparseTensor, SparseTensorValue
 from graphflow.ops import rules
 from graphflow.ops.core import (
@@ -32,6 +32,7 @@ from graphflow.ops.shaping import (
     placeholder,
     rank,
     reshape,
+    reshaped,
     shape,
     transpose,
 )
@@ -206,7 +207,7 @@ def _reduce_sum_gradient(op: Operation, g: Any) -> tuple[None, Any, None, None]:
 
 
 def rank_of(indices: Tensor) -> int | None:
-    """The number of axes of the tensor that a matrix of coordinates belongs to."""
+    """The number of axes that coordinates have."""
     return None if indices.dims is None else indices.dims[1]
 
 
@@ -283,7 +284,8 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def _reshape_infer(op: Operation) -> Signature:
-    indices, _, new = op.inputs
+    indices, old, new = op.inputs
+    reshaped(partial_shape(old), partial_shape(new))
     rows = None if indices.dims is None else indices.dims[0]
     count = None if new.dims is None else new.dims[0]
     return [(dtypes.int64, (rows, count)), (dtypes.int64, (count,))]
@@ -396,10 +398,6 @@ def _add_gradient(op: Operation, _: Any, g: Any, __: Any) -> tuple[Any, ...]:
     return None, found[0], None, None, found[1], None, None
 
 
-def _rows_of(*tensors: Tensor) -> list[Dims]:
-    return [None if t.dims is None else t.dims[:1] for t in tensors]
-
-
 ADD = op_def(
     "SparseAdd",
     ("a_indices: int64", "a_values: T=number", "a_shape: int64", "b_indices: int64", "b_values: T", "b_shape: int64",
@@ -408,7 +406,7 @@ ADD = op_def(
 )  # fmt: skip
 ADD_GRAD = op_def(
     "SparseAddGrad", ("backprop_val_grad: T", "a_indices: int64", "b_indices: int64", "sum_indices: int64"),
-    infer=lambda op: [(op.inputs[0].dtype, d) for d in _rows_of(op.inputs[1], op.inputs[2])],
+    infer=lambda op: [(op.inputs[0].dtype, t.dims and t.dims[:1]) for t in op.inputs[1:3]],
     gradient=NOT_DIFFERENTIABLE, outputs=("a_val_grad", "b_val_grad"),
 )  # fmt: skip
 DENSE_ADD = op_def(

@@ -210,7 +210,8 @@ def _reduce_join(node: Node) -> Kernel:
         array = np.asarray(x, object)
         chosen = [normalized(a, array.ndim) for a in np.atleast_1d(axes)]
         kept = [i for i in range(array.ndim) if i not in chosen]
-        rows = array.transpose(kept + chosen).reshape(*(array.shape[i] for i in kept), -1)
+        # The axis that is named first is joined first, so it varies fastest.
+        rows = array.transpose(kept + chosen[::-1]).reshape(*(array.shape[i] for i in kept), -1)
         joined = [separator.join(row) for row in rows.reshape(-1, rows.shape[-1])]
         shape = tuple(1 if i in chosen else d for i, d in enumerate(array.shape) if keep or i not in chosen)
         return _strings(joined, shape)
