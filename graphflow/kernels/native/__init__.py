@@ -21,6 +21,11 @@ cannot be compiled, the caller stays on NumPy.
                          scratch.ctypes.data) program = machine.program(steps, threads=2)     # steps of many
                          kernels in order; arguments(k) can be patched status = program.run()
                          # non-zero: an error of a kernel (ERROR_...), or abort()
+
+Other generators of sources and steps: `blas` (matrix products, run under blas.single_threaded()), `nnkernels`
+(softmax and its losses, gather, scatter, transposition, argmax), `scalar_machine` (long scalar chains and
+loops, nothing to compile). Copies, slices, concat, split, fill, range, one_hot and permutations are regions
+with strides or with axis0, axis1 ...
 """
 
 from .cache import KernelCache, default_directory

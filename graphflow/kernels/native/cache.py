@@ -77,7 +77,7 @@ class KernelCache:
         if header != _MAGIC or hashlib.sha256(payload).digest() != checksum:
             return None
         symbol, _, data = payload.partition(b"\0")
-        return CompiledObject(symbol.decode(), data)
+        return CompiledObject(symbol.decode(errors="replace"), data)
 
     def store(self, key: str, compiled: CompiledObject) -> bool:
         """Write the entry whole; False when the folder cannot be written (full, read-only)."""

@@ -33,6 +33,7 @@ from .cache import CompiledObject, KernelCache, source_key
 _LOG = logging.getLogger("graphflow")
 _RESTARTS = 3
 _COMPILE_SECONDS = 120.0
+_JOIN_SECONDS = 1.0
 
 # Held around every use of LLVM and taken by a fork, so that a child never inherits LLVM's own lock in mid-use.
 _LLVM_LOCK = threading.RLock()
@@ -133,7 +134,10 @@ class _Helper:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _HelperDied(str(error)) from error
         line, _, self._buffer = self._buffer.partition(b"\n")
-        answer: dict[str, str] = json.loads(line)
+        try:
+            answer: dict[str, str] = json.loads(line)
+        except ValueError as error:
+            raise _HelperDied(f"not an answer: {error}") from error
         return answer
 
     def _last_message(self) -> str:
@@ -223,28 +227,44 @@ class Compiler:
         with self._condition:
             self._closed = True
             helper, self._helper = self._helper, None
+            thread = self._thread
             self._condition.notify()
         if helper is not None:
+            helper.process.kill()  # whoever reads its answers sees the end of them
+            if thread is not None:
+                thread.join(_JOIN_SECONDS)
             helper.stop()
 
     def _serve(self) -> None:
         waiting: deque[Compilation] = deque()
-        while True:
+        try:
+            while self._take(waiting):
+                if waiting:
+                    self._compile(waiting[0])
+                    waiting.popleft()
+        finally:  # nobody waits for ever, whatever ended this thread
             with self._condition:
-                while not self._new and not waiting and not self._closed:
-                    self._condition.wait()
-                fresh = list(self._new)
+                self._thread = None
+                left = [*waiting, *self._new]
                 self._new.clear()
-                closed = self._closed
-            if closed:
-                for compilation in [*waiting, *fresh]:
+            for compilation in left:
+                if not compilation.done():
                     compilation._finish(0, "the compiler was closed")
-                return
-            for compilation in fresh:  # what the cache has must not queue behind what must be compiled
-                if not self._finish_from(compilation, self.cache.load(compilation.key)):
-                    waiting.append(compilation)
-            if waiting:
-                self._compile(waiting.popleft())
+
+    def _take(self, waiting: deque[Compilation]) -> bool:
+        """Wait for work; what the cache has must not queue behind what must be compiled. False: closed."""
+        with self._condition:
+            while not self._new and not waiting and not self._closed:
+                self._condition.wait()
+            fresh = list(self._new)
+            self._new.clear()
+        waiting.extend(fresh)
+        if self._closed:
+            return False
+        for compilation in fresh:
+            if self._finish_from(compilation, self.cache.load(compilation.key)):
+                waiting.remove(compilation)
+        return True
 
     def _finish_from(self, compilation: Compilation, compiled: CompiledObject | None) -> bool:
         if compiled is None:

@@ -14,6 +14,7 @@ import atexit
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,9 @@ PROGRAM_STATUS = -(1 << 62) - 0x67726166
 _SPINS = 2000  # some 30 microseconds
 _SEMAPHORE_BYTES = 64  # sizeof(sem_t) is 32 on Linux; the address is what counts
 _STOP_SECONDS = 0.5
+# A program's first run looks for signals every so many steps; one that takes no longer than this runs in one call then.
+_FIRST_STRIDE = 16
+_LONG_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -108,20 +112,26 @@ class Machine:
         sequencer, worker = compiler.compile_many(MACHINE_SOURCES)
         self.sequencer_address = sequencer.result(timeout)
         self._worker_address = worker.result(timeout)
-        self._pools: dict[int, ThreadPool] = {}
+        self._pools: dict[int, ThreadPool | None] = {}
         self._process = os.getpid()
         self._lock = threading.Lock()
         atexit.register(self.stop)
 
     def pool(self, threads: int) -> ThreadPool | None:
-        """The pool for this many threads, started at its first use; None for one thread."""
+        """The pool for this many threads, started at its first use.
+
+        None for one, or where there are no semaphores.
+        """
         if threads <= 1:
             return None
         if self._process != os.getpid():  # a fork copies a pool's memory, not its threads
             self._pools, self._lock, self._process = {}, threading.Lock(), os.getpid()
         with self._lock:
             if threads not in self._pools:
-                self._pools[threads] = ThreadPool(self._worker_address, threads)
+                try:
+                    self._pools[threads] = ThreadPool(self._worker_address, threads)
+                except OSError:
+                    self._pools[threads] = None
             return self._pools[threads]
 
     def program(self, steps: Sequence[Step], threads: int = 1) -> Program:
@@ -131,7 +141,7 @@ class Machine:
     def stop(self) -> None:
         """End all worker threads (done at exit)."""
         if self._process == os.getpid():
-            for pool in self._pools.values():
+            for pool in filter(None, self._pools.values()):
                 pool.stop()
             self._pools = {}
         atexit.unregister(self.stop)
@@ -164,6 +174,7 @@ class Program:
         for words in self._arguments:
             words[words == PROGRAM_STATUS] = status
         self._aborted = 0
+        self._stride = _FIRST_STRIDE
         self._pool = pool
         self._count = len(steps)
         self._base = base
@@ -184,20 +195,35 @@ class Program:
     def run(self) -> int:
         """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time.
 
-        Long loops come back to Python now and then, so that Ctrl-C works; they are gone on with here.
+        Long programs and long loops come back to Python several times a second, so that Ctrl-C works; they
+        are gone on with here.
         """
         control = self._control
         control[CONTROL_STATUS] = 0
         control[CONTROL_RESUME] = 0
         self._aborted = 0
-        self._call(self._base, 0, self._count)
-        while control[CONTROL_STATUS] == STATUS_AGAIN:
-            if self._aborted:
-                return self._aborted
+        if self._stride < self._count:
+            self._run_in_parts()
+        else:
+            self._call(self._base, 0, self._count)
+        status = control[CONTROL_STATUS]
+        if status != STATUS_AGAIN:
+            return status
+        while control[CONTROL_STATUS] == STATUS_AGAIN and not self._aborted:
             control[CONTROL_STATUS] = 0
             control[CONTROL_RESUME] = 1
             self._call(self._base, control[CONTROL_NEXT], self._count)
-        return control[CONTROL_STATUS]
+        return self._aborted or control[CONTROL_STATUS]
+
+    def _run_in_parts(self) -> None:
+        """Run with a look at Python's signals every few steps, and learn how many of them may run at once."""
+        began, control, position = time.monotonic(), self._control, 0
+        while position < self._count and control[CONTROL_STATUS] == 0:
+            self._call(self._base, position, min(position + self._stride, self._count))
+            position += self._stride
+        seconds = time.monotonic() - began
+        allowed = self._count if seconds < _LONG_SECONDS else int(self._count * _LONG_SECONDS / seconds)
+        self._stride = max(1, allowed)
 
     def abort(self, status: int = -1) -> None:
         """Stop the program after its current step; from any thread."""

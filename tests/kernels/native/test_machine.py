@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -83,6 +84,33 @@ def test_a_status_stops_the_program_after_that_step(machine: Machine, count: int
     program.arguments(1)[1] = 0
     assert program.run() == 0
     assert x[0] == 13 and program.stopped_at == 3
+
+
+def test_a_long_program_can_be_interrupted(machine: Machine, count: int) -> None:
+    """A signal's handler runs between steps, in the first run and in later ones, and the program can be run again."""
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Interrupted
+
+    x = np.zeros(1 << 20, np.int64)
+    program = machine.program([Step(count, [x.ctypes.data, 1], 0, x.size)] * 20_000)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(Interrupted):
+                program.run()
+            assert 0 < program.stopped_at < 20_000
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    short = machine.program([Step(count, [x.ctypes.data, 1], 0, 1)] * 100)
+    x[0] = 0
+    assert [short.run() for _ in range(3)] == [0, 0, 0]
+    assert short.stopped_at == 100
 
 
 def test_empty_programs_and_empty_steps(machine: Machine, count: int) -> None:
