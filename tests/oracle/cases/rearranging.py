@@ -47,12 +47,14 @@ FAMILY.differentiable(
     tf.sparse_to_dense([[0, 1], [1, 0]], [2, 2], ph(f(2)), ph(1.5))
     tf.sparse_tensor_to_dense(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]))
     tf.sparse_tensor_dense_matmul(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]), ph(f(2, 4)))
-    tf.sparse_tensor_dense_matmul(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]), ph(f(4, 3)), adjoint_a=True, adjoint_b=True)
+    tf.sparse_tensor_dense_matmul(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]), ph(f(4, 3)),
+        adjoint_a=True, adjoint_b=True)
     tf.sparse_reduce_sum(tf.SparseTensor([[0, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3]), 1)
     tf.sparse_reduce_sum(tf.SparseTensor([[0, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3]), keep_dims=True)
     tf.sparse_reorder(tf.SparseTensor([[1, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3])).values
     tf.sparse_retain(tf.SparseTensor([[0, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3]), ph([True, False, True])).values
-    tf.sparse_add(tf.SparseTensor([[0, 1]], ph(f(1)), [2, 2]), tf.SparseTensor([[0, 1], [1, 0]], ph(f(2)), [2, 2])).values
+    tf.sparse_add(tf.SparseTensor([[0, 1]], ph(f(1)), [2, 2]), tf.SparseTensor([[0, 1], [1, 0]], ph(f(2)),
+        [2, 2])).values
     tf.sparse_add(tf.SparseTensor([[0, 1]], ph(f(1)), [2, 2]), ph(f(2, 2)))
     tf.sparse_slice(tf.SparseTensor([[0, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3]), [0, 1], [2, 2]).values
     tf.sparse_fill_empty_rows(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]), 5.0)[0].values
