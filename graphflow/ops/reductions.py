@@ -17,7 +17,7 @@ from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow.graph.shapes import Dims, TensorShape
 from graphflow.ops import arithmetic, array, comparison, core, numeric, scans, transcendental
-from graphflow.ops.core import apply, constant, convert_to_tensor, op_scope
+from graphflow.ops.core import apply, constant, convert_to_tensor, graph_of, op_scope
 from graphflow.ops.rules import deprecated
 
 
@@ -261,12 +261,13 @@ def _reduce(
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     everything = axis is None
     if everything:
-        x = convert_to_tensor(x, name="Const")
-        axis = (
-            constant(np.arange(len(x.dims), dtype=np.int32))
-            if x.dims is not None
-            else array.range_(0, array.rank(x))
-        )
+        with graph_of((x,)).as_default():
+            x = convert_to_tensor(x, name="Const")
+            axis = (
+                array.range_(0, array.rank(x))
+                if x.dims is None
+                else constant(np.arange(len(x.dims), dtype=np.int32))
+            )
     result = apply(definition, (x, axis), {"keep_dims": keep}, name).outputs[0]
     if everything and not keep:
         result.set_shape(())
