@@ -1,11 +1,11 @@
 """graphflow: dataflow graphs with TensorFlow 1's names, run in this process or on a cluster.
 
-    import graphflow as gf
+import graphflow as gf
 
-    x = gf.placeholder(gf.float32, [None, 2])
-    y = gf.reduce_sum(x * 2.0)
-    with gf.Session() as sess:
-        print(sess.run(y, {x: [[1.0, 2.0]]}))
+x = gf.placeholder(gf.float32, [None, 2])
+y = gf.reduce_sum(x * 2.0)
+with gf.Session() as sess:
+    print(sess.run(y, {x: [[1.0, 2.0]]}))
 """
 
 from __future__ import annotations
@@ -64,7 +64,11 @@ globals().update(
 )  # fmt: skip
 install_operators()
 
-random = namespace("random", "Random numbers (tf.random).", exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"))
+random = namespace(
+    "random",
+    "Random numbers (tf.random).",
+    exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"),
+)
 strings = namespace("strings", "Strings (tf.strings).", exports("ops.strings", names="STRINGS_EXPORTS"))
 sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
 

@@ -72,7 +72,11 @@ class ConfigProto:
     def __post_init__(self) -> None:
         if self.compiled not in ("auto", "never", "always"):
             raise ValueError(f"compiled is 'auto', 'never' or 'always', not {self.compiled!r}.")
-        for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads", "operation_timeout_in_ms"):
+        for name in (
+            "intra_op_parallelism_threads",
+            "inter_op_parallelism_threads",
+            "operation_timeout_in_ms",
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")
 
@@ -114,7 +118,8 @@ class RunMetadata:
         """The timeline in Chrome's trace format: save it and open it in chrome://tracing or Perfetto."""
         devices = sorted({s.device for s in self.step_stats})
         events: list[dict[str, Any]] = [
-            {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": device}} for pid, device in enumerate(devices)
+            {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": device}}
+            for pid, device in enumerate(devices)
         ]
         for s in self.step_stats:
             events.append(

@@ -27,7 +27,9 @@ class Fetches:
 
     def _flatten(self, structure: Any) -> Rebuild:
         if structure is None:
-            raise TypeError("Fetch argument None has invalid type NoneType: fetch a tensor, an operation or its name.")
+            raise TypeError(
+                "Fetch argument None has invalid type NoneType: fetch a tensor, an operation or its name."
+            )
         if isinstance(structure, IndexedSlices | SparseTensor):
             return self._composite(structure)
         if isinstance(structure, list | tuple):
@@ -61,9 +63,13 @@ class Fetches:
         try:
             element = self._graph.as_graph_element(fetch)
         except TypeError as error:
-            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}: {error}") from None
+            raise TypeError(
+                f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}: {error}"
+            ) from None
         except (ValueError, KeyError) as error:
-            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+            raise ValueError(
+                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})"
+            ) from None
         op = element if isinstance(element, Operation) else element.op
         if op.control_flow_context is not None or not self._graph.is_fetchable(op):
             raise ValueError(
@@ -109,10 +115,16 @@ def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any
 def _expand_composite(key: Any, value: Any) -> dict[Tensor, Any]:
     if isinstance(key, SparseTensor):
         parts: Sequence[Any] = (key.indices, key.values, key.dense_shape)
-        given = (value.indices, value.values, value.dense_shape) if hasattr(value, "dense_shape") else tuple(value)
+        given = (
+            (value.indices, value.values, value.dense_shape)
+            if hasattr(value, "dense_shape")
+            else tuple(value)
+        )
     else:
         parts = (key.values, key.indices, key.dense_shape)
-        given = (value.values, value.indices, value.dense_shape) if hasattr(value, "indices") else tuple(value)
+        given = (
+            (value.values, value.indices, value.dense_shape) if hasattr(value, "indices") else tuple(value)
+        )
     return {part: v for part, v in zip(parts, given, strict=False) if part is not None}
 
 
@@ -159,15 +171,30 @@ def _converted(tensor: Tensor, value: Any) -> Any:
         if array.dtype == object:
             array = np.array(value, dtype=wanted)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"Cannot feed {type(value).__name__} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}") from None
+        raise ValueError(
+            f"Cannot feed {type(value).__name__} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}"
+        ) from None
     if array.dtype.kind in "SUMmV":
-        raise ValueError(f"Cannot feed a value of {array.dtype} to {tensor.name!r} of dtype {tensor.dtype.name}.")
-    if isinstance(value, int) and not isinstance(value, bool) and tensor.dtype.is_integer and not tensor.dtype.min <= value <= tensor.dtype.max:
-        raise TypeError(f"Type of feed value {value} is not compatible with Tensor type {tensor.dtype.name}: it does not fit. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64).")
+        raise ValueError(
+            f"Cannot feed a value of {array.dtype} to {tensor.name!r} of dtype {tensor.dtype.name}."
+        )
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and tensor.dtype.is_integer
+        and not tensor.dtype.min <= value <= tensor.dtype.max
+    ):
+        raise TypeError(
+            f"Type of feed value {value} is not compatible with Tensor type {tensor.dtype.name}: it does not fit. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+        )
     if array.dtype.kind == "c" and not tensor.dtype.is_complex:
         raise TypeError(f"Cannot feed complex values to {tensor.name!r} of dtype {tensor.dtype.name}.")
     with np.errstate(all="ignore"):
-        return np.array(array, dtype=wanted, order="C") if array.dtype != wanted else np.ascontiguousarray(array).reshape(array.shape)
+        return (
+            np.array(array, dtype=wanted, order="C")
+            if array.dtype != wanted
+            else np.ascontiguousarray(array).reshape(array.shape)
+        )
 
 
 def _bytes_array(value: Any) -> Any:

@@ -27,7 +27,9 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(structure)
     except TypeError:
-        raise TypeError(f"The keys of a nested dictionary must be sortable, got {list(structure)!r}.") from None
+        raise TypeError(
+            f"The keys of a nested dictionary must be sortable, got {list(structure)!r}."
+        ) from None
 
 
 def _leaves(structure: Any) -> Iterator[Any]:
@@ -48,7 +50,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
     flat = list(flat_sequence)
     expected = len(flatten(structure))
     if len(flat) != expected:
-        raise ValueError(f"The structure has {expected} leaves, but {len(flat)} were given. Structure: {structure!r}.")
+        raise ValueError(
+            f"The structure has {expected} leaves, but {len(flat)} were given. Structure: {structure!r}."
+        )
     leaves = iter(flat)
     return _packed(structure, leaves)
 
@@ -69,15 +73,23 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
     """Raises ValueError where the nesting differs, TypeError where with `check_types` a sequence's type does."""
     if is_nested(first) != is_nested(second):
-        raise ValueError(f"The two structures don't have the same nested structure.\n\nFirst structure: {first!r}\n\nSecond structure: {second!r}")
+        raise ValueError(
+            f"The two structures don't have the same nested structure.\n\nFirst structure: {first!r}\n\nSecond structure: {second!r}"
+        )
     if not is_nested(first):
         return
     if check_types and type(first) is not type(second) and not isinstance(first, Mapping):
-        raise TypeError(f"The two structures don't have the same sequence type: {type(first).__name__} and {type(second).__name__}.")
-    if isinstance(first, Mapping) != isinstance(second, Mapping) or (isinstance(first, Mapping) and set(first) != set(second)):
+        raise TypeError(
+            f"The two structures don't have the same sequence type: {type(first).__name__} and {type(second).__name__}."
+        )
+    if isinstance(first, Mapping) != isinstance(second, Mapping) or (
+        isinstance(first, Mapping) and set(first) != set(second)
+    ):
         raise ValueError(f"The two dictionaries don't have the same keys: {first!r} and {second!r}.")
     if len(first) != len(second):
-        raise ValueError(f"The two structures don't have the same number of elements.\n\nFirst structure: {first!r}\n\nSecond structure: {second!r}")
+        raise ValueError(
+            f"The two structures don't have the same number of elements.\n\nFirst structure: {first!r}\n\nSecond structure: {second!r}"
+        )
     for a, b in zip(_items(first), _items(second), strict=True):
         assert_same_structure(a, b, check_types)
 

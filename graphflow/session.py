@@ -75,7 +75,9 @@ def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def _has_kernel(op_type: str, device_type: str) -> bool:
-    return device_type == "CPU" and (op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None)
+    return device_type == "CPU" and (
+        op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
+    )
 
 
 _KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
@@ -84,9 +86,13 @@ _KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
 class BaseSession:
     """What Session and InteractiveSession share."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         if target:
-            raise ValueError(f"Cannot connect to {target!r}: this version of graphflow runs sessions in this process only. Leave the target out.")
+            raise ValueError(
+                f"Cannot connect to {target!r}: this version of graphflow runs sessions in this process only. Leave the target out."
+            )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
         self._graph = graph or defaults.get_default_graph()
@@ -166,12 +172,18 @@ class BaseSession:
             key, prepared = None, None
         if prepared is None or prepared.changes != self._graph.changes or options is not None:
             return self._run_slowly(key, fetches, feed_dict, options, run_metadata)
-        feeds = [feed_array(t, v) for t, v in zip(prepared.feeds, feed_dict.values(), strict=True)] if feed_dict else ()
+        feeds = (
+            [feed_array(t, v) for t, v in zip(prepared.feeds, feed_dict.values(), strict=True)]
+            if feed_dict
+            else ()
+        )
         return self._execute(prepared, feeds, 0)
 
     def _execute(self, prepared: _Prepared, feeds: Sequence[Any], timeout_ms: int, trace: Any = None) -> Any:
         if self._pid != os.getpid():
-            raise RuntimeError("This Session was made before a fork and cannot be used in the child process: make a new one there.")
+            raise RuntimeError(
+                "This Session was made before a fork and cannot be used in the child process: make a new one there."
+            )
         timeout = timeout_ms or self._config.operation_timeout_in_ms
         store = self._store
         run = RunContext(store, self._config, time.monotonic() + timeout / 1000 if timeout else None)
@@ -183,7 +195,12 @@ class BaseSession:
             store.leave()
 
     def _run_slowly(
-        self, key: Any, fetches: Any, feed_dict: Mapping[Any, Any] | None, options: RunOptions | None, metadata: RunMetadata | None
+        self,
+        key: Any,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None,
+        options: RunOptions | None,
+        metadata: RunMetadata | None,
     ) -> Any:
         """A run that has to be planned, has feeds under other names, or is traced."""
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
@@ -209,13 +226,20 @@ class BaseSession:
             plan, structure = self.plan(fetches, feeds)
             cut = partition(plan, self._devices[0])
             executable = Executable(
-                cut, self._store, _KERNELS, self._threads, trace=traced, check_numerics=self._config.check_numerics
+                cut,
+                self._store,
+                _KERNELS,
+                self._threads,
+                trace=traced,
+                check_numerics=self._config.check_numerics,
             )
             if self._config.log_device_placement:
                 self._log_placement(plan)
             return _Prepared(plan, cut, executable, structure.rebuild, feeds, changes)
 
-    def plan(self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None) -> tuple[Plan, Fetches]:
+    def plan(
+        self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
+    ) -> tuple[Plan, Fetches]:
         """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
         structure = Fetches(self._graph, fetches)
         plan = lower(structure.tensors, structure.targets, feeds)
@@ -228,7 +252,11 @@ class BaseSession:
         optimizer = self._config.graph_options.optimizer_options
         folding = optimizer.do_constant_folding and optimizer.opt_level >= 0
         return PassContext(
-            self._devices, _has_kernel, self._config.allow_soft_placement, _evaluate if folding else None, _TASK
+            self._devices,
+            _has_kernel,
+            self._config.allow_soft_placement,
+            _evaluate if folding else None,
+            _TASK,
         )
 
     def _threads(self) -> ThreadPoolExecutor:
@@ -249,13 +277,19 @@ class BaseSession:
             warnings.warn(
                 f"The graph grew before each of the last {_GROWTH_WARNING_AFTER} new runs and has {size} operations now: operations are "
                 f"built inside a loop, which slows every run down. The newest is {newest.name!r}, built at "
-                "{}:{}. Build it once, before the loop; gf.get_default_graph().finalize() finds every such place.".format(*newest.line),
+                "{}:{}. Build it once, before the loop; gf.get_default_graph().finalize() finds every such place.".format(
+                    *newest.line
+                ),
                 RuntimeWarning,
                 stacklevel=_stack_level(),
             )
 
     def _log_placement(self, plan: Plan) -> None:
-        lines = [(i.name, i.type, i.device) for i in walk(plan) if i.name not in self._logged and i.op is not None and i.device]
+        lines = [
+            (i.name, i.type, i.device)
+            for i in walk(plan)
+            if i.name not in self._logged and i.op is not None and i.device
+        ]
         self._logged |= {name for name, _, _ in lines}
         width = max((len(f"{name}: ({kind}):") for name, kind, _ in lines), default=0)
         for name, kind, device in lines:
@@ -274,13 +308,19 @@ class BaseSession:
             return str(plan)
         return "\n".join(f"part {device}\n{part}" for device, part in cut.parts.items())
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Callable[..., Any]:
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
         """A function of the values of `feed_list` that runs `fetches`: a run without the look-up."""
         feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
 
-        def call(*values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None) -> Any:
+        def call(
+            *values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
+        ) -> Any:
             if len(values) != len(feeds):
-                raise TypeError(f"The callable takes {len(feeds)} values, one for each of its feed_list, but got {len(values)}.")
+                raise TypeError(
+                    f"The callable takes {len(feeds)} values, one for each of its feed_list, but got {len(values)}."
+                )
             return self.run(fetches, dict(zip(feeds, values, strict=True)) or None, options, run_metadata)
 
         self._prepare(fetches, feeds)  # type: ignore[arg-type]
@@ -344,14 +384,18 @@ class Session(BaseSession):
         self.close()
 
     @staticmethod
-    def reset(target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None) -> None:
+    def reset(
+        target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
+    ) -> None:
         """Clears the state of a cluster; without one there is nothing to clear."""
 
 
 class InteractiveSession(BaseSession):
     """A Session that makes itself the default when it is made, until it is closed (tf.InteractiveSession)."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._explicit_graph = graph
         if graph is not None:

@@ -40,7 +40,9 @@ def get_default_graph() -> Graph:
 def reset_default_graph() -> None:
     """Replaces the global default graph by an empty one; AssertionError inside a `with graph.as_default()`."""
     if _stacks.graphs:
-        raise AssertionError("reset_default_graph() inside `with graph.as_default():`: leave the block first.")
+        raise AssertionError(
+            "reset_default_graph() inside `with graph.as_default():`: leave the block first."
+        )
     _global["graph"] = None
 
 

@@ -16,7 +16,16 @@ class DType:
     `name` is TensorFlow's name, `as_numpy_dtype` the NumPy scalar type, `size` the bytes of an element.
     """
 
-    __slots__ = ("_numpy", "as_datatype_enum", "is_bool", "is_complex", "is_floating", "is_integer", "name", "size")
+    __slots__ = (
+        "_numpy",
+        "as_datatype_enum",
+        "is_bool",
+        "is_complex",
+        "is_floating",
+        "is_integer",
+        "name",
+        "size",
+    )
 
     def __init__(self, name: str, number: int, numpy_type: type | None) -> None:
         self.name = name
@@ -130,7 +139,15 @@ ALL: Final = (
 _BY_NAME: Final = {d.name: d for d in ALL} | {"half": float16, "float": float32, "double": float64}
 _BY_ENUM: Final = {d.as_datatype_enum: d for d in ALL}
 _BY_NUMPY: Final = {np.dtype(d.as_numpy_dtype): d for d in ALL if d.is_numpy_compatible}
-_BY_PYTHON: Final = {float: float32, int: int32, bool: bool_, str: string, bytes: string, object: string, complex: complex128}
+_BY_PYTHON: Final = {
+    float: float32,
+    int: int32,
+    bool: bool_,
+    str: string,
+    bytes: string,
+    object: string,
+    complex: complex128,
+}
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -159,4 +176,6 @@ def as_dtype(type_value: Any) -> DType:
             return found
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"Cannot convert value {type_value!r} to a graphflow DType. Known: {', '.join(sorted(_BY_NAME))}.")
+    raise TypeError(
+        f"Cannot convert value {type_value!r} to a graphflow DType. Known: {', '.join(sorted(_BY_NAME))}."
+    )

@@ -134,7 +134,9 @@ class Operation:
     def get_attr(self, name: str) -> Any:
         """The attribute of that name; ValueError where there is none."""
         if name not in self._attrs:
-            raise ValueError(f"Operation {self._name!r} has no attr named {name!r}. It has: {', '.join(sorted(self._attrs))}.")
+            raise ValueError(
+                f"Operation {self._name!r} has no attr named {name!r}. It has: {', '.join(sorted(self._attrs))}."
+            )
         return self._attrs[name]
 
     @property
@@ -304,11 +306,15 @@ class Tensor:
         if not self._dims:
             raise TypeError(f"Cannot iterate over {self.name!r}: it is a scalar.")
         if self._dims[0] is None:
-            raise TypeError(f"Cannot iterate over {self.name!r}: its first dimension is unknown. Use gf.map_fn or gf.while_loop.")
+            raise TypeError(
+                f"Cannot iterate over {self.name!r}: its first dimension is unknown. Use gf.map_fn or gf.while_loop."
+            )
         return (self[i] for i in range(self._dims[0]))  # type: ignore[index]
 
     def __len__(self) -> int:
-        raise TypeError(f"len() of the tensor {self.name!r} is not known while the graph is built. Use gf.shape or .shape.")
+        raise TypeError(
+            f"len() of the tensor {self.name!r} is not known while the graph is built. Use gf.shape or .shape."
+        )
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -323,7 +329,9 @@ class Tensor:
         return self is other
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
-        raise TypeError(f"The tensor {self.name!r} cannot become a NumPy array while the graph is built: run it in a Session.")
+        raise TypeError(
+            f"The tensor {self.name!r} cannot become a NumPy array while the graph is built: run it in a Session."
+        )
 
     def __repr__(self) -> str:
         return f"<gf.Tensor {self.name!r} shape={text(self._dims)} dtype={self._dtype.name}>"

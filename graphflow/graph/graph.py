@@ -74,7 +74,11 @@ class Graph:
                 )
         scopes = self._scopes
         with self._lock:
-            unique = (name[:-1] if name.endswith("/") else self.unique_name(name)) if name else self.unique_name(definition.name)
+            unique = (
+                (name[:-1] if name.endswith("/") else self.unique_name(name))
+                if name
+                else self.unique_name(definition.name)
+            )
             context = scopes.context
             if context is not None:
                 inputs = context.capture(definition, inputs)
@@ -181,7 +185,9 @@ class Graph:
                     self._names_in_use[key] = 1
                     self._names_in_use[base_key] = count
         if not _VALID_NAME.match(name):
-            raise ValueError(f"{name!r} is not a valid name: use letters, digits, and _ . - / after the first character.")
+            raise ValueError(
+                f"{name!r} is not a valid name: use letters, digits, and _ . - / after the first character."
+            )
         return name
 
     @contextmanager
@@ -257,7 +263,9 @@ class Graph:
             scopes.control, scopes.context = (), None
         else:
             if isinstance(control_inputs, Operation | Tensor) or not hasattr(control_inputs, "__iter__"):
-                raise TypeError(f"control_dependencies() takes a list of operations or tensors, not {control_inputs!r}.")
+                raise TypeError(
+                    f"control_dependencies() takes a list of operations or tensors, not {control_inputs!r}."
+                )
             ops = [_operation_of(self.as_graph_element(c)) for c in control_inputs]
             scopes.control = (*outer, list(dict.fromkeys(ops)))
         try:
@@ -332,7 +340,9 @@ class Graph:
         assert isinstance(element, Tensor)
         return element
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Operation | Tensor:
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Operation | Tensor:
         """The operation or tensor that `obj` (itself, a name, or an object that stands for one) means.
 
         Raises TypeError for what is no graph element, ValueError for a bad name or a foreign element, KeyError for an
@@ -363,7 +373,9 @@ class Graph:
                     f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph."
                 )
             if int(index) >= len(op.outputs):
-                raise KeyError(f"The name {name!r} refers to a Tensor which does not exist: {op_name!r} has {len(op.outputs)} outputs.")
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist: {op_name!r} has {len(op.outputs)} outputs."
+                )
             return op.outputs[int(index)]
         if not colon and allow_operation:
             if name not in self._by_name:
@@ -371,7 +383,9 @@ class Graph:
             return self._by_name[name]
         if colon:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not an Operation.")
-        raise ValueError(f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names are of the form 'op:0'.")
+        raise ValueError(
+            f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names are of the form 'op:0'."
+        )
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether the tensor may be fed."""

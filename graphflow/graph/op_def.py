@@ -95,7 +95,9 @@ class InputSpec:
             for dtype in _TYPE_GROUPS.get(part) or (dtypes.as_dtype(part),)
         )
         mark = name[-1]
-        return InputSpec(name.rstrip("*&@"), variable or None, allowed, mark == "*", mark == "&", mark in "&@")
+        return InputSpec(
+            name.rstrip("*&@"), variable or None, allowed, mark == "*", mark == "&", mark in "&@"
+        )
 
 
 @dataclass(frozen=True, eq=False)

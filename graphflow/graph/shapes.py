@@ -360,14 +360,18 @@ def broadcast(a: Dims, b: Dims) -> Dims:
         elif x is None or y is None:
             result.append(x if y is None else y)
         else:
-            raise ValueError(f"Dimensions must be equal or 1 to broadcast, but shapes are {text(a)} and {text(b)}")
+            raise ValueError(
+                f"Dimensions must be equal or 1 to broadcast, but shapes are {text(a)} and {text(b)}"
+            )
     return tuple(reversed(result))
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """An axis counted from the front; ValueError where it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
-        raise ValueError(f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}.")
+        raise ValueError(
+            f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
+        )
     return axis + rank if axis < 0 else axis
 
 

@@ -20,15 +20,25 @@ def _rest_none(op: Operation, g: Tensor) -> list[Any]:
 
 PRINT = op_def("Print", ("input: T", "data*: any"), infer=same_as_input, gradient=_rest_none, stateful=True)
 PRINT_V2 = op_def("PrintV2", ("input: string",), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True)
-ASSERT = op_def("Assert", ("condition: bool", "data*: any"), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True)
+ASSERT = op_def(
+    "Assert", ("condition: bool", "data*: any"), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True
+)
 
 
 def _check_numerics_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
-    return (check_numerics(g, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {op.attrs['message']}"),)
+    return (
+        check_numerics(
+            g, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {op.attrs['message']}"
+        ),
+    )
 
 
 CHECK_NUMERICS = op_def(
-    "CheckNumerics", ("tensor: T=float",), infer=same_as_input, gradient=_check_numerics_gradient, stateful=True
+    "CheckNumerics",
+    ("tensor: T=float",),
+    infer=same_as_input,
+    gradient=_check_numerics_gradient,
+    stateful=True,
 )
 
 
@@ -36,20 +46,36 @@ def _py_func_infer(op: Operation) -> Signature:
     return [(dtype, None) for dtype in op.attrs["Tout"]]
 
 
-PY_FUNC = op_def("PyFunc", ("input*: any",), infer=_py_func_infer, gradient=NOT_DIFFERENTIABLE, stateful=True, dynamic_shape=True)
+PY_FUNC = op_def(
+    "PyFunc",
+    ("input*: any",),
+    infer=_py_func_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+    dynamic_shape=True,
+)
 PY_FUNC_STATELESS = op_def(
     "PyFuncStateless", ("input*: any",), infer=_py_func_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
 )
 
 
 def print_(
-    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None, summarize: int | None = None, name: str | None = None
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """`input_` itself; each time it is computed, `message` and the values of `data` go to sys.stderr (tf.Print).
 
     first_n: print only that often. summarize: how many elements of each value, 3 by default, -1 for all.
     """
-    attrs = {"message": message or "", "first_n": -1 if first_n is None else first_n, "summarize": 3 if summarize is None else summarize}
+    attrs = {
+        "message": message or "",
+        "first_n": -1 if first_n is None else first_n,
+        "summarize": 3 if summarize is None else summarize,
+    }
     return apply(PRINT, (input_, list(data)), attrs, name).outputs[0]
 
 
@@ -70,7 +96,9 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     return apply(PRINT_V2, (text,), {"output_stream": target, "end": end}, name)
 
 
-def assert_(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+def assert_(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
     """An operation that raises InvalidArgumentError with the values of `data` unless `condition` holds (tf.Assert)."""
     with get_default_graph().name_scope(name or "Assert"):
         attrs = {"summarize": 3 if summarize is None else summarize}
@@ -87,7 +115,9 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     return apply(CHECK_NUMERICS, (tensor,), {"message": message}, name).outputs[0]
 
 
-def verify_tensor_all_finite(t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None) -> Tensor:
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Tensor:
     """The tensor itself; InvalidArgumentError where it has a NaN or infinity (tf.verify_tensor_all_finite)."""
     tensor = convert_to_tensor(x if t is None else t)
     return check_numerics(tensor, (message if msg is None else msg) or "", name)
@@ -106,7 +136,9 @@ def add_check_numerics_ops() -> Operation:
     return group(*checks)
 
 
-def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None) -> Any:  # noqa: N803
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
     """Calls a Python function with the values of `inp` as NumPy arrays, each time it runs (tf.py_func).
 
     Tout: the dtype, or list of dtypes, of what it returns. InvalidArgumentError where it returns something else; an
@@ -121,10 +153,9 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
     return op.outputs if many else op.outputs[0]
 
 
-def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:  # noqa: N803
+def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
     """Calls a Python function with NumPy arrays (tf.numpy_function)."""
     return py_func(func, inp, Tout, True, name)
-
 
 
 EXPORTS: dict[str, Any] = {

@@ -130,7 +130,9 @@ def _converted(
     wanted: dict[str, DType] = {}
     for spec, value in zip(specs, values, strict=True):
         if spec.variable is not None and spec.variable not in wanted:
-            dtype = next((d for d in map(_dtype_of, value if spec.variadic else [value]) if d is not None), None)
+            dtype = next(
+                (d for d in map(_dtype_of, value if spec.variadic else [value]) if d is not None), None
+            )
             if dtype is not None:
                 wanted[spec.variable] = dtype
             elif isinstance(attrs.get(spec.variable), DType):
@@ -151,7 +153,9 @@ def _converted(
     return flat
 
 
-def _convert_input(definition: OpDef, spec: InputSpec, label: str, item: Any, wanted: dict[str, DType]) -> Tensor:
+def _convert_input(
+    definition: OpDef, spec: InputSpec, label: str, item: Any, wanted: dict[str, DType]
+) -> Tensor:
     if isinstance(item, Tensor):
         return item
     if spec.place:
@@ -236,11 +240,14 @@ def convert_to_tensor(
 def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
     """A tensor of each of a list of values, named name_0, name_1, ..."""
     return [
-        convert_to_tensor(v, dtype=dtype, name=None if name is None else f"{name}_{i}") for i, v in enumerate(values)
+        convert_to_tensor(v, dtype=dtype, name=None if name is None else f"{name}_{i}")
+        for i, v in enumerate(values)
     ]
 
 
-def register_tensor_conversion_function(base_type: Any, conversion_func: Converter, priority: int = 100) -> None:
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Converter, priority: int = 100
+) -> None:
     """Teaches convert_to_tensor a type: conversion_func(value, dtype, name, as_ref) -> Tensor or NotImplemented."""
     _CONVERTERS.append((priority, base_type, conversion_func))
     _CONVERTERS.sort(key=lambda entry: entry[0])
@@ -267,10 +274,14 @@ def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
 
 def _shape_constant(shape: TensorShape, dtype: DType | None, name: str | None) -> Tensor:
     if not shape.is_fully_defined():
-        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {shape}. Use gf.shape of the tensor.")
+        raise ValueError(
+            f"Cannot convert a partially known TensorShape to a Tensor: {shape}. Use gf.shape of the tensor."
+        )
     if dtype not in (None, dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype}")
-    return constant(np.array(shape.as_list(), np.int64), dtype=dtype or dtypes.int32, name=name or "shape_as_tensor")
+    return constant(
+        np.array(shape.as_list(), np.int64), dtype=dtype or dtypes.int32, name=name or "shape_as_tensor"
+    )
 
 
 def constant(
@@ -324,7 +335,9 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     try:
         array = np.array(value)
     except ValueError:
-        raise ValueError(f"Cannot make a tensor of the ragged value {_short(value)}: its rows have different lengths.") from None
+        raise ValueError(
+            f"Cannot make a tensor of the ragged value {_short(value)}: its rows have different lengths."
+        ) from None
     kind = array.dtype.kind
     if kind in "SU" or (kind == "O" and all(isinstance(v, str | bytes) for v in array.reshape(-1))):
         return _strings(value, dtype)
@@ -332,7 +345,9 @@ def as_array(value: Any, dtype: DType | None) -> Any:
         bad = next(v for v in array.reshape(-1) if not isinstance(v, str | bytes))
         if isinstance(bad, int):
             raise ValueError(f"{bad} is too large for an integer tensor.")
-        raise TypeError(f"Failed to convert object of type {type(bad).__name__} to Tensor. Contents: {_short(value)}. Consider casting elements to a supported type.")
+        raise TypeError(
+            f"Failed to convert object of type {type(bad).__name__} to Tensor. Contents: {_short(value)}. Consider casting elements to a supported type."
+        )
     if dtype is None:
         if kind == "f":
             return array.astype(np.float32)
@@ -362,11 +377,15 @@ def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
     }.get(kind, False)
     if not fits and array.size:
         first = array.reshape(-1)[0]
-        raise TypeError(f"Expected {dtype.name}, got {_short(value)} of type '{type(first.item()).__name__}' instead.")
+        raise TypeError(
+            f"Expected {dtype.name}, got {_short(value)} of type '{type(first.item()).__name__}' instead."
+        )
     if kind in "iu" and dtype.is_integer and array.size:
         low, high = int(array.min()), int(array.max())
         if low < dtype.min or high > dtype.max:
-            raise ValueError(f"{low if low < dtype.min else high} does not fit into a tensor of {dtype.name}.")
+            raise ValueError(
+                f"{low if low < dtype.min else high} does not fit into a tensor of {dtype.name}."
+            )
 
 
 def _strings(value: Any, dtype: DType | None) -> Any:
@@ -391,7 +410,9 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
     if not dtype.is_numpy_compatible or dtype is dtypes.string:
         raise TypeError(f"Expected {dtype.name}, got a NumPy array of {array.dtype}.")
     if kind == "f" and dtype.is_integer and array.size or (kind != "b") == dtype.is_bool and array.size:
-        raise TypeError(f"Expected {dtype.name}, got a NumPy array of {array.dtype}. Convert it with .astype first.")
+        raise TypeError(
+            f"Expected {dtype.name}, got a NumPy array of {array.dtype}. Convert it with .astype first."
+        )
     with np.errstate(over="ignore"):
         return np.array(array, dtype=dtype.as_numpy_dtype, order="C")
 

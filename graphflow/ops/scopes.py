@@ -11,7 +11,7 @@ from graphflow.graph.graph import Graph
 from graphflow.ops.core import graph_of
 
 
-class name_scope:  # noqa: N801
+class name_scope:
     """Prefixes the names of operations built inside (tf.name_scope).
 
     name: the scope, or None for `default_name`; a name that ends in "/" re-enters a scope. values: tensors whose graph

@@ -39,7 +39,9 @@ def _update_infer(op: Operation) -> Signature:
 
 
 def _writer(name: str, inputs: tuple[str, ...], infer: Any, scalar: str | None = None) -> OpDef:
-    return op_def(name, inputs, infer=infer, gradient=NOT_DIFFERENTIABLE, scalar=scalar, stateful=True, outputs=("ref",))
+    return op_def(
+        name, inputs, infer=infer, gradient=NOT_DIFFERENTIABLE, scalar=scalar, stateful=True, outputs=("ref",)
+    )
 
 
 ASSIGN = _writer("Assign", ("ref&: T", "value: T"), _assign_infer, "{value}")
@@ -86,7 +88,9 @@ def _scatter_nd_infer(op: Operation) -> Signature:
 
 
 SCATTER_ND = {
-    kind: _writer(f"ScatterNd{kind.capitalize()}", ("ref&: T", "indices: I=index", "updates: T"), _scatter_nd_infer)
+    kind: _writer(
+        f"ScatterNd{kind.capitalize()}", ("ref&: T", "indices: I=index", "updates: T"), _scatter_nd_infer
+    )
     for kind in ("update", "add", "sub")
 }
 COUNT_UP_TO = op_def(
@@ -98,7 +102,13 @@ COUNT_UP_TO = op_def(
 )
 
 
-def assign(ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Sets a variable and gives its new value (tf.assign).
 
     ValueError where the shapes differ and validate_shape is not False. An assignment is always whole, so `use_locking`
@@ -123,61 +133,85 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     return apply(IS_INITIALIZED, (ref,), {}, name).outputs[0]
 
 
-def scatter(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter(
+    kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Changes rows of a variable, "update", "add", "sub", "mul", "div", "min" or "max"; duplicate rows in order."""
     return apply(SCATTER[kind], (ref, indices, updates), {"use_locking": use_locking}, name).outputs[0]
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
     """Replaces rows of a variable (tf.scatter_update); of rows named twice the last one stays."""
     return scatter("update", ref, indices, updates, use_locking, name)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Adds to rows of a variable (tf.scatter_add)."""
     return scatter("add", ref, indices, updates, use_locking, name)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Subtracts from rows of a variable (tf.scatter_sub)."""
     return scatter("sub", ref, indices, updates, use_locking, name)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Multiplies rows of a variable (tf.scatter_mul)."""
     return scatter("mul", ref, indices, updates, use_locking, name)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Divides rows of a variable (tf.scatter_div)."""
     return scatter("div", ref, indices, updates, use_locking, name)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """The smaller of rows of a variable and updates (tf.scatter_min)."""
     return scatter("min", ref, indices, updates, use_locking, name)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """The greater of rows of a variable and updates (tf.scatter_max)."""
     return scatter("max", ref, indices, updates, use_locking, name)
 
 
-def _scatter_nd(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Tensor:
+def _scatter_nd(
+    kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None
+) -> Tensor:
     return apply(SCATTER_ND[kind], (ref, indices, updates), {"use_locking": use_locking}, name).outputs[0]
 
 
-def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
     """Replaces slices of a variable at n-dimensional indices (tf.scatter_nd_update)."""
     return _scatter_nd("update", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Adds to slices of a variable at n-dimensional indices (tf.scatter_nd_add)."""
     return _scatter_nd("add", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Subtracts from slices of a variable at n-dimensional indices (tf.scatter_nd_sub)."""
     return _scatter_nd("sub", ref, indices, updates, use_locking, name)
 

@@ -128,7 +128,9 @@ BY_NAME: Final = {rule.name: rule for rule in RULES}
 def _dense_infer(op: Operation) -> Signature:
     variable, gradient = op.inputs[0], op.inputs[-1]
     if not shapes.compatible(variable.dims, gradient.dims):
-        raise ValueError(f"var and grad do not have the same shape: {shapes.text(variable.dims)} {shapes.text(gradient.dims)}")
+        raise ValueError(
+            f"var and grad do not have the same shape: {shapes.text(variable.dims)} {shapes.text(gradient.dims)}"
+        )
     return [(variable.dtype, variable.dims)]
 
 
@@ -136,13 +138,23 @@ def _sparse_infer(op: Operation) -> Signature:
     variable, gradient, indices = op.inputs[0], op.inputs[-2], op.inputs[-1]
     if indices.dims is not None and len(indices.dims) != 1:
         raise ValueError(f"indices must be a vector, got shape {shapes.text(indices.dims)}.")
-    if variable.dims is not None and gradient.dims is not None and not shapes.compatible(variable.dims[1:], gradient.dims[1:]):
-        raise ValueError(f"rows of shape {shapes.text(gradient.dims[1:])} do not fit into a variable of shape {shapes.text(variable.dims)}.")
+    if (
+        variable.dims is not None
+        and gradient.dims is not None
+        and not shapes.compatible(variable.dims[1:], gradient.dims[1:])
+    ):
+        raise ValueError(
+            f"rows of shape {shapes.text(gradient.dims[1:])} do not fit into a variable of shape {shapes.text(variable.dims)}."
+        )
     return [(variable.dtype, variable.dims)]
 
 
 def _define(rule: UpdateRule, sparse: bool) -> OpDef:
-    inputs = [f"{slot}&: T=float" for slot in rule.slots] + [f"{number}: T" for number in rule.numbers] + ["grad: T"]
+    inputs = (
+        [f"{slot}&: T=float" for slot in rule.slots]
+        + [f"{number}: T" for number in rule.numbers]
+        + ["grad: T"]
+    )
     return op_def(
         f"{'SparseApply' if sparse else 'Apply'}{rule.name}",
         tuple(inputs + ["indices: I=index"] * sparse),
@@ -159,7 +171,12 @@ SPARSE_APPLY: Final = {rule.name: _define(rule, sparse=True) for rule in RULES}
 
 
 def apply_update(
-    rule: str, variables: Sequence[Any], numbers: Sequence[Any], gradient: Any, use_locking: bool = False, name: str | None = None
+    rule: str,
+    variables: Sequence[Any],
+    numbers: Sequence[Any],
+    gradient: Any,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Operation:
     """An operation that changes a variable and its slots by a rule, all at once."""
     return apply(APPLY[rule], (*variables, *numbers, gradient), {"use_locking": use_locking}, name)
@@ -175,4 +192,6 @@ def sparse_apply_update(
     name: str | None = None,
 ) -> Operation:
     """An operation that changes some rows, no row twice, of a variable and its slots by a rule."""
-    return apply(SPARSE_APPLY[rule], (*variables, *numbers, gradient, indices), {"use_locking": use_locking}, name)
+    return apply(
+        SPARSE_APPLY[rule], (*variables, *numbers, gradient, indices), {"use_locking": use_locking}, name
+    )

@@ -39,7 +39,9 @@ class VariableAggregation:
 class SaveSliceInfo:
     """Which part of a larger, partitioned variable a variable is."""
 
-    def __init__(self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]) -> None:
+    def __init__(
+        self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]
+    ) -> None:
         self.full_name = full_name
         self.full_shape = list(full_shape)
         self.var_offset = list(var_offset)
@@ -97,10 +99,19 @@ class Variable:
         self._save_slice_info: SaveSliceInfo | None = None
         graph = get_default_graph()
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
-            self._build(graph, scope, initial_value, dtype, shape if shape is not None else expected_shape, validate_shape)
+            self._build(
+                graph,
+                scope,
+                initial_value,
+                dtype,
+                shape if shape is not None else expected_shape,
+                validate_shape,
+            )
         graph.add_to_collections(collections, self)
 
-    def _build(self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool) -> None:
+    def _build(
+        self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool
+    ) -> None:
         base = scope[:-1]
         if callable(initial_value):
             with graph.name_scope("Initializer"), graph.device(None):
@@ -114,7 +125,9 @@ class Variable:
             )
         dims = shapes.merge(value.dims, shapes.as_dims(shape)) if validate else shapes.as_dims(shape)
         if validate and (dims is None or None in dims):
-            raise ValueError(f"initial_value must have a shape specified: {value}. Give the variable a value of known shape, or validate_shape=False.")
+            raise ValueError(
+                f"initial_value must have a shape specified: {value}. Give the variable a value of known shape, or validate_shape=False."
+            )
         attrs = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
         self._variable = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
         self._initial_value = value
@@ -246,20 +259,28 @@ class Variable:
         """Sets its value in a session, by default the default one, without adding to the graph."""
         session = session or get_default_session()
         if session is None:
-            raise ValueError("Either session argument should be provided or default session should be established")
+            raise ValueError(
+                "Either session argument should be provided or default session should be established"
+            )
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
     # ---- writing --------------------------------------------------------------------------------------------------
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Sets it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign(self, value, use_locking=use_locking, name=name), read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Adds to it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign_add(self, delta, use_locking, name), read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Subtracts from it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign_sub(self, delta, use_locking, name), read_value)
 
@@ -387,7 +408,9 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
-def report_uninitialized_variables(var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables") -> Tensor:
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
     """The names, as a vector of strings, of the variables without a value (tf.report_uninitialized_variables)."""
     from graphflow.ops.array import stack
     from graphflow.ops.core import constant

@@ -15,7 +15,9 @@ from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
 
 _LARGE: Final = 1 << 20
-_NEVER: Final = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Send", "Recv"}) | VARIABLE_TYPES
+_NEVER: Final = (
+    frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Send", "Recv"}) | VARIABLE_TYPES
+)
 
 
 def fold(plan: Plan, ctx: PassContext) -> Plan:
@@ -67,7 +69,10 @@ def _evaluate(i: Instruction, ctx: PassContext, known: dict[str, Any]) -> list[I
     assert ctx.evaluate is not None
     inputs = [known[n] for n in i.inputs]
     try:
-        values = [np.asarray(v) for v in ctx.evaluate(i, [v[()] if v.ndim == 0 and v.dtype != object else v for v in inputs])]
+        values = [
+            np.asarray(v)
+            for v in ctx.evaluate(i, [v[()] if v.ndim == 0 and v.dtype != object else v for v in inputs])
+        ]
     except Exception:
         # Whatever is wrong is the run's to report, with the operation's name, if the run gets there.
         return None

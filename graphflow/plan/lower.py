@@ -70,7 +70,11 @@ class _Lowering:
 
     def construct_of(self, op: Operation, level: Any) -> Any:
         """The construct that an operation of, or inside, a level belongs to; None where it stands for itself."""
-        if op._context is level and op.type in ("Merge", "Exit") and not (level is not None and level.owns_merge(op)):
+        if (
+            op._context is level
+            and op.type in ("Merge", "Exit")
+            and not (level is not None and level.owns_merge(op))
+        ):
             op = op.inputs[0].op
         return _construct_under(op, level)
 

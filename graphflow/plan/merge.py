@@ -28,7 +28,9 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
             instruction,
             inputs=tuple(names.get(n, n) for n in instruction.inputs),
             control=tuple(dict.fromkeys(replaced.get(c, c) for c in instruction.control)),
-            bodies=tuple(rename_inputs(b, names) for b in instruction.bodies) if names else instruction.bodies,
+            bodies=tuple(rename_inputs(b, names) for b in instruction.bodies)
+            if names
+            else instruction.bodies,
         )
         key = _key(i, variables)
         if key is not None and key in seen:
@@ -68,7 +70,9 @@ def _by_dependency(plan: Plan) -> list[Instruction]:
             if i.name in done:
                 stack.pop()
                 continue
-            before = [makers[n] for n in i.inputs if n in makers] + [by_name[c] for c in i.control if c in by_name]
+            before = [makers[n] for n in i.inputs if n in makers] + [
+                by_name[c] for c in i.control if c in by_name
+            ]
             missing = [b for b in before if b.name not in done and b is not i]
             if missing and not any(m in stack for m in missing):
                 stack += missing
@@ -80,7 +84,14 @@ def _by_dependency(plan: Plan) -> list[Instruction]:
 
 
 def _key(i: Instruction, variables: set[str]) -> Any:
-    if i.stateful and i.type != "Const" or i.bodies or i.type in VARIABLE_TYPES or not i.outputs or i.type == "Placeholder":
+    if (
+        i.stateful
+        and i.type != "Const"
+        or i.bodies
+        or i.type in VARIABLE_TYPES
+        or not i.outputs
+        or i.type == "Placeholder"
+    ):
         return None
     if any(n in variables for n in i.inputs):
         return None

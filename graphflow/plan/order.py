@@ -17,7 +17,8 @@ from graphflow.plan.passes import PassContext
 def order(plan: Plan, ctx: PassContext) -> Plan:
     """The plan with its instructions, and those of its bodies, in order; ValueError where it has a cycle."""
     instructions = [
-        replace(i, bodies=tuple(order(body, ctx) for body in i.bodies)) if i.bodies else i for i in plan.instructions
+        replace(i, bodies=tuple(order(body, ctx) for body in i.bodies)) if i.bodies else i
+        for i in plan.instructions
     ]
     by_name = {i.name: i for i in instructions}
     makers = producers(plan)

@@ -50,14 +50,20 @@ class _Cut:
             n if place else self._bring(n, instruction.device)
             for n, place in zip(instruction.inputs, instruction.places(), strict=True)
         )
-        control = tuple(self._bring_control(c, instruction.device) for c in instruction.control if c in self._by_name)
-        part.append(replace(instruction, inputs=inputs, control=control, bodies=self._renamed(instruction, inputs)))
+        control = tuple(
+            self._bring_control(c, instruction.device) for c in instruction.control if c in self._by_name
+        )
+        part.append(
+            replace(instruction, inputs=inputs, control=control, bodies=self._renamed(instruction, inputs))
+        )
         for name in written:
             self._version[name] = self._version.get(name, 0) + 1
 
     def _renamed(self, instruction: Instruction, inputs: tuple[str, ...]) -> tuple[Plan, ...]:
         names = {old: new for old, new in zip(instruction.inputs, inputs, strict=True) if old != new}
-        return tuple(rename_inputs(body, names) for body in instruction.bodies) if names else instruction.bodies
+        return (
+            tuple(rename_inputs(body, names) for body in instruction.bodies) if names else instruction.bodies
+        )
 
     def _bring(self, value: str, device: str) -> str:
         """The name under which a value is known on a device, sent there if need be."""
@@ -68,7 +74,9 @@ class _Cut:
         key = (value, device, version)
         if key not in self._here:
             position = maker.outputs.index(value)
-            self._here[key] = self._transfer(maker, (value,), value, maker.dtypes[position], maker.shapes[position], device, version)
+            self._here[key] = self._transfer(
+                maker, (value,), value, maker.dtypes[position], maker.shapes[position], device, version
+            )
         return self._here[key]
 
     def _bring_control(self, name: str, device: str) -> str:
@@ -82,17 +90,46 @@ class _Cut:
         return self._here[key]
 
     def _transfer(
-        self, maker: Instruction, inputs: tuple[str, ...], value: str, dtype: dtypes.DType, shape: object, device: str, version: int
+        self,
+        maker: Instruction,
+        inputs: tuple[str, ...],
+        value: str,
+        dtype: dtypes.DType,
+        shape: object,
+        device: str,
+        version: int,
     ) -> str:
         label = f"{value}#{version}" if version else value
         attrs = {"key": (label, maker.device, device)}
         name = f"{label}->{device}"
         control = () if inputs else (maker.name,)
         send = Instruction(
-            f"{name}/send", "Send", inputs, (), (), (), attrs, control, maker.device, maker.index, None, maker.op
+            f"{name}/send",
+            "Send",
+            inputs,
+            (),
+            (),
+            (),
+            attrs,
+            control,
+            maker.device,
+            maker.index,
+            None,
+            maker.op,
         )
         recv = Instruction(
-            f"{name}/recv", "Recv", (), (f"{name}/recv:0",), (dtype,), (shape,), attrs, (), device, maker.index, None, maker.op  # type: ignore[arg-type]
+            f"{name}/recv",
+            "Recv",
+            (),
+            (f"{name}/recv:0",),
+            (dtype,),
+            (shape,),
+            attrs,
+            (),
+            device,
+            maker.index,
+            None,
+            maker.op,  # type: ignore[arg-type]
         )
         self._parts[maker.device].append(send)
         self._parts.setdefault(device, []).append(recv)
@@ -107,7 +144,9 @@ class _Cut:
             own = [f for f, d in zip(self._plan.fetches, fetch_devices, strict=True) if d == device]
             parts[device] = Plan(tuple(instructions), self._plan.feeds, tuple(own), ())
         if default_device in fetch_devices and default_device not in parts:
-            fed = tuple(f for f, d in zip(self._plan.fetches, fetch_devices, strict=True) if d == default_device)
+            fed = tuple(
+                f for f, d in zip(self._plan.fetches, fetch_devices, strict=True) if d == default_device
+            )
             parts[default_device] = Plan((), self._plan.feeds, fed, ())
         return Partition(parts, fetch_devices)
 
@@ -122,4 +161,6 @@ def rename_inputs(plan: Plan, names: Mapping[str, str]) -> Plan:
         )
         for i in plan.instructions
     ]
-    return replace(plan, instructions=tuple(instructions), fetches=tuple(names.get(n, n) for n in plan.fetches))
+    return replace(
+        plan, instructions=tuple(instructions), fetches=tuple(names.get(n, n) for n in plan.fetches)
+    )

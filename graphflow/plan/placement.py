@@ -46,7 +46,11 @@ def _device_of(
         if place and name in values:
             return values[name]
     for group in instruction.attrs.get("_class", ()):
-        other = group.decode().removeprefix("loc:@") if isinstance(group, bytes) else str(group).removeprefix("loc:@")
+        other = (
+            group.decode().removeprefix("loc:@")
+            if isinstance(group, bytes)
+            else str(group).removeprefix("loc:@")
+        )
         if other in placed:
             return placed[other]
     if not instruction.device and around:
@@ -70,7 +74,9 @@ def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
     )
 
 
-def _complaint(instruction: Instruction, wanted: str, candidates: list[str], same_task: list[str], ctx: PassContext) -> str:
+def _complaint(
+    instruction: Instruction, wanted: str, candidates: list[str], same_task: list[str], ctx: PassContext
+) -> str:
     there = ", ".join(ctx.devices)
     built = "" if instruction.op is None else " Built at {}:{}.".format(*instruction.op.line)
     start = f"Cannot assign a device for operation {instruction.name!r} ({instruction.type})"

@@ -69,7 +69,11 @@ def _transpose_of_transpose(i: Instruction, makers: Mapping[str, Instruction]) -
     if inner is None or inner.type != "Transpose":
         return None
     first, second = _constant(inner.inputs[1], makers), _constant(i.inputs[1], makers)
-    if first is None or second is None or not np.array_equal(np.asarray(first)[second], np.arange(len(second))):
+    if (
+        first is None
+        or second is None
+        or not np.array_equal(np.asarray(first)[second], np.arange(len(second)))
+    ):
         return None
     return inner.inputs[0]
 
@@ -94,7 +98,8 @@ def simplify(plan: Plan, ctx: PassContext) -> Plan:
     for op_type, rule in RULES:
         rules.setdefault(op_type, []).append(rule)
     instructions = [
-        replace(i, bodies=tuple(simplify(body, ctx) for body in i.bodies)) if i.bodies else i for i in plan.instructions
+        replace(i, bodies=tuple(simplify(body, ctx) for body in i.bodies)) if i.bodies else i
+        for i in plan.instructions
     ]
     makers = dict(producers(plan))
     changed = True

@@ -47,7 +47,12 @@ class Assembled:
 
 
 def assemble(
-    plan: Plan, store: ResourceStore, kernels: KernelTable, *, trace: bool = False, check_numerics: bool = False
+    plan: Plan,
+    store: ResourceStore,
+    kernels: KernelTable,
+    *,
+    trace: bool = False,
+    check_numerics: bool = False,
 ) -> Assembled:
     """Compiles a part for a store.
 
@@ -77,7 +82,9 @@ _LOCAL = re.compile(r"\bv\d+\b")
 
 
 class _Assembler:
-    def __init__(self, plan: Plan, store: ResourceStore, kernels: KernelTable, trace: bool, check: bool) -> None:
+    def __init__(
+        self, plan: Plan, store: ResourceStore, kernels: KernelTable, trace: bool, check: bool
+    ) -> None:
         self._plan = plan
         self._store = store
         self._kernels = kernels
@@ -125,7 +132,9 @@ class _Assembler:
             feeds.append(f"f{position}")
         self._emit(f"def part({', '.join(['run', *feeds])}):", 0)
         self._level(self._plan, 1)
-        self._emit(f"return ({''.join(self._fetch(f, i) + ', ' for i, f in enumerate(self._plan.fetches))})", 1)
+        self._emit(
+            f"return ({''.join(self._fetch(f, i) + ', ' for i, f in enumerate(self._plan.fetches))})", 1
+        )
         lines = _forget_early(self._lines, self._scalars)
         source = "\n".join("    " * line.depth + line.text for line in lines)
         filename = f"<graphflow plan {id(self):x}>"
@@ -156,7 +165,9 @@ class _Assembler:
             self._variable(i)
         elif i.type == "Const":
             value = i.attrs["value"]
-            self._names[i.outputs[0]] = name = self._bind("c", value[()] if value.ndim == 0 and value.dtype != object else value)
+            self._names[i.outputs[0]] = name = self._bind(
+                "c", value[()] if value.ndim == 0 and value.dtype != object else value
+            )
             self._borrowed.add(name)
         elif i.type == "If":
             self._branch(i, depth)
@@ -199,7 +210,8 @@ class _Assembler:
         keep = self._kernels.may_view(i.type) or i.type in PASS_THROUGH
         places = i.places()
         arguments = [
-            self._cells[n] if place else self._use(n, keep=keep) for n, place in zip(i.inputs, places, strict=True)
+            self._cells[n] if place else self._use(n, keep=keep)
+            for n, place in zip(i.inputs, places, strict=True)
         ]
         if i.type in PASS_THROUGH:
             return arguments[0]

@@ -65,4 +65,6 @@ class RunContext:
         if self._cancelled:
             raise errors.CancelledError(None, None, "The run was cancelled.")
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise errors.DeadlineExceededError(None, None, "The operation timeout passed before the run finished.")
+            raise errors.DeadlineExceededError(
+                None, None, "The operation timeout passed before the run finished."
+            )

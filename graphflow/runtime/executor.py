@@ -36,7 +36,7 @@ class Executable:
     ) -> None:
         self._parts = [assemble(part, store, kernels, **options) for part in partition.parts.values()]
         self._pool = pool
-        positions: dict[str, int] = {device: 0 for device in partition.parts}
+        positions: dict[str, int] = dict.fromkeys(partition.parts, 0)
         order = list(partition.parts)
         self._collect: list[tuple[int, int]] = []
         for device in partition.fetch_devices:
@@ -89,7 +89,9 @@ class _Crew:
     def _wait(self) -> None:
         deadline = self._run.deadline
         try:
-            while not self._ended.wait(0.5 if deadline is None else max(0.0, min(0.5, deadline - time.monotonic()))):
+            while not self._ended.wait(
+                0.5 if deadline is None else max(0.0, min(0.5, deadline - time.monotonic()))
+            ):
                 if deadline is not None and time.monotonic() >= deadline:
                     self._give_up()
         except BaseException:
@@ -182,7 +184,9 @@ def _explain(error: Exception, part: Assembled) -> Exception:
     return errors.InternalError(node_def, op, f"{where}{type(error).__name__}: {error}{built}")
 
 
-def _uninitialized(error: errors.OpError, part: Assembled, op: Operation | None, where: str, built: str) -> Exception:
+def _uninitialized(
+    error: errors.OpError, part: Assembled, op: Operation | None, where: str, built: str
+) -> Exception:
     missing = [cell for cell in part.cells if cell.value is None]
     listing = "; ".join(f"{cell.name} (built at {cell.line[0]}:{cell.line[1]})" for cell in missing)
     return errors.FailedPreconditionError(

@@ -38,7 +38,9 @@ class VariableCell:
         """The value; FailedPreconditionError before it is initialised."""
         value = self.value
         if value is None:
-            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            raise errors.FailedPreconditionError(
+                None, None, f"Attempting to use uninitialized value {self.name}"
+            )
         return value
 
     def assign(self, value: Any) -> None:

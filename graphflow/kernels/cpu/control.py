@@ -67,10 +67,14 @@ def _nested(items: Sequence[str], shape: tuple[int, ...], more: str) -> str:
     if len(shape) == 1:
         return "[" + " ".join(items) + more + "]"
     step = int(np.prod(shape[1:]))
-    rows = [
-        _nested(items[start : start + step], shape[1:], more if start + step >= len(items) else "")
-        for start in range(0, len(items), step)
-    ] if step else []
+    rows = (
+        [
+            _nested(items[start : start + step], shape[1:], more if start + step >= len(items) else "")
+            for start in range(0, len(items), step)
+        ]
+        if step
+        else []
+    )
     return "[" + "".join(rows) + ("" if len(rows) == shape[0] else more if not rows else "...") + "]"
 
 
@@ -153,7 +157,9 @@ def _py_func(node: Node) -> Kernel:
         run.check()
         values = [] if not types else list(result) if isinstance(result, list | tuple) else [result]
         if len(values) != len(types):
-            raise errors.InvalidArgumentError(None, None, f"pyfunc returns {len(values)} values, but expects to see {len(types)} values.")
+            raise errors.InvalidArgumentError(
+                None, None, f"pyfunc returns {len(values)} values, but expects to see {len(types)} values."
+            )
         arrays = tuple(_as_type(v, t, i) for i, (v, t) in enumerate(zip(values, types, strict=True)))
         return arrays[0] if len(types) == 1 else arrays if types else None
 
@@ -179,7 +185,9 @@ def _as_type(value: Any, dtype: dtypes.DType, position: int) -> Any:
         python = isinstance(value, bool | int | float | list)
         if not python:
             raise errors.InvalidArgumentError(
-                None, None, f"{position}-th value returned by pyfunc is {array.dtype.name}, but expects {dtype.name}"
+                None,
+                None,
+                f"{position}-th value returned by pyfunc is {array.dtype.name}, but expects {dtype.name}",
             )
         array = array.astype(dtype.as_numpy_dtype)
     return array[()] if array.ndim == 0 else array

@@ -24,7 +24,9 @@ class _Vectorised(ast.NodeTransformer):
         return ast.copy_location(call, node)
 
 
-def statements(text: Sequence[str], inputs: Sequence[str], results: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+def statements(
+    text: Sequence[str], inputs: Sequence[str], results: Sequence[str]
+) -> Callable[..., tuple[Any, ...]]:
     """A function of the inputs' arrays, in order, that runs assignments and returns the named results.
 
     Literals take the dtype of the arrays, as everywhere in scalar texts (NumPy's rule for Python numbers).

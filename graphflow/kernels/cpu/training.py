@@ -25,7 +25,9 @@ def _register_dense(rule: UpdateRule) -> None:
             cells, rest = arguments[:count], arguments[count:]
             shape = cells[0].get().shape
             if np.shape(rest[-1]) != shape:
-                raise errors.InvalidArgumentError(None, None, f"var and grad do not have the same shape: {shape} {np.shape(rest[-1])}")
+                raise errors.InvalidArgumentError(
+                    None, None, f"var and grad do not have the same shape: {shape} {np.shape(rest[-1])}"
+                )
 
             def change(arrays: list[Any]) -> None:
                 for array, value in zip(arrays, function(*arrays, *rest), strict=True):
@@ -51,7 +53,11 @@ def _register_sparse(rule: UpdateRule) -> None:
             bad = (indices < 0) | (indices >= rows)
             if bad.any():
                 position = int(np.argmax(bad))
-                raise errors.InvalidArgumentError(None, None, f"Index {int(indices[position])} at offset {position} in indices is out of range [0, {rows})")
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Index {int(indices[position])} at offset {position} in indices is out of range [0, {rows})",
+                )
 
             def change(arrays: list[Any]) -> None:
                 for array, value in zip(arrays, function(*[a[indices] for a in arrays], *rest), strict=True):

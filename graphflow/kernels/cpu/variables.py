@@ -24,7 +24,9 @@ def _assign(node: Node) -> Kernel:
 
     def run(cell: Any, value: Any) -> Any:
         if shape is not None and np.shape(value) != shape:
-            raise errors.InvalidArgumentError(None, None, f"Assign requires shapes of both tensors to match: {shape} and {np.shape(value)}.")
+            raise errors.InvalidArgumentError(
+                None, None, f"Assign requires shapes of both tensors to match: {shape} and {np.shape(value)}."
+            )
         cell.assign(value)
         return _snapshot(node, cell)
 
@@ -36,7 +38,9 @@ def _in_place(function: Callable[..., Any]) -> Callable[[Node], Kernel]:
         def run(cell: Any, value: Any) -> Any:
             if np.shape(value) != cell.get().shape:
                 raise errors.InvalidArgumentError(
-                    None, None, f"a variable of shape {cell.get().shape} cannot be changed by a value of shape {np.shape(value)}."
+                    None,
+                    None,
+                    f"a variable of shape {cell.get().shape} cannot be changed by a value of shape {np.shape(value)}.",
                 )
             cell.update(lambda old, out: function(old, value, out=out))
             return _snapshot(node, cell)
@@ -84,7 +88,9 @@ def rows_added(array: Any, indices: Any, updates: Any, sign: int) -> None:
     """Adds (sign 1) or subtracts (sign -1) rows in the order of the indices, whatever repeats."""
     flat = indices.reshape(-1)
     if flat.size and np.unique(flat).size == flat.size:
-        updates = np.broadcast_to(updates, indices.shape + array.shape[1:]).reshape((flat.size, *array.shape[1:]))
+        updates = np.broadcast_to(updates, indices.shape + array.shape[1:]).reshape(
+            (flat.size, *array.shape[1:])
+        )
         array[flat] = array[flat] + updates if sign > 0 else array[flat] - updates
     elif sign > 0:
         np.add.at(array, indices, updates)
@@ -117,7 +123,9 @@ def _check_nd(array: Any, indices: Any) -> tuple[Any, ...]:
     columns = tuple(np.moveaxis(indices, -1, 0)) if indices.ndim else (indices,)
     for axis, column in enumerate(columns):
         if ((column < 0) | (column >= array.shape[axis])).any():
-            raise errors.InvalidArgumentError(None, None, f"indices = {indices.tolist()} do not index into shape {array.shape}")
+            raise errors.InvalidArgumentError(
+                None, None, f"indices = {indices.tolist()} do not index into shape {array.shape}"
+            )
     return columns
 
 
