@@ -65,6 +65,7 @@ from graphflow.ops.softmax import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from graphflow.ops.sorting import in_top_k, top_k
+from graphflow.ops.volumes import avg_pool3d, conv3d, conv3d_transpose, max_pool3d
 
 lrn = local_response_normalization
 
@@ -73,6 +74,7 @@ __all__ = [
     "atrous_conv2d_transpose",
     "avg_pool",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
@@ -81,6 +83,8 @@ __all__ = [
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
     "convolution",
     "crelu",
     "depthwise_conv2d",
@@ -102,6 +106,7 @@ __all__ = [
     "lrn",
     "max_pool",
     "max_pool2d",
+    "max_pool3d",
     "max_pool_with_argmax",
     "moments",
     "nce_loss",

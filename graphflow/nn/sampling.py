@@ -58,10 +58,10 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Samples:
-    """Classes drawn with probability log((class + 2) / (class + 1)) / log(range_max + 1), for classes sorted by frequency.
+    """Classes drawn with probability log((class + 2) / (class + 1)) / log(range_max + 1).
 
-    TensorFlow: tf.nn.log_uniform_candidate_sampler. The numbers drawn are not TensorFlow's. ValueError where more
-    distinct classes are asked for than there are.
+    For classes sorted by falling frequency. TensorFlow: tf.nn.log_uniform_candidate_sampler. The numbers drawn are
+    not TensorFlow's. ValueError where more distinct classes are asked for than there are.
     """
     numbers = np.arange(range_max, dtype=np.float64)
     probabilities = np.log1p(1 / (numbers + 1)) / np.log(range_max + 1)
@@ -77,7 +77,10 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Samples:
-    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler). The numbers drawn are not TensorFlow's."""
+    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler).
+
+    The numbers drawn are not TensorFlow's.
+    """
     probabilities = np.full(range_max, 1 / range_max)
     return _draw(probabilities, true_classes, num_sampled, unique, seed, name or "UniformCandidateSampler")
 
@@ -146,8 +149,8 @@ def nce_loss(
             weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
             remove_accidental_hits, partition_strategy, None,
         )  # fmt: skip
-        losses = sigmoid_cross_entropy_with_logits(labels=shares, logits=logits, name="sampled_losses")
-        return reductions.reduce_sum(losses, 1)
+    losses = sigmoid_cross_entropy_with_logits(labels=shares, logits=logits, name="sampled_losses")
+    return array.reshape(reductions.reduce_sum(losses, 1, keepdims=True), [-1])
 
 
 def sampled_softmax_loss(
@@ -173,5 +176,5 @@ def sampled_softmax_loss(
             weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
             remove_accidental_hits, partition_strategy, seed,
         )  # fmt: skip
-        fixed = array.stop_gradient(shares, name="labels_stop_gradient")
-        return softmax_cross_entropy_with_logits_v2(labels=fixed, logits=logits)
+    fixed = array.stop_gradient(shares, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(labels=fixed, logits=logits)

@@ -158,7 +158,8 @@ def _linear_attrs(op: Operation) -> dict[str, Any]:
     return {name: op.attrs[name] for name in ("strides", "padding", "data_format", "dilations")}
 
 
-def _conv_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+def linear_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of a convolution to its input and its filter."""
     x, kernel = op.inputs
     _, to_input, to_filter = _FAMILIES[op.type]
     attrs = _linear_attrs(op)
@@ -168,7 +169,8 @@ def _conv_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _input_gradient_gradient(op: Operation, g: Tensor) -> tuple[None, Tensor, Tensor]:
+def input_gradient_gradient(op: Operation, g: Tensor) -> tuple[None, Tensor, Tensor]:
+    """The gradients of a convolution's gradient to its input."""
     _, kernel, gradient = op.inputs
     forward, _, to_filter = _FAMILIES[op.type]
     attrs = _linear_attrs(op)
@@ -179,7 +181,8 @@ def _input_gradient_gradient(op: Operation, g: Tensor) -> tuple[None, Tensor, Te
     )
 
 
-def _filter_gradient_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None, Tensor]:
+def filter_gradient_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None, Tensor]:
+    """The gradients of a convolution's gradient to its filter."""
     x, _, gradient = op.inputs
     forward, to_input, _ = _FAMILIES[op.type]
     attrs = _linear_attrs(op)
@@ -190,39 +193,45 @@ def _filter_gradient_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None, T
     )
 
 
-CONV = op_def("Conv2D", ("input: T=float", "filter: T"), infer=_conv_infer, gradient=_conv_gradient)
+CONV = op_def("Conv2D", ("input: T=float", "filter: T"), infer=_conv_infer, gradient=linear_gradient)
 CONV_INPUT = op_def(
     "Conv2DBackpropInput",
     ("input_sizes: int32", "filter: T=float", "out_backprop: T"),
     infer=_input_gradient_infer,
-    gradient=_input_gradient_gradient,
+    gradient=input_gradient_gradient,
 )
 CONV_FILTER = op_def(
     "Conv2DBackpropFilter",
     ("input: T=float", "filter_sizes: int32", "out_backprop: T"),
     infer=_filter_gradient_infer,
-    gradient=_filter_gradient_gradient,
+    gradient=filter_gradient_gradient,
 )
 DEPTHWISE = op_def(
-    "DepthwiseConv2dNative", ("input: T=float", "filter: T"), infer=_depthwise_infer, gradient=_conv_gradient
+    "DepthwiseConv2dNative", ("input: T=float", "filter: T"), infer=_depthwise_infer, gradient=linear_gradient
 )
 DEPTHWISE_INPUT = op_def(
     "DepthwiseConv2dNativeBackpropInput",
     ("input_sizes: int32", "filter: T=float", "out_backprop: T"),
     infer=_input_gradient_infer,
-    gradient=_input_gradient_gradient,
+    gradient=input_gradient_gradient,
 )
 DEPTHWISE_FILTER = op_def(
     "DepthwiseConv2dNativeBackpropFilter",
     ("input: T=float", "filter_sizes: int32", "out_backprop: T"),
     infer=_filter_gradient_infer,
-    gradient=_filter_gradient_gradient,
+    gradient=filter_gradient_gradient,
 )
-_FAMILIES: Final[dict[str, tuple[OpDef, OpDef, OpDef]]] = {
-    definition.name: family
-    for family in ((CONV, CONV_INPUT, CONV_FILTER), (DEPTHWISE, DEPTHWISE_INPUT, DEPTHWISE_FILTER))
-    for definition in family
-}
+_FAMILIES: Final[dict[str, tuple[OpDef, OpDef, OpDef]]] = {}
+
+
+def convolution_family(forward: OpDef, to_input: OpDef, to_filter: OpDef) -> None:
+    """Declares an op linear in input and filter, and its gradients to both, to be each other's gradients."""
+    for definition in (forward, to_input, to_filter):
+        _FAMILIES[definition.name] = (forward, to_input, to_filter)
+
+
+convolution_family(CONV, CONV_INPUT, CONV_FILTER)
+convolution_family(DEPTHWISE, DEPTHWISE_INPUT, DEPTHWISE_FILTER)
 
 
 def _attrs(strides: Any, padding: Any, data_format: Any, dilations: Any) -> dict[str, Any]:
@@ -249,7 +258,8 @@ def conv2d(
     """The convolution of images with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
 
     Images are [N, rows, columns, channels]. `strides` and `dilations` are one number, two, or four in the order of
-    `data_format`; `padding` is "SAME", "VALID", or pairs of numbers for the four axes. ValueError where channels differ or the window does not fit.
+    `data_format`; `padding` is "SAME", "VALID", or pairs of numbers for the four axes. ValueError where channels differ
+    or the window does not fit.
     """
     filter = deprecated(filters, filter, "filters", "filter")
     if isinstance(padding, list | tuple):

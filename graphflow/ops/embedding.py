@@ -104,7 +104,8 @@ def _limited(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
         axes: Any = list(range(len(ids.dims), len(rows.dims)))
     else:
         axes = array.range_(array.rank(ids), array.rank(rows))
-    return clip.clip_by_norm(rows, max_norm, axes=axes)
+    limited: Tensor = clip.clip_by_norm(rows, max_norm, axes=axes)
+    return limited
 
 
 def embedding_lookup_sparse(
