@@ -17,7 +17,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from .machine import Step
-from .region import Region, RegionOutput, axis_name, contiguous_strides, item_size, layout
+from .region import (
+    SCRATCH_ALIGNMENT,
+    Region,
+    RegionOutput,
+    axis_name,
+    contiguous_strides,
+    item_size,
+    layout,
+)
 from .scalar_source import translate, variable
 from .scalar_text import FLOATS
 
@@ -110,13 +118,18 @@ class _Writer:
             self.line("units = (n0 + block - 1) // block")
             self.line("if units < 1:")
             self.line("    units = 1")
-            self.line("scratch = args[2]")
+            self.line(
+                f"scratch = (args[2] + {SCRATCH_ALIGNMENT - 1}) // {SCRATCH_ALIGNMENT} * {SCRATCH_ALIGNMENT}"
+            )
             for index in region.reductions:
                 if index not in self.direct:
                     output = region.outputs[index]
                     kind = _memory_type(output.dtype)
                     self.line(f"partial{index} = pointer_{kind}(scratch)")
-                    self.line(f"scratch += (units * cells{index} * {item_size(kind)} + 63) // 64 * 64")
+                    self.line(f"row_bytes = (cells{index} * {item_size(kind)} + {SCRATCH_ALIGNMENT - 1})")
+                    self.line(f"row_bytes = row_bytes // {SCRATCH_ALIGNMENT} * {SCRATCH_ALIGNMENT}")
+                    self.line(f"pitch{index} = row_bytes // {item_size(kind)}")
+                    self.line("scratch += units * row_bytes")
         self.line("bad = int64(0)")
 
     def finish(self) -> None:
@@ -130,7 +143,9 @@ class _Writer:
             if self.is_scalar(index):
                 self.line(f"total{index} = {_initial(output)}")
                 self.line("for u in range(units):")
-                self.line(f"    total{index} = {combine}(total{index}, load(partial{index}, u, 0))")
+                self.line(
+                    f"    total{index} = {combine}(total{index}, load(partial{index}, u * pitch{index}, 0))"
+                )
                 self.line(f"store(q{index}, 0, {self.mean(index, f'total{index}')}, {scope})")
                 continue
             cell = f"load(q{index}, c, {scope})"
@@ -138,7 +153,7 @@ class _Writer:
             self.line(f"    store(q{index}, c, load(partial{index}, c, 0), {scope})")
             self.line("for u in range(1, units):")
             self.line(f"    for c in range(cells{index}):")
-            value = f"{combine}({cell}, load(partial{index}, u * cells{index} + c, 0))"
+            value = f"{combine}({cell}, load(partial{index}, u * pitch{index} + c, 0))"
             self.line(f"        store(q{index}, c, {value}, {scope})")
             if output.reduction == "mean":
                 self.line(f"for c in range(cells{index}):")
@@ -234,7 +249,7 @@ class _Writer:
             self.line(f"first{index} = kept{index}{old} * cells{index}")
         else:
             self.line(f"r{index} = partial{index}")
-            self.line(f"first{index} = unit * cells{index}")
+            self.line(f"first{index} = unit * pitch{index}")
         self.line(f"for c in range(cells{index}):")
         self.line(f"    store(r{index}, first{index} + c, {_initial(output)}, {index + 1})")
 
@@ -246,7 +261,7 @@ class _Writer:
                     f"store(q{index}, kept{index}{old}, {self.mean(index, f'total{index}')}, {index + 1})"
                 )
             else:
-                self.line(f"store(partial{index}, unit, total{index}, {index + 1})")
+                self.line(f"store(partial{index}, unit * pitch{index}, total{index}, {index + 1})")
         elif index in self.direct and output.reduction == "mean":
             self.line(f"for c in range(cells{index}):")
             value = self.mean(index, f"load(q{index}, first{index} + c, {index + 1})")

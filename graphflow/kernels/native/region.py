@@ -18,6 +18,8 @@ from .scalar_text import DTYPES
 REDUCTIONS = ("sum", "mean", "prod", "max", "min")
 MAX_OUTPUTS = 20
 _BLOCK_ELEMENTS = 16384
+# partial results of different blocks lie in different (pairs of) cache lines, because different threads write them
+SCRATCH_ALIGNMENT = 128
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,9 @@ def layout(region: Region, sizes: Sequence[int]) -> RegionLayout:
         block = max(1, _BLOCK_ELEMENTS // row)
         units = max(1, -(-sizes[0] // block))
         partial = [k for k in region.reductions if region.kept_prefix(k) == 0]
-        scratch = sum(-(-units * cells[k] * item_size(region.outputs[k].dtype) // 64) * 64 for k in partial)
+        rows = [cells[k] * item_size(region.outputs[k].dtype) for k in partial]
+        padded = sum(-(-row // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT for row in rows)
+        scratch = units * padded + SCRATCH_ALIGNMENT if partial else 0
         return RegionLayout(units, 1, block, scratch, True, cells)
     if region.rank == 1:
         return RegionLayout(sizes[0], _BLOCK_ELEMENTS, 0, 0, False, cells)
