@@ -39,7 +39,9 @@ def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operatio
             continue
         needed.add(op)
         todo += [t.op for t in op.inputs if t not in stops]
-        todo += op.control_inputs
+        todo += [c for c in op.control_inputs if not any(t in stops for t in c.outputs)]
+        if op._context is not None:
+            todo += op._context.deciders()
     return needed
 
 
@@ -195,7 +197,7 @@ class _Lowering:
         body = self.instructions(loop, [op for op in work if op not in in_condition])
         parameters = tuple(m.outputs[0].name for m in merges)
         exit_of = {exit_.inputs[0].op.inputs[0].op: exit_ for exit_ in exits}
-        outputs = [(exit_of[m] if m in exit_of else m).outputs[0] for m in merges]
+        outputs = [exit_of.get(m, m).outputs[0] for m in merges]
         plans = (
             Plan(condition, parameters, (self.value(predicate),)),
             Plan(body, parameters, tuple(self.value(m.inputs[1]) for m in merges)),

@@ -85,12 +85,14 @@ def _complaint(
     if not same_task:
         jobs = sorted({devices.DeviceSpec.from_string(d).job or "" for d in ctx.devices})
         return (
-            f"{start}: it was explicitly assigned to {wanted}, but this session has no such job or task (it knows the jobs: "
+            f"{start}: it was explicitly assigned to {wanted}, but this session has no such job or task "
+            "(it knows the jobs: "
             f"{', '.join(jobs)}). Connect to the cluster with gf.Session(server.target), or correct the device.{built}"
         )
     near = difflib.get_close_matches(devices.merge(ctx.default_task, wanted), ctx.devices, 1, 0.0)
     return (
-        f"{start}: it was explicitly assigned to {wanted}, but there is no such device. Devices here: {there}; the nearest is "
+        f"{start}: it was explicitly assigned to {wanted}, but there is no such device. Devices here: "
+        f"{there}; the nearest is "
         f"{near[0] if near else there}. Use gf.ConfigProto(allow_soft_placement=True) to let graphflow choose.{built}"
     )
 

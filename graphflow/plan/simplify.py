@@ -121,6 +121,9 @@ def simplify(plan: Plan, ctx: PassContext) -> Plan:
 
 
 def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> bool:
-    """Whether the value is made on the instruction's own device, and is no variable, which a rename would read later."""
+    """Whether the value may stand in for the instruction's result: made on its own device, and no variable.
+
+    A variable under another name would be read later than the instruction is.
+    """
     maker = makers.get(value)
     return maker is not None and maker.device == i.device and maker.type != "VariableV2"
