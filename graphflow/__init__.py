@@ -57,9 +57,10 @@ NoGradient = NotDifferentiable
 globals().update({dtype.name: dtype for dtype in dtypes.ALL})
 globals().update(
     exports(
-        "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip", "ops.decompositions", "ops.indexing",
-        "ops.layout", "ops.segments", "ops.sorting", "ops.sparse", "ops.spatial", "ops.special", "ops.strings", "ops.random",
-        "ops.state", "ops.variable", "ops.checking", "ops.control_flow", "ops.scopes", "autodiff",
+        "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip",
+        "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
+        "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
+        "ops.checking", "ops.control_flow", "ops.scopes", "autodiff",
     )
 )  # fmt: skip
 install_operators()

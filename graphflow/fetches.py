@@ -139,7 +139,8 @@ def feed_array(tensor: Tensor, value: Any) -> Any:
         array = _converted(tensor, value)
     if not _fits(array.shape, tensor.dims):
         raise ValueError(
-            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has shape {shapes.text(tensor.dims)!r}"
+            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has shape "
+            f"{shapes.text(tensor.dims)!r}"
         )
     return array if array.ndim else array[()]
 
@@ -149,17 +150,15 @@ def _fits(shape: tuple[int, ...], dims: shapes.Dims) -> bool:
         return True
     if len(shape) != len(dims):
         return False
-    for given, wanted in zip(shape, dims, strict=True):
-        if wanted is not None and given != wanted:
-            return False
-    return True
+    return all(wanted is None or given == wanted for given, wanted in zip(shape, dims, strict=True))
 
 
 def _converted(tensor: Tensor, value: Any) -> Any:
     if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
         raise TypeError(
             "The value of a feed cannot be a gf.Tensor object. Acceptable feed values include Python scalars, strings, "
-            f"lists, numpy ndarrays. For reference, the tensor object was {value!r} which was passed to the feed with key {tensor!r}."
+            f"lists, numpy ndarrays. For reference, the tensor object was {value!r} which was passed to "
+            f"the feed with key {tensor!r}."
         )
     if not tensor.dtype.is_numpy_compatible:
         return np.asarray(value, dtype=object)
@@ -185,7 +184,8 @@ def _converted(tensor: Tensor, value: Any) -> Any:
         and not tensor.dtype.min <= value <= tensor.dtype.max
     ):
         raise TypeError(
-            f"Type of feed value {value} is not compatible with Tensor type {tensor.dtype.name}: it does not fit. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+            f"Type of feed value {value} is not compatible with Tensor type {tensor.dtype.name}: it does "
+            "not fit. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
         )
     if array.dtype.kind == "c" and not tensor.dtype.is_complex:
         raise TypeError(f"Cannot feed complex values to {tensor.name!r} of dtype {tensor.dtype.name}.")

@@ -67,14 +67,15 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
     items = [_packed(item, leaves) for item in structure]
     if hasattr(structure, "_fields"):
         return type(structure)(*items)
-    return type(structure)(items)  # type: ignore[call-arg]
+    return type(structure)(items)
 
 
 def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
     """Raises ValueError where the nesting differs, TypeError where with `check_types` a sequence's type does."""
     if is_nested(first) != is_nested(second):
         raise ValueError(
-            f"The two structures don't have the same nested structure.\n\nFirst structure: {first!r}\n\nSecond structure: {second!r}"
+            "The two structures don't have the same nested structure.\n\nFirst structure: "
+            f"{first!r}\n\nSecond structure: {second!r}"
         )
     if not is_nested(first):
         return
@@ -88,7 +89,8 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
         raise ValueError(f"The two dictionaries don't have the same keys: {first!r} and {second!r}.")
     if len(first) != len(second):
         raise ValueError(
-            f"The two structures don't have the same number of elements.\n\nFirst structure: {first!r}\n\nSecond structure: {second!r}"
+            "The two structures don't have the same number of elements.\n\nFirst structure: "
+            f"{first!r}\n\nSecond structure: {second!r}"
         )
     for a, b in zip(_items(first), _items(second), strict=True):
         assert_same_structure(a, b, check_types)

@@ -91,7 +91,8 @@ class BaseSession:
     ) -> None:
         if target:
             raise ValueError(
-                f"Cannot connect to {target!r}: this version of graphflow runs sessions in this process only. Leave the target out."
+                f"Cannot connect to {target!r}: this version of graphflow runs sessions in this process "
+                "only. Leave the target out."
             )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
@@ -275,11 +276,11 @@ class BaseSession:
         if len(self._growth) == _GROWTH_WARNING_AFTER + 1:
             newest = self._graph.get_operations()[-1]
             warnings.warn(
-                f"The graph grew before each of the last {_GROWTH_WARNING_AFTER} new runs and has {size} operations now: operations are "
+                f"The graph grew before each of the last {_GROWTH_WARNING_AFTER} new runs and has {size} "
+                "operations now: operations are "
                 f"built inside a loop, which slows every run down. The newest is {newest.name!r}, built at "
-                "{}:{}. Build it once, before the loop; gf.get_default_graph().finalize() finds every such place.".format(
-                    *newest.line
-                ),
+                "{}:{}. Build it once, before the loop; gf.get_default_graph().finalize() finds every "
+                "such place.".format(*newest.line),
                 RuntimeWarning,
                 stacklevel=_stack_level(),
             )

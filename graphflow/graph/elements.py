@@ -309,7 +309,7 @@ class Tensor:
             raise TypeError(
                 f"Cannot iterate over {self.name!r}: its first dimension is unknown. Use gf.map_fn or gf.while_loop."
             )
-        return (self[i] for i in range(self._dims[0]))  # type: ignore[index]
+        return (self[i] for i in range(self._dims[0]))
 
     def __len__(self) -> int:
         raise TypeError(
@@ -318,7 +318,8 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"Using the gf.Tensor {self.name!r} as a Python bool is not allowed: it has no value while the graph is built. "
+            f"Using the gf.Tensor {self.name!r} as a Python bool is not allowed: it has no value while the "
+            "graph is built. "
             "Use gf.cond for a conditional, `is not None` to test for presence."
         )
 

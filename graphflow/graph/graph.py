@@ -370,11 +370,13 @@ class Graph:
             op = self._by_name.get(op_name)
             if op is None:
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph."
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                    f"{op_name!r}, does not exist in the graph."
                 )
             if int(index) >= len(op.outputs):
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist: {op_name!r} has {len(op.outputs)} outputs."
+                    f"The name {name!r} refers to a Tensor which does not exist: {op_name!r} has "
+                    f"{len(op.outputs)} outputs."
                 )
             return op.outputs[int(index)]
         if not colon and allow_operation:
@@ -384,7 +386,8 @@ class Graph:
         if colon:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not an Operation.")
         raise ValueError(
-            f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names are of the form 'op:0'."
+            f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names are of "
+            "the form 'op:0'."
         )
 
     def is_feedable(self, tensor: Any) -> bool:
@@ -455,7 +458,8 @@ class Graph:
             session = defaults.get_default_session()
             if session is None:
                 raise ValueError(
-                    f"Cannot {verb} {name!r}: no default session is registered. Use `with sess.as_default():` or pass `session=`."
+                    f"Cannot {verb} {name!r}: no default session is registered. Use `with "
+                    "sess.as_default():` or pass `session=`."
                 )
         if session.graph is not self:
             raise ValueError(f"Cannot {verb} {name!r}: its graph is different from the session's graph.")

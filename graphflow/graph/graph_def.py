@@ -1,4 +1,7 @@
-"""A graph as data, in the form TensorFlow 1 programs read: objects with `.node`, each with name, op, input, device, attr."""
+"""A graph as data, in the form TensorFlow 1 programs read.
+
+It is an object with `.node`, each of which has name, op, input, device and attr.
+"""
 
 from __future__ import annotations
 

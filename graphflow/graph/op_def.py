@@ -66,8 +66,8 @@ class InputSpec:
     """One declared input: its name and type.
 
     `variable` names the type variable it shares with others (None where it has a type of its own), `allowed` the
-    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written, `place` that the kernel gets
-    the variable itself and not its value.
+    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written, `place` that
+    the kernel gets the variable itself and not its value.
     """
 
     name: str
@@ -79,8 +79,8 @@ class InputSpec:
 
     @staticmethod
     def parse(text: str) -> InputSpec:
-        """Reads "name: type", where name may end in "*" (a list), "&" (a variable to be written) or "@" (a variable, not
-        its value).
+        """Reads "name: type"; the name may end in "*" (a list), "&" (a variable to be written) or "@" (a variable,
+        not its value).
 
         The type is `T`, `T=float` (a type variable, with the dtypes it may be at its first mention), a group such as
         `index`, a dtype's name, or several of these with "|" between them.

@@ -124,7 +124,7 @@ def _extent(other: object) -> Any:
 def _combine(dimension: Dimension, other: Any, function: Any) -> Dimension:
     value = _extent(other)
     if value is NotImplemented:
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     return Dimension(None if dimension.value is None or value is None else function(dimension.value, value))
 
 

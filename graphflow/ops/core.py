@@ -179,7 +179,8 @@ def _convert_input(
         if dtype is None or not hasattr(item, "dtype"):
             raise
         raise TypeError(
-            f"Input '{label}' of '{definition.name}' Op has type {as_dtype(item.dtype).name} that does not match the expected "
+            f"Input '{label}' of '{definition.name}' Op has type {as_dtype(item.dtype).name} that does not "
+            "match the expected "
             f"type {dtype.name}. {error}"
         ) from None
 
@@ -346,7 +347,8 @@ def as_array(value: Any, dtype: DType | None) -> Any:
         if isinstance(bad, int):
             raise ValueError(f"{bad} is too large for an integer tensor.")
         raise TypeError(
-            f"Failed to convert object of type {type(bad).__name__} to Tensor. Contents: {_short(value)}. Consider casting elements to a supported type."
+            f"Failed to convert object of type {type(bad).__name__} to Tensor. Contents: {_short(value)}. "
+            "Consider casting elements to a supported type."
         )
     if dtype is None:
         if kind == "f":
@@ -390,7 +392,7 @@ def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
 
 def _strings(value: Any, dtype: DType | None) -> Any:
     if dtype not in (None, dtypes.string):
-        raise TypeError(f"Expected {dtype.name}, got {_short(value)} of type 'str' instead.")  # type: ignore[union-attr]
+        raise TypeError(f"Expected {dtype.name}, got {_short(value)} of type 'str' instead.")
     array = np.array(value, dtype=object)
     for index, item in np.ndenumerate(array):
         array[index] = item.encode() if isinstance(item, str) else bytes(item)
@@ -441,8 +443,8 @@ def partial_value(tensor: Tensor) -> int | list[int | None] | None:
     if isinstance(known, tuple):
         known = known[tensor.value_index]
     if known is None and tensor.dtype in (dtypes.int32, dtypes.int64) and tensor.dims is not None:
-        if len(tensor.dims) == 1 and tensor.dims[0] is not None:
-            return [None] * tensor.dims[0]
+        length = tensor.dims[0] if len(tensor.dims) == 1 else None
+        return None if length is None else [None] * length
     return known
 
 

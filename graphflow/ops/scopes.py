@@ -58,7 +58,10 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
 
 
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
-    """Makes operations built inside run after `control_inputs`; None forgets the outer ones (tf.control_dependencies)."""
+    """Makes operations built inside run after `control_inputs` (tf.control_dependencies).
+
+    None forgets the outer dependencies.
+    """
     if callable(control_inputs):
         raise TypeError("control_dependencies() takes operations and tensors, not functions.")
     return get_default_graph().control_dependencies(control_inputs)
@@ -97,7 +100,15 @@ def get_collection_ref(key: Any) -> list[Any]:
 EXPORTS: dict[str, Any] = {
     f.__name__: f
     for f in (
-        name_scope, op_scope, device, control_dependencies, colocate_with, container, add_to_collection, add_to_collections,
-        get_collection, get_collection_ref,
+        name_scope,
+        op_scope,
+        device,
+        control_dependencies,
+        colocate_with,
+        container,
+        add_to_collection,
+        add_to_collections,
+        get_collection,
+        get_collection_ref,
     )
-}  # fmt: skip
+}

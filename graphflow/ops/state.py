@@ -33,7 +33,8 @@ def _update_infer(op: Operation) -> Signature:
     ref, value = op.inputs
     if not shapes.compatible(ref.dims, value.dims):
         raise ValueError(
-            f"A variable of shape {shapes.text(ref.dims)} cannot be changed by a value of shape {shapes.text(value.dims)}."
+            f"A variable of shape {shapes.text(ref.dims)} cannot be changed by a value of shape "
+            f"{shapes.text(value.dims)}."
         )
     return [(ref.dtype, ref.dims)]
 

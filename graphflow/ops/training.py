@@ -34,7 +34,8 @@ class UpdateRule:
 _FTRL = (
     "accum_new = {accum} + {grad} * {grad}",
     "linear = {linear} + {grad} - (pow(accum_new, -{lr_power}) - pow({accum}, -{lr_power})) / {lr} * {var}",
-    "var = (({l1} * sign(linear) - linear) / (pow(accum_new, -{lr_power}) / {lr} + 2 * {l2})) if abs(linear) > {l1} else 0",
+    "var = (({l1} * sign(linear) - linear) / (pow(accum_new, -{lr_power}) / {lr} + 2 * {l2})) if "
+    "abs(linear) > {l1} else 0",
     "accum = accum_new",
 )
 
@@ -144,7 +145,8 @@ def _sparse_infer(op: Operation) -> Signature:
         and not shapes.compatible(variable.dims[1:], gradient.dims[1:])
     ):
         raise ValueError(
-            f"rows of shape {shapes.text(gradient.dims[1:])} do not fit into a variable of shape {shapes.text(variable.dims)}."
+            f"rows of shape {shapes.text(gradient.dims[1:])} do not fit into a variable of shape "
+            f"{shapes.text(variable.dims)}."
         )
     return [(variable.dtype, variable.dims)]
 

@@ -8,19 +8,16 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.defaults import get_default_graph, get_default_session
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph import Graph
 from graphflow.graph.keys import GraphKeys
-from graphflow.graph.op_def import NOT_DIFFERENTIABLE
 from graphflow.ops import state
 from graphflow.ops.core import convert_to_tensor
 from graphflow.ops.shaping import identity
-
-assert state.VARIABLE.gradient is NOT_DIFFERENTIABLE
 
 
 class VariableSynchronization:
@@ -36,7 +33,7 @@ class VariableAggregation:
     ONLY_FIRST_TOWER = 3
 
 
-class SaveSliceInfo:
+class SliceInfo:
     """Which part of a larger, partitioned variable a variable is."""
 
     def __init__(
@@ -64,7 +61,7 @@ class Variable:
     exist before its `initializer` ran. ValueError where the initial value has no shape.
     """
 
-    SaveSliceInfo: ClassVar[type[SaveSliceInfo]] = SaveSliceInfo
+    SaveSliceInfo = SliceInfo
 
     def __init__(
         self,
@@ -96,7 +93,7 @@ class Variable:
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
-        self._save_slice_info: SaveSliceInfo | None = None
+        self._save_slice_info: SliceInfo | None = None
         graph = get_default_graph()
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
             self._build(
@@ -120,13 +117,15 @@ class Variable:
             value = convert_to_tensor(initial_value, dtype=dtype, name="initial_value")
         if value.op.control_flow_context is not None:
             raise ValueError(
-                f"Initializer for variable {base!r} is from inside a control-flow construct, such as a loop or conditional. "
+                f"Initializer for variable {base!r} is from inside a control-flow construct, such as a "
+                "loop or conditional. "
                 "Use a lambda as the initializer."
             )
         dims = shapes.merge(value.dims, shapes.as_dims(shape)) if validate else shapes.as_dims(shape)
         if validate and (dims is None or None in dims):
             raise ValueError(
-                f"initial_value must have a shape specified: {value}. Give the variable a value of known shape, or validate_shape=False."
+                f"initial_value must have a shape specified: {value}. Give the variable a value of known "
+                "shape, or validate_shape=False."
             )
         attrs = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
         self._variable = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
@@ -152,7 +151,8 @@ class Variable:
         """The variable as an input of an operation, read when that runs; ValueError where the dtype is another."""
         if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
             raise ValueError(
-                f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for variable {self.name!r} "
+                f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for "
+                f"variable {self.name!r} "
                 f"of type {self.dtype.name!r}"
             )
         return self._variable
@@ -319,11 +319,11 @@ class Variable:
 
     # ---- partitions -----------------------------------------------------------------------------------------------
 
-    def set_save_slice_info(self, info: SaveSliceInfo | None) -> None:
+    def set_save_slice_info(self, info: SliceInfo | None) -> None:
         """Says which part of a larger variable it is."""
         self._save_slice_info = info
 
-    def get_save_slice_info(self) -> SaveSliceInfo | None:
+    def get_save_slice_info(self) -> SliceInfo | None:
         """Which part of a larger variable it is, or None."""
         return self._save_slice_info
 
@@ -427,7 +427,10 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
-    """A tensor that fails with FailedPreconditionError where a variable has no value (tf.assert_variables_initialized)."""
+    """A tensor that fails where a variable has no value (tf.assert_variables_initialized).
+
+    Running it raises FailedPreconditionError then. None where there are no variables.
+    """
     from graphflow.ops.array import stack
 
     variables = global_variables() + local_variables() if var_list is None else list(var_list)

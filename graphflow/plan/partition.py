@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from graphflow.graph import dtypes
+from graphflow.graph.shapes import Dims
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 
 
@@ -95,7 +96,7 @@ class _Cut:
         inputs: tuple[str, ...],
         value: str,
         dtype: dtypes.DType,
-        shape: object,
+        shape: Dims,
         device: str,
         version: int,
     ) -> str:
@@ -129,7 +130,7 @@ class _Cut:
             device,
             maker.index,
             None,
-            maker.op,  # type: ignore[arg-type]
+            maker.op,
         )
         self._parts[maker.device].append(send)
         self._parts.setdefault(device, []).append(recv)

@@ -300,7 +300,8 @@ def _numerics_checker(i: Instruction, kernels: KernelTable) -> Callable[..., Non
                 kind = "NaN" if np.isnan(array).any() else "Inf"
                 raise errors.InvalidArgumentError(
                     None, None,
-                    f"the result has {kind} (check_numerics): {int((~np.isfinite(array)).sum())} of {array.size} elements; "
+                    f"the result has {kind} (check_numerics): {int((~np.isfinite(array)).sum())} of "
+                    f"{array.size} elements; "
                     f"its inputs are {', '.join(i.inputs) or 'none'}",
                 )  # fmt: skip
 

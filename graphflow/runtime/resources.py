@@ -153,7 +153,8 @@ class ResourceStore:
         if cell.dtype is not dtype:
             raise errors.InvalidArgumentError(
                 None, None,
-                f"The variable {name!r} is held as {cell.dtype.name} (built at {cell.line[0]}:{cell.line[1]}), but is now asked "
+                f"The variable {name!r} is held as {cell.dtype.name} (built at "
+                f"{cell.line[0]}:{cell.line[1]}), but is now asked "
                 f"for as {dtype.name} (built at {line[0]}:{line[1]}). Give one of them another name.",
             )  # fmt: skip
         return cell

@@ -17,7 +17,8 @@ from graphflow.kernels.registry import Kernel, Node, kernel
 def _placeholder(node: Node) -> Kernel:
     shape = shapes.text(shapes.as_dims(node.attrs.get("shape")))
     message = (
-        f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.dtypes[0].name} and shape {shape}: "
+        f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.dtypes[0].name} and "
+        f"shape {shape}: "
         "pass feed_dict={tensor: value} to Session.run"
     )
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "abs": np.abs, "sqrt": np.sqrt, "sign": np.sign, "pow": np.power, "max": np.maximum, "min": np.minimum, "exp": np.exp,
-    "log": np.log, "where_": np.where,
+    "abs": np.abs, "sqrt": np.sqrt, "sign": np.sign, "pow": np.power, "max": np.maximum, "min": np.minimum,
+    "exp": np.exp, "log": np.log, "where_": np.where,
 }  # fmt: skip
 
 
