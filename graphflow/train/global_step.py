@@ -1,0 +1,88 @@
+"""The global step: one integer variable that counts the steps of training, found by its collection or its name."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+from graphflow.graph.graph import Graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Zeros
+from graphflow.ops.variable import Variable, VariableAggregation
+
+_log = logging.getLogger(__name__)
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of the global step in a session (tf.train.global_step)."""
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The graph's global step, or None where there is none or more than one (tf.train.get_global_step).
+
+    TypeError where what has that name is no integer scalar.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        names = ", ".join(f"{step.name}" for step in found)
+        _log.error("Multiple tensors in global_step collection: %s.", names)
+        return None
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name(f"{GraphKeys.GLOBAL_STEP}:0")
+        except KeyError:
+            return None
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """Makes the graph's global step, an int64 scalar that begins at 0 (tf.train.create_global_step).
+
+    ValueError where there is one.
+    """
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists. Use gf.train.get_or_create_global_step().')
+    with graph.as_default(), graph.name_scope(None):
+        return get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=dtypes.int64,
+            initializer=Zeros(),
+            trainable=False,
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The graph's global step, made where there is none (tf.train.get_or_create_global_step)."""
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises TypeError unless it is a tensor or variable that holds an integer scalar (tf.train.assert_global_step)."""
+    if not isinstance(global_step_tensor, Variable | Tensor):
+        raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor!r}.')
+    if not global_step_tensor.dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype.name}')
+    dims = global_step_tensor.dims
+    if dims is not None and dims != () and None not in dims:
+        raise TypeError(f'Existing "global_step" is not scalar: {shapes.text(dims)}')
+
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (global_step, get_global_step, create_global_step, get_or_create_global_step, assert_global_step)
+}
