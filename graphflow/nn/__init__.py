@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow.nn import rnn_cell
 from graphflow.nn.convolution import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -115,6 +116,7 @@ __all__ = [
     "relu",
     "relu6",
     "relu_layer",
+    "rnn_cell",
     "sampled_softmax_loss",
     "selu",
     "separable_conv2d",

@@ -1,0 +1,375 @@
+"""Cells of recurrent networks: one step, from an input and a state to an output and the next state.
+
+A cell makes its variables at its first call, in a variable scope of its own, and uses them at every later call: that
+is how the steps of a loop, and only they, share weights. Names of variables are TensorFlow's, so that checkpoints fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from graphflow import nest
+from graphflow.graph.dtypes import as_dtype
+from graphflow.graph.elements import Tensor
+from graphflow.graph.shapes import TensorShape
+from graphflow.ops import array, clip, linalg, math, nn
+from graphflow.ops.core import constant, convert_to_tensor, op_scope
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Constant, Zeros
+from graphflow.ops.variable_scope import variable_scope
+
+Activation = Callable[[Any], Tensor]
+
+
+class LSTMStateTuple(NamedTuple):
+    """The state of an LSTM cell: its memory c and its output h (tf.nn.rnn_cell.LSTMStateTuple)."""
+
+    c: Any
+    h: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of both; TypeError where they differ."""
+        if self.c.dtype is not self.h.dtype:
+            raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
+        return self.c.dtype
+
+
+def zero_state_of(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros of shape [batch_size, ...] for each size in a nested structure of sizes."""
+
+    def zeros(size: Any) -> Tensor:
+        rest = TensorShape(size).as_list() if isinstance(size, TensorShape | list) else [int(size)]
+        if isinstance(batch_size, Tensor):
+            made = array.zeros(array.stack([batch_size, *rest]), as_dtype(dtype))
+            made.set_shape([None, *rest])
+            return made
+        return array.zeros([int(batch_size), *rest], as_dtype(dtype))
+
+    return nest.map_structure(zeros, state_size)
+
+
+class RNNCell:
+    """A cell (tf.nn.rnn_cell.RNNCell).
+
+    Subclasses give `state_size`, `output_size`, `call(inputs, state)`, perhaps `build`. Calling it gives (output, next
+    state). `name` is the name of its variable scope, by default one made from the class's.
+    """
+
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None, _reuse: bool | None = None
+    ) -> None:
+        self.trainable = trainable
+        self.built = False
+        self._dtype = None if dtype is None else as_dtype(dtype)
+        self._base_name = name or _snake_case(type(self).__name__)
+        self._reuse = _reuse
+        self._scope: Any = None
+        self._variables: list[Any] = []
+
+    @property
+    def state_size(self) -> Any:
+        """The size of the state, or a nested structure of sizes."""
+        raise TypeError(f"{type(self).__name__} must define state_size.")
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the output."""
+        raise TypeError(f"{type(self).__name__} must define output_size.")
+
+    @property
+    def name(self) -> str:
+        """The name of the cell's variable scope."""
+        return self._base_name
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the variables: that of the first input unless it was given."""
+        return self._dtype
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that the cell made."""
+        return list(self._variables)
+
+    weights = variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that the cell made, where it is trainable."""
+        return list(self._variables) if self.trainable else []
+
+    trainable_weights = trainable_variables
+
+    def build(self, inputs_shape: TensorShape) -> None:
+        """Makes the variables; called once, before the first `call`."""
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step. ValueError where a subclass defines none."""
+        raise ValueError(f"{type(self).__name__} must define call(inputs, state).")
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros for a batch; `batch_size` is an int or a scalar tensor."""
+        with op_scope(None, type(self).__name__ + "ZeroState", (batch_size,)):
+            return zero_state_of(self.state_size, batch_size, dtype)
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """A state of zeros for the batch of `inputs`, or for `batch_size` and `dtype`."""
+        if inputs is not None:
+            tensor = convert_to_tensor(inputs, name="inputs")
+            batch_size, dtype = array.shape(tensor)[0], tensor.dtype
+        if batch_size is None or dtype is None:
+            raise ValueError("batch_size and dtype cannot be None while constructing initial state.")
+        return self.zero_state(batch_size, dtype)
+
+    def add_variable(
+        self, name: str, shape: Sequence[int], initializer: Any = None, dtype: Any = None
+    ) -> Any:
+        """A variable of the cell, in the cell's scope."""
+        made = get_variable(
+            name, shape, dtype=dtype or self._dtype, initializer=initializer, trainable=self.trainable
+        )
+        self._variables.append(made)
+        return made
+
+    add_weight = add_variable
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+        first = nest.flatten(inputs)[0]
+        if self._dtype is None:
+            self._dtype = convert_to_tensor(first).dtype
+        if self._scope is None:
+            named = self._base_name if self._reuse and scope is None else scope
+            with variable_scope(named, default_name=self._base_name) as found:
+                self._scope = found
+        reuse = True if self.built or self._reuse else None
+        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as own:
+            graph = convert_to_tensor(first).graph
+            with graph.name_scope(own.original_name_scope):
+                if not self.built:
+                    self.build(convert_to_tensor(first).shape)
+                result = self.call(inputs, state)
+                self.built = True
+                return result
+
+
+def _snake_case(name: str) -> str:
+    words = re.sub("([a-z0-9])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
+    return words if words[0] != "_" else "private" + words
+
+
+def _depth(inputs_shape: TensorShape) -> int:
+    depth = None if inputs_shape.ndims is None else inputs_shape.as_list()[-1]
+    if depth is None:
+        raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {inputs_shape}")
+    return depth
+
+
+def _affine(inputs: Any, state: Any, kernel: Any, bias: Any) -> Tensor:
+    return nn.bias_add(linalg.matmul(array.concat([inputs, state], 1), kernel), bias)
+
+
+class BasicRNNCell(RNNCell):
+    """activation([input, state] @ kernel + bias), tanh by default (tf.nn.rnn_cell.BasicRNNCell)."""
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Activation | None = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, _reuse=reuse)
+        self._num_units = num_units
+        self._activation = activation or math.tanh
+
+    @property
+    def state_size(self) -> int:
+        """num_units."""
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        """num_units."""
+        return self._num_units
+
+    def build(self, inputs_shape: TensorShape) -> None:
+        """Makes kernel and bias."""
+        units = self._num_units
+        self._kernel = self.add_variable("kernel", [_depth(inputs_shape) + units, units])
+        self._bias = self.add_variable("bias", [units], Zeros(dtype=self._dtype))
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; the output is the state."""
+        output = self._activation(_affine(inputs, state, self._kernel, self._bias))
+        return output, output
+
+
+class GRUCell(RNNCell):
+    """A gated recurrent unit (tf.nn.rnn_cell.GRUCell; Cho et al. 2014): gates reset and update, then a candidate."""
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Activation | None = None,
+        reuse: bool | None = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, _reuse=reuse)
+        self._num_units = num_units
+        self._activation = activation or math.tanh
+        self._kernel_initializer = kernel_initializer
+        self._bias_initializer = bias_initializer
+
+    @property
+    def state_size(self) -> int:
+        """num_units."""
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        """num_units."""
+        return self._num_units
+
+    def build(self, inputs_shape: TensorShape) -> None:
+        """Makes the kernels and biases of gates and candidate."""
+        units, rows = self._num_units, _depth(inputs_shape) + self._num_units
+        gates = self._bias_initializer or Constant(1.0, dtype=self._dtype)
+        candidate = self._bias_initializer or Zeros(dtype=self._dtype)
+        self._gate_kernel = self.add_variable("gates/kernel", [rows, 2 * units], self._kernel_initializer)
+        self._gate_bias = self.add_variable("gates/bias", [2 * units], gates)
+        self._candidate_kernel = self.add_variable(
+            "candidate/kernel", [rows, units], self._kernel_initializer
+        )
+        self._candidate_bias = self.add_variable("candidate/bias", [units], candidate)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; the output is the state."""
+        reset, update = array.split(
+            math.sigmoid(_affine(inputs, state, self._gate_kernel, self._gate_bias)), 2, axis=1
+        )
+        candidate = self._activation(
+            _affine(inputs, reset * state, self._candidate_kernel, self._candidate_bias)
+        )
+        output = update * state + (1 - update) * candidate
+        return output, output
+
+
+class LSTMCell(RNNCell):
+    """A long short-term memory cell (tf.nn.rnn_cell.LSTMCell; Hochreiter and Schmidhuber 1997, Sak et al. 2014).
+
+    With peepholes the gates see the memory; `num_proj` projects the output, which is then also what is fed back;
+    `cell_clip` and `proj_clip` bound memory and projection. `forget_bias` is added to the forget gate.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int | None = None,
+        num_proj_shards: int | None = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Activation | None = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, _reuse=reuse)
+        self._num_units = num_units
+        self._use_peepholes = use_peepholes
+        self._cell_clip = cell_clip
+        self._initializer = initializer
+        self._num_proj = num_proj
+        self._proj_clip = proj_clip
+        self._forget_bias = forget_bias
+        self._state_is_tuple = state_is_tuple
+        self._activation = activation or math.tanh
+
+    @property
+    def state_size(self) -> Any:
+        """LSTMStateTuple(num_units, output size), or their sum where the state is no tuple."""
+        sizes = LSTMStateTuple(self._num_units, self.output_size)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """num_proj, or num_units without a projection."""
+        return self._num_proj or self._num_units
+
+    def build(self, inputs_shape: TensorShape) -> None:
+        """Makes kernel and bias, and what peepholes and projection need."""
+        units, rows = self._num_units, _depth(inputs_shape) + self.output_size
+        self._kernel = self.add_variable("kernel", [rows, 4 * units], self._initializer)
+        self._bias = self.add_variable("bias", [4 * units], Zeros(dtype=self._dtype))
+        self._peepholes = [
+            self.add_variable(f"w_{gate}_diag", [units], self._initializer)
+            for gate in ("f", "i", "o")
+            if self._use_peepholes
+        ]
+        if self._num_proj is not None:
+            self._projection = self.add_variable(
+                "projection/kernel", [units, self._num_proj], self._initializer
+            )
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; the gates lie in the kernel as input, new value, forget, output."""
+        if self._state_is_tuple:
+            memory, fed_back = state
+        else:
+            memory, fed_back = array.split(state, [self._num_units, self.output_size], axis=1)
+        gates = array.split(_affine(inputs, fed_back, self._kernel, self._bias), 4, axis=1)
+        entering, value, forgetting, leaving = gates
+        forgetting = math.add(forgetting, constant(self._forget_bias, dtype=forgetting.dtype))
+        if self._peepholes:
+            see_forget, see_input, see_output = self._peepholes
+            forgetting = forgetting + see_forget * memory
+            entering = entering + see_input * memory
+        kept = math.multiply(memory, math.sigmoid(forgetting))
+        memory = math.add(kept, math.multiply(math.sigmoid(entering), self._activation(value)))
+        if self._cell_clip is not None:
+            memory = clip.clip_by_value(memory, -self._cell_clip, self._cell_clip)
+        if self._peepholes:
+            leaving = leaving + see_output * memory
+        output = math.multiply(self._activation(memory), math.sigmoid(leaving))
+        if self._num_proj is not None:
+            output = linalg.matmul(output, self._projection)
+            if self._proj_clip is not None:
+                output = clip.clip_by_value(output, -self._proj_clip, self._proj_clip)
+        if self._state_is_tuple:
+            return output, LSTMStateTuple(memory, output)
+        return output, array.concat([memory, output], 1)
+
+
+class BasicLSTMCell(LSTMCell):
+    """An LSTM cell without options (tf.nn.rnn_cell.BasicLSTMCell)."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Activation | None = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_units,
+            forget_bias=forget_bias,
+            state_is_tuple=state_is_tuple,
+            activation=activation,
+            reuse=reuse,
+            name=name,
+            dtype=dtype,
+        )
