@@ -12,8 +12,10 @@ sigmoid through expm1 and exp.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 
 _F32, _F64, _I32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
@@ -48,9 +50,9 @@ def _is_nan(builder: Any, x: Any) -> Any:
 
 
 def _clamp(builder: Any, x: Any, low: float, high: float) -> Any:
-    """x within [low, high]; NaN becomes a number, so that conversions to integers stay defined."""
-    x = builder.select(builder.fcmp_ordered("<", x, _constant(x, high)), x, _constant(x, high))
-    return builder.select(builder.fcmp_ordered(">", x, _constant(x, low)), x, _constant(x, low))
+    """x within [low, high]; NaN passes."""
+    x = builder.select(builder.fcmp_ordered("<", _constant(x, high), x), _constant(x, high), x)
+    return builder.select(builder.fcmp_ordered(">", _constant(x, low), x), _constant(x, low), x)
 
 
 def _power_of_two(builder: Any, exponent: Any) -> Any:
@@ -59,11 +61,22 @@ def _power_of_two(builder: Any, exponent: Any) -> Any:
     return builder.bitcast(builder.shl(biased, ir.Constant(_I32, 23)), _F32)
 
 
+@cache
+def _has_scale_instruction() -> bool:
+    """Whether the vector form of ldexp is an instruction (AVX-512); the results are the same without it."""
+    return bool(llvm.get_host_cpu_features().get("avx512f"))
+
+
 def _reduce(builder: Any, x: Any) -> tuple[Any, Any]:
-    """Write x as n * log(2) + r with |r| <= log(2) / 2."""
-    n = intrinsic_call(builder, "llvm.roundeven", builder.fmul(x, _constant(x, 1.4426950408889634)))
+    """Write x as n * log(2) + r with |r| <= log(2) / 2; n comes as an int32.
+
+    Adding 1.5 * 2**23 rounds to an integer and leaves it in the low bits, which costs less than a conversion.
+    """
+    shifted = fma(builder, x, _constant(x, 1.4426950408889634), _constant(x, 12582912.0))
+    whole = builder.sub(builder.bitcast(shifted, _I32), ir.Constant(_I32, 0x4B400000))
+    n = builder.fsub(shifted, _constant(x, 12582912.0))
     r = fma(builder, n, _constant(x, -0.693359375), x)
-    return n, fma(builder, n, _constant(x, 2.12194440e-4), r)
+    return whole, fma(builder, n, _constant(x, 2.12194440e-4), r)
 
 
 # (exp(r) - 1 - r) / r**2 on |r| <= log(2) / 2
@@ -72,23 +85,24 @@ _EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.66
 
 def exp32(builder: Any, x: Any) -> Any:
     """exp of a float32: 1.2 ulp; gradual underflow, infinity above 88.72."""
-    n, r = _reduce(builder, _clamp(builder, x, -104.0, 89.0))
+    whole, r = _reduce(builder, _clamp(builder, x, -104.0, 89.0))
     p = _polynomial(builder, r, _EXP)
-    one = _constant(x, 1.0)
-    y = builder.fadd(fma(builder, builder.fmul(r, r), p, r), one)
-    whole = builder.fptosi(n, _I32)
-    half = builder.ashr(whole, ir.Constant(_I32, 1))
-    y = builder.fmul(y, _power_of_two(builder, half))
+    y = builder.fadd(fma(builder, builder.fmul(r, r), p, r), _constant(x, 1.0))
+    if _has_scale_instruction():
+        kinds = [_F32, _I32]
+        scale = builder.module.declare_intrinsic("llvm.ldexp", kinds, ir.FunctionType(_F32, kinds))
+        return builder.call(scale, [y, whole])
+    half = builder.ashr(whole, ir.Constant(_I32, 1))  # in two steps neither factor leaves float32's range
+    y = builder.bitcast(builder.add(builder.bitcast(y, _I32), builder.shl(half, ir.Constant(_I32, 23))), _F32)
     y = builder.fmul(y, _power_of_two(builder, builder.sub(whole, half)))
     return builder.select(_is_nan(builder, x), x, y)
 
 
 def expm1_32(builder: Any, x: Any) -> Any:
     """exp(x) - 1 of a float32 without cancellation near zero."""
-    n, r = _reduce(builder, _clamp(builder, x, -40.0, 89.0))
+    whole, r = _reduce(builder, _clamp(builder, x, -40.0, 89.0))
     p = _polynomial(builder, r, _EXP)
     m = fma(builder, builder.fmul(r, r), p, r)
-    whole = builder.fptosi(n, _I32)
     half = _power_of_two(builder, builder.sub(whole, ir.Constant(_I32, 1)))
     y = fma(builder, m, half, builder.fsub(half, _constant(x, 0.5)))
     y = builder.fmul(y, _constant(x, 2.0))
@@ -141,12 +155,27 @@ def log1p32(builder: Any, x: Any) -> Any:
     return builder.select(same, x, y)
 
 
+# numerator (odd powers of x, highest first) and denominator of tanh on |x| <= _TANH_LIMIT; beyond it tanh is 1 - 2.5e-7
+_TANH_LIMIT = 7.90531110763549805
+_TANH_NUMERATOR: tuple[float, ...] = (
+    -2.76076847742355e-16,
+    2.00018790482477e-13,
+    -8.60467152213735e-11,
+    5.12229709037114e-08,
+)
+_TANH_NUMERATOR += (1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03)
+_TANH_DENOMINATOR = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+
+
 def tanh32(builder: Any, x: Any) -> Any:
-    """tanh of a float32 as -m / (m + 2) with m = expm1(-2 |x|)."""
-    positive = intrinsic_call(builder, "llvm.fabs", x)
-    m = expm1_32(builder, builder.fmul(positive, _constant(x, -2.0)))
-    y = builder.fdiv(builder.fneg(m), builder.fadd(m, _constant(x, 2.0)))
-    return intrinsic_call(builder, "llvm.copysign", y, x)
+    """tanh of a float32 as a rational function: 4 ulp, exactly 1 beyond 7.9."""
+    limited = _clamp(builder, x, -_TANH_LIMIT, _TANH_LIMIT)
+    square = builder.fmul(limited, limited)
+    numerator = _polynomial(builder, square, _TANH_NUMERATOR)
+    ratio = builder.fdiv(numerator, _polynomial(builder, square, _TANH_DENOMINATOR))
+    y = builder.fmul(limited, ratio)
+    outside = builder.fcmp_ordered(">", intrinsic_call(builder, "llvm.fabs", x), _constant(x, _TANH_LIMIT))
+    return builder.select(outside, intrinsic_call(builder, "llvm.copysign", _constant(x, 1.0), x), y)
 
 
 def sigmoid(builder: Any, x: Any) -> Any:
