@@ -78,6 +78,10 @@ class Context:
         """Whether the operation is a loop variable of this context."""
         return False
 
+    def deciders(self) -> list[Operation]:
+        """The operations that decide whether what is inside runs: needed wherever something inside is."""
+        raise AssertionError("a context is a branch or a loop")
+
     def holds(self, op: Operation) -> bool:
         """Whether the operation is inside, at any depth."""
         return self in chain(op._context)
@@ -191,6 +195,10 @@ class BranchContext(Context):
         super().__init__(graph, construct, forward)
         self.side = side
 
+    def deciders(self) -> list[Operation]:
+        """The operation that makes the predicate."""
+        return [self.construct.predicate.op]
+
     def _sees(self, tensor: Tensor) -> bool:
         """A gradient's branch runs exactly where the forward branch of the same side ran, and has its values."""
         lineage = self.construct.lineage()
@@ -220,6 +228,10 @@ class LoopContext(Context):
         self.count: Tensor | None = None
         self.in_body: list[Tensor] = []
         self.back_prop = True
+
+    def deciders(self) -> list[Operation]:
+        """The operation that says whether there is another iteration."""
+        return [] if self.pivot is None else [self.pivot.op]
 
     def owns_merge(self, op: Operation) -> bool:
         """Whether the operation is a loop variable."""
