@@ -9,7 +9,6 @@ any of it at any time is safe.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 import tempfile
 from dataclasses import dataclass
@@ -37,12 +36,12 @@ def default_directory() -> Path:
 @cache
 def _environment() -> bytes:
     """Everything but the source that machine code depends on: code of the generator, versions, processor."""
-    llvm = import_module("llvmlite.binding")
+    llvm, metadata = import_module("llvmlite.binding"), import_module("importlib.metadata")
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):  # generated text calls into several of them
         digest.update(path.read_bytes())
     for package in ("numba", "llvmlite", "numpy"):
-        digest.update(f"{package}={importlib.metadata.version(package)}\n".encode())
+        digest.update(f"{package}={metadata.version(package)}\n".encode())
     digest.update(f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()}\n".encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
     return digest.digest()
