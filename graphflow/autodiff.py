@@ -363,7 +363,9 @@ class _Step:
         if not any(self._sums.total(x.outputs[0]) is not None for _, _, x in carried if x is not None):
             return
         targets = [
-            (outer, seen[0]) for outer, seen in _taken_from_outside([loop], [op for op in ops if op not in loop.exits], self._xs)
+            (outer, seen[0])
+            for outer, seen in _taken_from_outside([loop], [op for op in ops if op not in loop.exits], self._xs)
+            if outer.dtype.is_numpy_compatible  # The handle of a TensorArray has no gradient: its flow carries it.
         ]
         with graph.name_scope(f"{loop.name}_grad") as scope:
             _BackwardLoop(graph, loop, scope.rstrip("/"), carried, targets, self._sums, stops, self._colocate).build()
