@@ -29,6 +29,7 @@ from graphflow.nn.moments import (
     weighted_moments,
     zero_fraction,
 )
+from graphflow.nn.rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_bidirectional_rnn, static_rnn
 from graphflow.nn.sampling import (
     log_uniform_candidate_sampler,
     nce_loss,
@@ -79,6 +80,7 @@ __all__ = [
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
+    "bidirectional_dynamic_rnn",
     "conv1d",
     "conv2d",
     "conv2d_backprop_filter",
@@ -91,6 +93,7 @@ __all__ = [
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "dropout",
+    "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
@@ -128,6 +131,8 @@ __all__ = [
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
+    "static_rnn",
     "sufficient_statistics",
     "swish",
     "tanh",

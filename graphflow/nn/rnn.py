@@ -1,0 +1,274 @@
+"""Running a cell over a sequence: step by step in the graph, or in a loop whose length is known when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow import nest
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.nn.cells import zero_state_of
+from graphflow.ops import array, indexing, layout, math
+from graphflow.ops.control_flow import while_loop
+from graphflow.ops.core import constant, convert_to_tensor
+from graphflow.ops.tensor_array import TensorArray
+from graphflow.ops.variable_scope import variable_scope
+
+
+def _check_cell(cell: Any) -> None:
+    missing = [name for name in ("state_size", "output_size", "zero_state") if not hasattr(cell, name)]
+    if missing or not callable(cell):
+        raise TypeError(
+            f"The argument 'cell' ({cell!r}) is not an RNNCell: it lacks {', '.join(missing) or 'a call'}."
+        )
+
+
+def _initial_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
+    if initial_state is not None:
+        return initial_state
+    if dtype is None:
+        raise ValueError("If there is no initial_state, you must give a dtype.")
+    return cell.zero_state(batch_size, dtype)
+
+
+def _batch_size(inputs: Sequence[Tensor], axis: int) -> Any:
+    for tensor in inputs:
+        if tensor.dims is not None and len(tensor.dims) > axis and tensor.dims[axis] is not None:
+            return tensor.dims[axis]
+    return array.shape(inputs[0])[axis]
+
+
+def _swapped(x: Tensor) -> Tensor:
+    """Batch and time exchanged; the static rank is needed."""
+    if x.dims is None or len(x.dims) < 2:
+        raise ValueError(f"Expected input tensor {x.name} to have rank at least 2, but saw shape: {x.shape}")
+    return array.transpose(x, [1, 0, *range(2, len(x.dims))])
+
+
+def _lengths(sequence_length: Any) -> Tensor | None:
+    if sequence_length is None:
+        return None
+    lengths = math.cast(convert_to_tensor(sequence_length), dtypes.int32)
+    if lengths.dims is not None and len(lengths.dims) != 1:
+        raise ValueError(
+            f"sequence_length must be a vector of length batch_size, but saw shape: {lengths.shape}"
+        )
+    return array.identity(lengths, name="sequence_length")
+
+
+def _kept(finished: Tensor, old: Any, new: Any) -> Any:
+    """The new values in the rows that go on, the old ones in those that are finished."""
+
+    def choose(before: Any, after: Any) -> Any:
+        if hasattr(after, "flow") or convert_to_tensor(after).dims == ():
+            return after
+        chosen = indexing.where(finished, before, after)
+        chosen.set_shape(after.shape)
+        return chosen
+
+    return nest.map_structure(choose, old, new)
+
+
+def dynamic_rnn(
+    cell: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """A cell run over [batch, time, ...] inputs in a loop: (outputs, last state) (tf.nn.dynamic_rnn).
+
+    Outputs are [batch, time, ...]. With `time_major` inputs and outputs are [time, batch, ...]. Rows past their
+    `sequence_length` give zeros and keep their state. ValueError without an initial state and a dtype, TypeError for
+    what is no cell.
+    """
+    _check_cell(cell)
+    with variable_scope(scope or "rnn"):
+        steps = [convert_to_tensor(x) for x in nest.flatten(inputs)]
+        if not time_major:
+            steps = [_swapped(x) for x in steps]
+        lengths = _lengths(sequence_length)
+        batch_size = _batch_size(steps, 1)
+        state = _initial_state(cell, initial_state, batch_size, dtype)
+        outputs, final = _loop(
+            cell, inputs, steps, state, lengths, batch_size, parallel_iterations or 32, swap_memory
+        )
+        if not time_major:
+            outputs = nest.map_structure(_swapped, outputs)
+        return outputs, final
+
+
+def _loop(
+    cell: Any,
+    structure: Any,
+    steps: list[Tensor],
+    state: Any,
+    lengths: Tensor | None,
+    batch_size: Any,
+    parallel_iterations: int,
+    swap_memory: bool,
+) -> tuple[Any, Any]:
+    state = nest.map_structure(convert_to_tensor, state)
+    static_time = next((x.dims[0] for x in steps if x.dims is not None and x.dims[0] is not None), None)
+    count = array.shape(steps[0])[0]
+    sources = [
+        TensorArray(x.dtype, size=count, tensor_array_name=f"input_{i}").unstack(x)
+        for i, x in enumerate(steps)
+    ]
+    state_dtype = nest.flatten(state)[0].dtype
+    sizes = nest.flatten(cell.output_size)
+    sinks = [TensorArray(state_dtype, size=count, tensor_array_name=f"output_{i}") for i in range(len(sizes))]
+    silent = None if lengths is None else zero_state_of(cell.output_size, batch_size, state_dtype)
+
+    def step(time: Any, written: tuple[Any, ...], current: Any) -> tuple[Any, ...]:
+        flat = []
+        for source, x in zip(sources, steps, strict=True):
+            value = source.read(time)
+            value.set_shape(None if x.dims is None else x.dims[1:])
+            flat.append(value)
+        output, following = cell(nest.pack_sequence_as(structure, flat), current)
+        nest.assert_same_structure(current, following)
+        if lengths is not None:
+            finished = time >= lengths
+            output = _kept(finished, silent, output)
+            following = _kept(finished, current, following)
+        made = tuple(
+            sink.write(time, value) for sink, value in zip(written, nest.flatten(output), strict=True)
+        )
+        return time + 1, made, following
+
+    start = constant(0, dtype=dtypes.int32, name="time")
+    _, written, final = while_loop(
+        lambda time, *rest: time < count,
+        step,
+        (start, tuple(sinks), state),
+        parallel_iterations=parallel_iterations,
+        swap_memory=swap_memory,
+    )
+    known_batch = None if isinstance(batch_size, Tensor) else batch_size
+    outputs = []
+    for sink, size in zip(written, sizes, strict=True):
+        stacked = sink.stack()
+        rest = size.as_list() if hasattr(size, "as_list") else [int(size)]
+        stacked.set_shape([static_time, known_batch, *rest])
+        outputs.append(stacked)
+    return nest.pack_sequence_as(cell.output_size, outputs), final
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Two cells, one over the sequence and one over its reverse (tf.nn.bidirectional_dynamic_rnn).
+
+    Returns ((outputs forward, outputs backward), (state forward, state backward)), the outputs in the order of time.
+    """
+    _check_cell(cell_fw)
+    _check_cell(cell_bw)
+    time_axis, batch_axis = (0, 1) if time_major else (1, 0)
+
+    def reversed_in_time(x: Any) -> Tensor:
+        if sequence_length is not None:
+            return layout.reverse_sequence(x, sequence_length, seq_axis=time_axis, batch_axis=batch_axis)
+        return layout.reverse(x, axis=[time_axis])
+
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
+            out_fw, state_fw = dynamic_rnn(
+                cell_fw, inputs, sequence_length, initial_state_fw, dtype, parallel_iterations, swap_memory,
+                time_major, forward,
+            )  # fmt: skip
+        with variable_scope("bw") as backward:
+            out_bw, state_bw = dynamic_rnn(
+                cell_bw, nest.map_structure(reversed_in_time, inputs), sequence_length, initial_state_bw, dtype,
+                parallel_iterations, swap_memory, time_major, backward,
+            )  # fmt: skip
+    return (out_fw, nest.map_structure(reversed_in_time, out_bw)), (state_fw, state_bw)
+
+
+def static_rnn(
+    cell: Any,
+    inputs: Any,
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """A cell run over a list of inputs, one [batch, ...] a step: (outputs a step, last state) (tf.nn.static_rnn).
+
+    Rows past their `sequence_length` give zeros and keep their state. TypeError where the inputs are no list,
+    ValueError where they are empty.
+    """
+    _check_cell(cell)
+    if not isinstance(inputs, list | tuple):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+    with variable_scope(scope or "rnn") as own:
+        batch_size = _batch_size([convert_to_tensor(x) for x in nest.flatten(inputs[0])], 0)
+        state = _initial_state(cell, initial_state, batch_size, dtype)
+        lengths = _lengths(sequence_length)
+        outputs: list[Any] = []
+        for time, x in enumerate(inputs):
+            if time:
+                own.reuse_variables()
+            output, following = cell(x, state)
+            if lengths is not None:
+                finished = math.greater_equal(time, lengths)
+                silent = nest.map_structure(array.zeros_like, output)
+                output, following = _kept(finished, silent, output), _kept(finished, state, following)
+            outputs.append(output)
+            state = following
+        return outputs, state
+
+
+def static_bidirectional_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Any,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any, Any]:
+    """Two cells over a list of inputs and its reverse (tf.nn.static_bidirectional_rnn).
+
+    Returns (outputs a step, both side by side, state forward, state backward).
+    """
+    _check_cell(cell_fw)
+    _check_cell(cell_bw)
+    if not isinstance(inputs, list | tuple):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
+            out_fw, state_fw = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, forward)
+        with variable_scope("bw") as backward:
+            turned = _turned(inputs, sequence_length)
+            out_bw, state_bw = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, backward)
+    both = zip(out_fw, _turned(out_bw, sequence_length), strict=True)
+    return [array.concat([a, b], 1) for a, b in both], state_fw, state_bw
+
+
+def _turned(steps: Sequence[Any], sequence_length: Any) -> list[Any]:
+    """The steps in reverse order, each row up to its own length."""
+    if sequence_length is None:
+        return list(reversed(steps))
+    stacked = layout.reverse_sequence(array.stack(list(steps)), sequence_length, seq_axis=0, batch_axis=1)
+    return array.unstack(stacked, num=len(steps))
