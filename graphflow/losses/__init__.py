@@ -23,6 +23,7 @@ from graphflow.losses.reduction import (
     get_regularization_losses,
     get_total_loss,
 )
+from graphflow.namespaces import missing
 
 __all__ = [
     "Reduction",
@@ -43,3 +44,5 @@ __all__ = [
     "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]
+
+__getattr__ = missing("gf.losses", globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow.namespaces import missing
 from graphflow.nn import rnn_cell
 from graphflow.nn.convolution import (
     atrous_conv2d,
@@ -143,3 +144,5 @@ __all__ = [
     "xw_plus_b",
     "zero_fraction",
 ]
+
+__getattr__ = missing("gf.nn", globals())
