@@ -19,7 +19,7 @@ from graphflow.ops import array, random
 from graphflow.ops.core import constant
 from graphflow.ops.decompositions import qr
 from graphflow.ops.linalg import matrix_diag_part
-from graphflow.ops.math import multiply, sign
+from graphflow.ops.math import sign
 
 # The standard deviation of a standard normal that is cut off at two.
 _TRUNCATED_STDDEV: Final = 0.87962566103423978
@@ -311,10 +311,10 @@ class Orthogonal(Initializer):
         rows, columns = math.prod(extents[:-1]), extents[-1]
         drawn = random.random_normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
         q, r = qr(drawn, full_matrices=False)
-        q = multiply(q, sign(matrix_diag_part(r)))
+        q = q * sign(matrix_diag_part(r))
         if rows < columns:
             q = array.matrix_transpose(q)
-        return multiply(self.gain, array.reshape(q, extents))
+        return self.gain * array.reshape(q, extents)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal initializer."""
@@ -338,7 +338,7 @@ class Identity(Initializer):
         matrix = array.eye(extents[0], extents[1], dtype=dtype)
         if partition_info is not None:
             matrix = array.slice_(matrix, partition_info.var_offset, _extents(shape))
-        return multiply(self.gain, matrix)
+        return self.gain * matrix
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal initializer."""

@@ -21,7 +21,7 @@ from graphflow.ops.array import slice_, zeros_like
 from graphflow.ops.checking import assert_
 from graphflow.ops.core import apply, constant_value, convert_to_tensor, op_scope, partial_shape
 from graphflow.ops.flow_basics import with_dependencies
-from graphflow.ops.math import add, floormod, greater_equal, maximum, multiply, subtract, truediv
+from graphflow.ops.math import add, maximum
 from graphflow.ops.reductions import reduce_all
 from graphflow.ops.rules import same_as_input
 
@@ -130,7 +130,7 @@ def _scaled(
         mean_tensor = convert_to_tensor(mean, dtype=element_type, name="mean")
         stddev_tensor = convert_to_tensor(stddev, dtype=element_type, name="stddev")
         drawn = apply(definition, (sizes,), {"dtype": element_type, **_seeds(seed)}).outputs[0]
-        return add(multiply(drawn, stddev_tensor), mean_tensor, name=scope)
+        return add(drawn * stddev_tensor, mean_tensor, name=scope)
 
 
 def random_normal(
@@ -188,7 +188,7 @@ def random_uniform(
         if element_type.is_integer:
             return apply(RANDOM_UNIFORM_INT, (sizes, low, high), attrs, scope).outputs[0]
         drawn = apply(RANDOM_UNIFORM, (sizes,), {"dtype": element_type, **attrs}).outputs[0]
-        return add(multiply(drawn, subtract(high, low)), low, name=scope)
+        return add(drawn * (high - low), low, name=scope)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -206,14 +206,14 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         size = convert_to_tensor(size, dtype=dtypes.int32, name="size")
         whole = shape_of(value)
         check = assert_(
-            reduce_all(greater_equal(whole, size)),
+            reduce_all(whole >= size),
             ["Need value.shape >= size, got ", whole, size],
             summarize=1000,
         )
         whole = with_dependencies([check], whole)
-        limit = add(subtract(whole, size), 1)
+        limit = whole - size + 1
         drawn = random_uniform(shape_of(whole), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
-        return slice_(value, floormod(drawn, limit), size, name=scope)
+        return slice_(value, drawn % limit, size, name=scope)
 
 
 def _draw_classes(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> Tensor:
@@ -264,9 +264,9 @@ def random_gamma(
         sizes = convert_to_tensor(shape, dtype=dtypes.int32, name="shape")
         alpha = convert_to_tensor(alpha, dtype=element_type, name="alpha")
         beta = convert_to_tensor(1 if beta is None else beta, dtype=element_type, name="beta")
-        alpha = add(alpha, zeros_like(beta))
+        alpha = alpha + zeros_like(beta)
         drawn = apply(RANDOM_GAMMA, (sizes, alpha), _seeds(seed)).outputs[0]
-        return maximum(np.finfo(element_type.as_numpy_dtype).tiny, truediv(drawn, beta))
+        return maximum(np.finfo(element_type.as_numpy_dtype).tiny, drawn / beta)
 
 
 def random_poisson(

@@ -370,6 +370,9 @@ class variable_scope:
             constraint,
         )  # fmt: skip
         self._auxiliary = auxiliary_name_scope
+        # Entered again, it is the same scope: only its operations get names of their own.
+        self._unique_name: str | None = None
+        self._name_scope: str | None = None
         self._entered: list[ExitStack] = []
 
     def __enter__(self) -> VariableScope:
@@ -382,8 +385,10 @@ class variable_scope:
                 part = str(self._default_name if target is None else target)
             name_scope = self._open_name_scope(stack, part)
             if target is None:
-                target = scopes_of(self._graph).threads.unique(part)
-            scope = stack.enter_context(pure_scope(target, self._settings, name_scope))
+                target = self._unique_name = self._unique_name or scopes_of(self._graph).threads.unique(part)
+            if self._name_scope is None:
+                self._name_scope = name_scope
+            scope = stack.enter_context(pure_scope(target, self._settings, self._name_scope))
             self._entered.append(stack.pop_all())
         return scope
 

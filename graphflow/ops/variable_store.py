@@ -60,7 +60,9 @@ class VariableStore:
 
         ValueError where it exists and may not be shared, does not and should, or has another shape or dtype.
         """
-        request = replace(request, trainable=_trainable(request))
+        if request.trainable is None:
+            on_read = request.synchronization == VariableSynchronization.ON_READ
+            request = replace(request, trainable=not on_read)
         if custom_getter is None:
             return self.obtain(request)
         if not callable(custom_getter):
@@ -261,16 +263,6 @@ def default_initializer(name: str, dtype: DType) -> Any:
     if dtype.is_integer or dtype.is_bool or dtype is dtypes.string:
         return Zeros()
     raise ValueError(f"An initializer for variable {name} of {dtype.name} is required.")
-
-
-def _trainable(request: Request) -> bool:
-    on_read = request.synchronization == VariableSynchronization.ON_READ
-    if request.trainable and on_read:
-        raise ValueError(
-            f"Variable {request.name}: synchronization can be ON_READ only for non-trainable variables. Give "
-            "trainable=False."
-        )
-    return not on_read if request.trainable is None else request.trainable
 
 
 def _parameters(function: Any) -> list[inspect.Parameter]:

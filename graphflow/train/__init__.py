@@ -4,5 +4,10 @@ from __future__ import annotations
 
 from graphflow.namespaces import exports, missing
 
-globals().update(exports("train.optimizers", "train.decays"))
+globals().update(
+    exports(
+        "train.optimizers", "train.decays", "train.global_step", "train.moving_averages", "train.device_setter",
+        "cluster.cluster_spec",
+    )
+)  # fmt: skip
 __getattr__ = missing("gf.train", globals())

@@ -18,9 +18,9 @@ from graphflow.graph.elements import Operation
 Strategy = Callable[[Operation], int]
 
 STANDARD_PS_OPS: Final = (
-    "Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2", "VarHandleOp",
-    "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesQuantileStreamResourceHandleOp",
+    "Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2",
+    "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2",
+    "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesQuantileStreamResourceHandleOp",
 )  # fmt: skip
 
 
@@ -96,9 +96,9 @@ def replica_device_setter(
 ) -> Callable[[Operation], str] | None:
     """A device function for between-graph replication (tf.train.replica_device_setter).
 
-    Variables (`ps_ops`) go to tasks of `ps_device`, in turn or as `ps_strategy` says, all else to `worker_device`. What an
-    operation says of its device itself is kept and completed; with merge_devices=False it is not even completed.
-    ps_tasks: the number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) where that is given.
+    Variables (`ps_ops`) go to tasks of `ps_device`, in turn or as `ps_strategy` says, all else to `worker_device`. What
+    an operation says of its device itself is kept and completed; with merge_devices=False it is not even completed.
+    ps_tasks: the number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) where given.
     None where there are none. TypeError where the strategy cannot be called.
     """
     ps_spec = DeviceSpec.from_string(ps_device or "")

@@ -1,0 +1,162 @@
+"""Moving averages of variables and tensors, which often evaluate better than the last step's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphflow.graph import dtypes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.keys import GraphKeys
+from graphflow.graph.op_def import FLOATS
+from graphflow.ops.array import zeros
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.flow_basics import group
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Zeros
+from graphflow.ops.math import cast, minimum, pow_
+from graphflow.ops.state import assign, assign_sub
+from graphflow.ops.variable import Variable, global_variables, moving_average_variables, trainable_variables
+from graphflow.ops.variable_scope import get_variable_scope, variable_scope
+from graphflow.train.slots import make_slot
+
+
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Tensor:
+    """Moves a variable towards `value`: variable -= (1 - decay) * (variable - value); gives its new value.
+
+    zero_debias: corrects for a variable that began at zero, as Adam does its moments (Kingma and Ba, 2015), by
+    two variables NAME/biased and NAME/local_step. TensorFlow's moving_averages.assign_moving_average.
+    """
+    with op_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
+        rate = convert_to_tensor(1.0 - decay, name="decay")
+        if rate.dtype is not variable.dtype:
+            rate = cast(rate, variable.dtype)
+        if zero_debias:
+            return _assign_debiased(variable, value, rate, scope)
+        return assign_sub(variable, (variable - value) * rate, name=scope)
+
+
+def _assign_debiased(variable: Any, value: Any, rate: Tensor, scope: str) -> Tensor:
+    with variable_scope(variable.op.name, values=[variable, value, rate]):
+        biased = get_variable(
+            _unused("biased"), variable.shape, variable.dtype, initializer=Zeros(), trainable=False
+        )
+        local_step = get_variable(
+            _unused("local_step"), [], variable.dtype, initializer=Zeros(), trainable=False
+        )
+    moved = assign_sub(biased, (biased - value) * rate)
+    steps = local_step.assign_add(1)
+    return assign(variable, moved / (1 - pow_(1.0 - rate, steps)), name=scope)
+
+
+def _unused(name: str) -> str:
+    """The name, with _1, _2, ... where the current variable scope has a variable of that name already."""
+    scope = get_variable_scope()
+    if scope.reuse:
+        return name
+    taken = {variable.op.name for variable in scope.global_variables()}
+    found, index = name, 0
+    while scope.full_name(found) in taken:
+        index += 1
+        found = f"{name}_{index}"
+    return found
+
+
+class ExponentialMovingAverage:
+    """Averages in which what is older counts less: shadow -= (1 - decay) * (shadow - value) (tf.train's).
+
+    decay: near 1. num_updates: where given, the number of updates so far, and the decay is
+    min(decay, (1 + num_updates) / (10 + num_updates)), so that the averages move faster at first. zero_debias: whether
+    averages of tensors, which begin at zero, are corrected for that. name: the last part of the averages' names.
+    """
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
+        self._averages: dict[Any, Variable] = {}
+
+    @property
+    def name(self) -> str:
+        """The last part of the averages' names."""
+        return self._name
+
+    def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
+        """An operation that updates the averages of the variables and tensors, by default of all trainable variables.
+
+        Makes the averages at the first call for each: a variable's begins at the variable's initial value, a tensor's
+        at zero. TypeError for one that holds no floats.
+        """
+        targets = trainable_variables() if var_list is None else list(var_list)
+        graph = get_default_graph()
+        fresh: set[Variable] = set()
+        for target in targets:
+            if target.dtype not in FLOATS:
+                raise TypeError(
+                    f"The variables must be half, float, or double: {target.name} is {target.dtype.name}."
+                )
+            if target not in self._averages:
+                with graph.control_dependencies(None):
+                    average = self._make_average(target)
+                self._averages[target] = average
+                if self._zero_debias and not isinstance(target, Variable):
+                    fresh.add(average)
+        with graph.name_scope(self._name) as scope:
+            decay = self._current_decay()
+            updates = [
+                assign_moving_average(average, target, decay, zero_debias=average in fresh)
+                for target, average in ((target, self._averages[target]) for target in targets)
+            ]
+            return group(*updates, name=scope)
+
+    def _make_average(self, target: Any) -> Variable:
+        if isinstance(target, Variable):
+            average = make_slot(target, target.initialized_value(), self._name)
+            target.graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, target)
+            return average
+        return make_slot(target, lambda: zeros(target.shape, target.dtype), self._name, colocate=False)
+
+    def _current_decay(self) -> Tensor:
+        decay = convert_to_tensor(self._decay, name="decay")
+        if self._num_updates is None:
+            return decay
+        updates = cast(self._num_updates, dtypes.float32, name="num_updates")
+        return minimum(decay, (1.0 + updates) / (10.0 + updates))
+
+    def average(self, var: Any) -> Variable | None:
+        """The variable that holds the average of a variable or tensor; None before apply() made it."""
+        return self._averages.get(var)
+
+    def average_name(self, var: Any) -> str:
+        """The name of the average of a variable or tensor, also before there is one: to restore from a checkpoint."""
+        if var in self._averages:
+            return self._averages[var].op.name
+        return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
+
+    def variables_to_restore(self, moving_avg_variables: Iterable[Any] | None = None) -> dict[str, Any]:
+        """{name in a checkpoint: variable}, such that variables with averages are restored from these.
+
+        moving_avg_variables: those to take from their averages, by default the trainable ones and those with averages.
+        """
+        if moving_avg_variables is None:
+            moving_avg_variables = trainable_variables() + moving_average_variables()
+        averaged = list(dict.fromkeys(moving_avg_variables))
+        found = {self.average_name(variable): variable for variable in averaged}
+        names = {variable.name for variable in averaged}
+        for variable in global_variables():
+            if variable.name not in names and variable.op.name not in found:
+                found[variable.op.name] = variable
+        return found
+
+
+EXPORTS: dict[str, Any] = {"ExponentialMovingAverage": ExponentialMovingAverage}

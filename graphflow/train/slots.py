@@ -1,0 +1,29 @@
+"""Slots: variables that belong to another variable, such as an optimizer's moments or a moving average."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.ops.variable import Variable
+from graphflow.ops.variable_scope import ScopeSettings, pure_scope, unique_scope_name
+
+
+def make_slot(primary: Any, value: Any, name: str, colocate: bool = True) -> Variable:
+    """A variable named PRIMARY/NAME, inside the current variable scope, not trained (TensorFlow's create_slot).
+
+    value: the initial value, or a function that makes it. colocate: places it with `primary`, a variable or tensor. A
+    slot of a part of a partitioned variable is the same part of a partitioned slot.
+    """
+    graph = get_default_graph()
+    with pure_scope(unique_scope_name(f"{primary.op.name}/{name}"), ScopeSettings(), None) as scope:
+        place = graph.colocate_with(primary.op) if colocate else nullcontext()
+        with graph.name_scope(None), place:
+            slot = Variable(value, trainable=False, dtype=primary.dtype, name=scope.name)
+    info = primary.get_save_slice_info() if isinstance(primary, Variable) else None
+    if info is not None:
+        full_name = f"{info.full_name}/{slot.op.name[len(primary.op.name) + 1 :]}"
+        part = Variable.SaveSliceInfo(full_name, info.full_shape, info.var_offset, info.var_shape)
+        slot.set_save_slice_info(part)
+    return slot
