@@ -16,6 +16,7 @@ from graphflow import linalg as linalg
 from graphflow import losses as losses
 from graphflow import math as math
 from graphflow import nn as nn
+from graphflow import testing as testing
 from graphflow import train as train
 from graphflow.config import ConfigProto as ConfigProto
 from graphflow.config import GPUOptions as GPUOptions
@@ -23,6 +24,7 @@ from graphflow.config import GraphOptions as GraphOptions
 from graphflow.config import OptimizerOptions as OptimizerOptions
 from graphflow.config import RunMetadata as RunMetadata
 from graphflow.config import RunOptions as RunOptions
+from graphflow.errors import OpError as OpError
 from graphflow.graph import dtypes as dtypes
 from graphflow.graph.defaults import get_default_graph as get_default_graph
 from graphflow.graph.defaults import get_default_session as get_default_session
@@ -54,13 +56,14 @@ from graphflow.session import Session as Session
 __version__ = "0.1.0"
 NoGradient = NotDifferentiable
 
-globals().update({dtype.name: dtype for dtype in dtypes.ALL})
+globals().update(dtypes.BY_NAME)
 globals().update(
     exports(
         "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip",
         "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
-        "ops.checking", "ops.control_flow", "ops.scopes", "autodiff",
+        "ops.checking", "ops.control_flow", "ops.tensor_array", "ops.functional", "ops.custom_gradient", "ops.scopes",
+        "autodiff",
     )
 )  # fmt: skip
 install_operators()
@@ -72,5 +75,7 @@ random = namespace(
 )
 strings = namespace("strings", "Strings (tf.strings).", exports("ops.strings", names="STRINGS_EXPORTS"))
 sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
+
+test = namespace("test", "What tests of programs need (tf.test).", exports("testing"))
 
 __getattr__ = missing("gf", globals())

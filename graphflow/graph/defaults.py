@@ -49,11 +49,11 @@ def reset_default_graph() -> None:
 @contextmanager
 def default_graph(graph: Graph) -> Iterator[Graph]:
     """Makes a graph the default in this thread."""
-    _stacks.graphs.append(graph)
+    push_graph(graph)
     try:
         yield graph
     finally:
-        _stacks.graphs.remove(graph)
+        pop_graph(graph)
 
 
 def get_default_session() -> Any:
@@ -68,10 +68,7 @@ def push_session(session: Any) -> None:
 
 def pop_session(session: Any) -> None:
     """Takes a session off this thread's stack."""
-    if session in _stacks.sessions:
-        _stacks.sessions.reverse()
-        _stacks.sessions.remove(session)
-        _stacks.sessions.reverse()
+    _pop_last(_stacks.sessions, session)
 
 
 def push_graph(graph: Graph) -> None:
@@ -81,7 +78,12 @@ def push_graph(graph: Graph) -> None:
 
 def pop_graph(graph: Graph) -> None:
     """Takes a graph off this thread's stack."""
-    if graph in _stacks.graphs:
-        _stacks.graphs.reverse()
-        _stacks.graphs.remove(graph)
-        _stacks.graphs.reverse()
+    _pop_last(_stacks.graphs, graph)
+
+
+def _pop_last(stack: list[Any], item: Any) -> None:
+    """Takes the innermost mention of an item off a stack; the same item may be on it more than once."""
+    for position in range(len(stack) - 1, -1, -1):
+        if stack[position] is item:
+            del stack[position]
+            return

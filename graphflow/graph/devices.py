@@ -88,6 +88,7 @@ Parts: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | N
 @functools.lru_cache(maxsize=4096)
 def _parse(spec: str) -> Parts:
     job = replica = task = device_type = device_index = None
+    types = 0
     for part in spec.split("/"):
         if not part:
             continue
@@ -110,11 +111,15 @@ def _parse(spec: str) -> Parts:
                 device_index = None if value in ("", "*") else int(value)
             else:
                 raise ValueError
+            if name not in ("job", "replica", "task"):
+                types += 1
         except ValueError:
             raise ValueError(
                 f"Unknown attribute {part!r} in the device name {spec!r}. "
                 "Write it as /job:NAME/replica:N/task:N/device:TYPE:N, leaving out what does not matter."
             ) from None
+    if types > 1:
+        raise ValueError(f"Cannot specify multiple device types: {spec!r} names {types}.")
     return job, replica, task, device_type, device_index
 
 

@@ -32,17 +32,18 @@ class DType:
         self.as_datatype_enum = number
         self._numpy = numpy_type
         kind = np.dtype(numpy_type).kind if numpy_type is not None else "V"
-        self.is_floating = kind == "f"
+        self.is_floating = kind == "f" or name == "bfloat16"
         self.is_complex = kind == "c"
         self.is_integer = kind in "iu"
         self.is_bool = kind == "b"
-        self.size = np.dtype(numpy_type).itemsize if kind in "fciub" else 1
+        self.size = 2 if name == "bfloat16" else np.dtype(numpy_type).itemsize if kind in "fciub" else 1
 
     @property
     def as_numpy_dtype(self) -> Any:
         """The NumPy scalar type; object_ for strings."""
         if self._numpy is None:
-            raise TypeError(f"{self.name} has no NumPy type: it is a handle, not a value.")
+            reason = "NumPy has none" if self.is_floating else "it is a handle, not a value"
+            raise TypeError(f"{self.name} has no NumPy type: {reason}.")
         return self._numpy
 
     @property
@@ -124,6 +125,7 @@ string: Final = DType("string", 7, np.object_)
 complex64: Final = DType("complex64", 8, np.complex64)
 int64: Final = DType("int64", 9, np.int64)
 bool_: Final = DType("bool", 10, np.bool_)
+bfloat16: Final = DType("bfloat16", 14, None)
 uint16: Final = DType("uint16", 17, np.uint16)
 complex128: Final = DType("complex128", 18, np.complex128)
 float16: Final = DType("float16", 19, np.float16)
@@ -133,10 +135,11 @@ uint32: Final = DType("uint32", 22, np.uint32)
 uint64: Final = DType("uint64", 23, np.uint64)
 
 ALL: Final = (
-    float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, uint16, complex128, float16,
-    resource, variant, uint32, uint64,
+    float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, bfloat16, uint16, complex128,
+    float16, resource, variant, uint32, uint64,
 )  # fmt: skip
-_BY_NAME: Final = {d.name: d for d in ALL} | {"half": float16, "float": float32, "double": float64}
+BY_NAME: Final = {d.name: d for d in ALL} | {"half": float16, "double": float64}
+"""What the package offers under these names."""
 _BY_ENUM: Final = {d.as_datatype_enum: d for d in ALL}
 _BY_NUMPY: Final = {np.dtype(d.as_numpy_dtype): d for d in ALL if d.is_numpy_compatible}
 _BY_PYTHON: Final = {
@@ -157,9 +160,12 @@ def as_dtype(type_value: Any) -> DType:
     """
     if isinstance(type_value, DType):
         return type_value
+    if type_value is None:
+        raise TypeError("Cannot convert value None to a graphflow DType.")
     try:
         if isinstance(type_value, str):
-            found = _BY_NAME.get(type_value.removesuffix("_ref"))
+            name = type_value.removesuffix("_ref")
+            found = float32 if name == "float" else BY_NAME.get(name)
             if found is not None:
                 return found
         elif isinstance(type_value, int) and not isinstance(type_value, bool):
@@ -177,5 +183,5 @@ def as_dtype(type_value: Any) -> DType:
     except (TypeError, ValueError):
         pass
     raise TypeError(
-        f"Cannot convert value {type_value!r} to a graphflow DType. Known: {', '.join(sorted(_BY_NAME))}."
+        f"Cannot convert value {type_value!r} to a graphflow DType. Known: {', '.join(sorted(BY_NAME))}."
     )

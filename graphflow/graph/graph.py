@@ -16,21 +16,10 @@ from graphflow.graph import defaults, devices
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph_def import GraphDef
 from graphflow.graph.op_def import OpDef
+from graphflow.graph.scopes import ControlFrame, Scopes
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_INNER = re.compile(r"^[A-Za-z0-9_.\-/]*$")
-
-
-class _Scopes(threading.local):
-    """What shapes the operations that this thread adds."""
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.devices: tuple[Any, ...] = ()
-        self.control: tuple[Sequence[Operation], ...] = ()
-        self.colocation: tuple[Operation, ...] = ()
-        self.context: Any = None
-        self.gradients: dict[str, str] = {}
 
 
 class Graph:
@@ -48,8 +37,10 @@ class Graph:
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._finalized: tuple[str, int] | None = None
-        self._scopes = _Scopes()
+        self._scopes = Scopes()
         self._changes: list[Operation] = []
+        self.stamp = 0
+        """Changes whenever an operation is added or changed: what a session compares on every run."""
         self.seed: int | None = None
         self.variable_store: Any = None
         """Holder of the variable scope's state; owned by ops.variable_scope."""
@@ -74,11 +65,7 @@ class Graph:
                 )
         scopes = self._scopes
         with self._lock:
-            unique = (
-                (name[:-1] if name.endswith("/") else self.unique_name(name))
-                if name
-                else self.unique_name(definition.name)
-            )
+            unique = self._name_for(definition, name)
             context = scopes.context
             if context is not None:
                 inputs = context.capture(definition, inputs)
@@ -98,9 +85,23 @@ class Graph:
             op._id = len(self._operations)
             self._operations.append(op)
             self._by_name[unique] = op
+            self.stamp += 1
+            for frame in scopes.control:
+                frame.inside.add(op)
             if context is not None:
                 context.add_op(op)
         return op
+
+    def _name_for(self, definition: OpDef, name: str | None) -> str:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"The name of an operation is a string, not {name!r}.")
+        if not name or not name.endswith("/"):
+            return self.unique_name(name or definition.name)
+        if name[:-1] in self._by_name:
+            raise ValueError(
+                f"Duplicate node name in graph: {name[:-1]!r}. Leave out the '/' at the end of {name!r}."
+            )
+        return name[:-1]
 
     def _check_not_finalized(self, what: str) -> None:
         if self._finalized:
@@ -114,8 +115,9 @@ class Graph:
             return []
         control: list[Operation] = []
         producers = {t._op for t in inputs}
-        for group in self._scopes.control:
-            control += [c for c in group if c not in control and c not in producers]
+        for frame in self._scopes.control:
+            if producers.isdisjoint(frame.inside):
+                control += [c for c in frame.ops if c not in control and c not in producers]
         return control
 
     def _apply_devices(self, op: Operation) -> None:
@@ -138,6 +140,7 @@ class Graph:
         """Records that an operation already in the graph was changed, so that plans which hold it are made anew."""
         if op._id >= 0:
             self._changes.append(op)
+            self.stamp += 1
 
     @property
     def version(self) -> int:
@@ -148,6 +151,11 @@ class Graph:
     def changes(self) -> int:
         """How often an operation already in the graph was changed."""
         return len(self._changes)
+
+    @property
+    def building_function(self) -> bool:
+        """Whether it is the body of a function: never, graphs are built for sessions (TensorFlow's name)."""
+        return False
 
     @property
     def finalized(self) -> bool:
@@ -267,14 +275,14 @@ class Graph:
                     f"control_dependencies() takes a list of operations or tensors, not {control_inputs!r}."
                 )
             ops = [_operation_of(self.as_graph_element(c)) for c in control_inputs]
-            scopes.control = (*outer, list(dict.fromkeys(ops)))
+            scopes.control = (*outer, ControlFrame(list(dict.fromkeys(ops))))
         try:
             yield
         finally:
             scopes.control, scopes.context = outer, context
 
     @contextmanager
-    def context_scope(self, context: Any, control: tuple[Sequence[Operation], ...] = ()) -> Iterator[None]:
+    def context_scope(self, context: Any, control: tuple[ControlFrame, ...] = ()) -> Iterator[None]:
         """Builds inside a branch or a loop (a control-flow context), with other control dependencies than here."""
         scopes = self._scopes
         outer, outer_control = scopes.context, scopes.control
@@ -285,7 +293,7 @@ class Graph:
             scopes.context, scopes.control = outer, outer_control
 
     @property
-    def control(self) -> tuple[Sequence[Operation], ...]:
+    def control(self) -> tuple[ControlFrame, ...]:
         """The control dependencies of the current scopes."""
         return self._scopes.control
 

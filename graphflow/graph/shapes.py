@@ -227,6 +227,12 @@ class TensorShape:
         other_dims = as_dims(other)
         return TensorShape(None if self.raw is None or other_dims is None else self.raw + other_dims)
 
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
     def with_rank(self, rank: int) -> TensorShape:
         """This shape, known to have that rank; ValueError otherwise."""
         try:
