@@ -192,6 +192,8 @@ def disagreement(results: dict[str, Result]) -> str:
 
 def verdict(workload: str, results: dict[str, Result]) -> str:
     """Whether graphflow's ratios are within the limits."""
+    if "graphflow" in results and results["graphflow"].problem:
+        return "failed"
     against_tensorflow = ratio(results, TENSORFLOWS)
     limit, goal = LIMITS[workload]
     if against_tensorflow is None:

@@ -41,6 +41,11 @@ def test_verdict(ours: float, torch: float, expected: str) -> None:
     assert compare.verdict("mlp_sgd", results) == expected
 
 
+def test_own_failure_is_no_success() -> None:
+    results = {"tf2": compare.Result(times=[1.0]), "graphflow": compare.Result(problem="ValueError")}
+    assert compare.verdict("mlp_sgd", results) == "failed"
+
+
 def test_different_work_is_told() -> None:
     results = {
         "tf2": compare.Result(check=2.0),
