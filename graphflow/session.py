@@ -28,6 +28,8 @@ from graphflow.plan.partition import Partition, partition
 from graphflow.plan.passes import PassContext
 from graphflow.plan.pipeline import run_passes
 from graphflow.runtime.assemble import KernelTable
+from graphflow.runtime.compiled.native import native
+from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
@@ -51,7 +53,7 @@ class _Prepared:
 
     plan: Plan
     partition: Partition
-    executable: Executable
+    executable: Executable | TieredExecutable
     rebuild: Callable[[Sequence[Any]], Any]
     feeds: list[Tensor]
     changes: int
@@ -236,7 +238,19 @@ class BaseSession:
             )
             if self._config.log_device_placement:
                 self._log_placement(plan)
-            return _Prepared(plan, cut, executable, structure.rebuild, feeds, changes)
+            return _Prepared(
+                plan, cut, self._tiered(executable, cut, traced), structure.rebuild, feeds, changes
+            )
+
+    def _tiered(self, executable: Executable, cut: Partition, traced: bool) -> Executable | TieredExecutable:
+        """The executable, able to become compiled where that is asked for and possible."""
+        config = self._config
+        if config.compiled == "never" or traced or config.check_numerics or not executable.direct:
+            return executable
+        threads = config.intra_op_parallelism_threads or usable_cores()
+        policy = TierPolicy(config.compiled, self._graph.seed is not None, threads)
+        (plan,) = cut.parts.values()
+        return TieredExecutable(executable, plan, self._store, _KERNELS, self._pass_context(), policy, native)
 
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None

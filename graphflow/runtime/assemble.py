@@ -53,13 +53,14 @@ def assemble(
     *,
     trace: bool = False,
     check_numerics: bool = False,
+    observe: bool = False,
 ) -> Assembled:
     """Compiles a part for a store.
 
     `trace` records start and end of every instruction in run.trace; `check_numerics` raises at the first NaN or
-    infinity.
+    infinity; `observe` shows every result of the outermost level to run.observe.
     """
-    return _Assembler(plan, store, kernels, trace, check_numerics).finish()
+    return _Assembler(plan, store, kernels, trace, check_numerics, observe).finish()
 
 
 def own(value: Any) -> Any:
@@ -83,8 +84,15 @@ _LOCAL = re.compile(r"\bv\d+\b")
 
 class _Assembler:
     def __init__(
-        self, plan: Plan, store: ResourceStore, kernels: KernelTable, trace: bool, check: bool
+        self,
+        plan: Plan,
+        store: ResourceStore,
+        kernels: KernelTable,
+        trace: bool,
+        check: bool,
+        observe: bool,
     ) -> None:
+        self._observe = observe
         self._plan = plan
         self._store = store
         self._kernels = kernels
@@ -159,6 +167,10 @@ class _Assembler:
     def _level(self, plan: Plan, depth: int) -> None:
         for instruction in plan.instructions:
             self._instruction(instruction, depth)
+            if self._observe and depth == 1:
+                for output in instruction.outputs:
+                    if output not in self._cells:
+                        self._emit(f"run.observe({self._bind('o', output)}, {self._use(output)})", depth, instruction)
 
     def _instruction(self, i: Instruction, depth: int) -> None:
         if i.type in VARIABLE_TYPES:

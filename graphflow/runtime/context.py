@@ -45,7 +45,7 @@ class Rendezvous:
 class RunContext:
     """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run."""
 
-    __slots__ = ("_cancelled", "deadline", "environment", "per_run", "rendezvous", "store", "trace")
+    __slots__ = ("_cancelled", "deadline", "environment", "observe", "per_run", "rendezvous", "store", "trace")
 
     def __init__(self, store: ResourceStore, environment: Any, deadline: float | None = None) -> None:
         self.store = store
@@ -54,6 +54,7 @@ class RunContext:
         self.rendezvous: Any = None
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
+        self.observe: Any = None
         self._cancelled = False
 
     def cancel(self) -> None:

@@ -45,6 +45,11 @@ class Executable:
         self._direct = len(self._parts) == 1 and not self._parts[0].waits
 
     @property
+    def direct(self) -> bool:
+        """Whether it is one part that waits for nothing, and runs in the caller's thread."""
+        return self._direct
+
+    @property
     def parts(self) -> Sequence[Assembled]:
         """The compiled parts."""
         return self._parts
@@ -58,7 +63,7 @@ class Executable:
                     result: tuple[Any, ...] = part.function(run, *feeds)
                 return result
             except Exception as error:
-                raise _explain(error, part) from error
+                raise explain(error, part) from error
         return _Crew(self._parts, run, self._pool()).run(feeds, self._collect)
 
 
@@ -131,7 +136,7 @@ class _Crew:
         except StopIteration as stop:
             self._results[number] = stop.value
         except BaseException as error:
-            explained = _explain(error, part) if isinstance(error, Exception) else error
+            explained = explain(error, part) if isinstance(error, Exception) else error
             with self._lock:
                 self._error = self._error or explained
             self._run.cancel()
@@ -162,7 +167,7 @@ def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | 
     return found
 
 
-def _explain(error: Exception, part: Assembled) -> Exception:
+def explain(error: Exception, part: Assembled) -> Exception:
     """The error as graphflow's, naming the operation and the line that built it."""
     instruction = _failed_instruction(error, part)
     op = None if instruction is None else instruction.op

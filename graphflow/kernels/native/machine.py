@@ -192,6 +192,10 @@ class Program:
         """The argument words of a step, to be changed between runs (another buffer, another size)."""
         return self._arguments[step]
 
+    def all_arguments(self) -> Sequence[Words]:
+        """The argument words of every step."""
+        return self._arguments
+
     def run(self) -> int:
         """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time.
 

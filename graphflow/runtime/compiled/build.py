@@ -1,0 +1,418 @@
+"""CompiledPlan: the groups of a plan as native programs and stretches of the NumPy tier, over one arena.
+
+Addresses of feeds and variables are not known beforehand: each gets a range of numbers that no memory has, and the
+words of the programs that fall into one are patched before a run. A compiled plan serves one run at a time; another
+that comes meanwhile uses the NumPy tier.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.kernels.native import ERROR_DIVISION_BY_ZERO, PROGRAM_STATUS, Machine
+from graphflow.kernels.native.blas import single_threaded
+from graphflow.kernels.native.codegen import region_source
+from graphflow.kernels.native.compiler import Compilation, Compiler
+from graphflow.kernels.native.scalar_machine_source import interpreter_source
+from graphflow.kernels.native.scalar_text import ScalarTextError
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow.runtime.assemble import KernelTable, assemble, own
+from graphflow.runtime.compiled.emit import FusedRegion, fused_region, scalar_program
+from graphflow.runtime.compiled.fuse import Group, fuse
+from graphflow.runtime.compiled.lower import Lowering
+from graphflow.runtime.compiled.memory import assign
+from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
+from graphflow.runtime.compiled.values import Value
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.resources import ResourceStore, VariableCell
+
+_EXTERNAL: Final = 1 << 61
+_RANGE: Final = 1 << 44
+
+
+class Unusable(Exception):
+    """This run must use the NumPy tier."""
+
+
+@dataclass
+class _NativeSegment:
+    program: Any
+    groups: list[Group]
+    steps: list[int]
+    keep: list[Any]
+
+
+@dataclass
+class _PythonSegment:
+    part: Any
+    inputs: list[Callable[[dict[str, Any]], Any]]
+    outputs: list[tuple[str, Any]]
+
+
+class Draft:
+    """A plan taken apart and fused, with the kernels that it waits for."""
+
+    def __init__(self, plan: Plan, lowering: Lowering, compiler: Compiler) -> None:
+        self.plan = plan
+        self.lowering = lowering
+        self.groups = fuse(lowering.nodes)
+        self.stored = self._stored()
+        self.regions: dict[int, FusedRegion] = {}
+        sources: dict[str, None] = {}
+        self._sources: dict[int, list[str]] = {}
+        for number, group in enumerate(self.groups):
+            own_sources = self._sources_of(number, group)
+            self._sources[number] = own_sources
+            sources.update(dict.fromkeys(own_sources))
+        self._handles: dict[str, Compilation] = dict(zip(sources, compiler.compile_many(list(sources)), strict=True))
+
+    def _stored(self) -> set[str]:
+        """The roots that something outside their group takes."""
+        group_of = {root: k for k, g in enumerate(self.groups) for n in g.nodes for root in n.makes}
+        stored: set[str] = set()
+        for number, group in enumerate(self.groups):
+            for node in group.nodes:
+                for value in node.reads:
+                    if group_of.get(value.root) != number:
+                        stored.add(value.root)
+                if isinstance(node, PythonNode | KernelNode):
+                    stored.update(node.makes)
+        for fetch in self.plan.fetches:
+            if fetch in self.lowering.values:
+                stored.add(self.lowering.values[fetch].root)
+        return stored
+
+    def _sources_of(self, number: int, group: Group) -> list[str]:
+        first = group.nodes[0]
+        if isinstance(first, KernelNode):
+            return list(first.sources)
+        if isinstance(first, PythonNode):
+            return []
+        if group.scalar:
+            try:
+                scalar_program(group, self.stored, lambda value: 8)
+                return [interpreter_source()]
+            except ScalarTextError:
+                pass
+        self.regions[number] = region = fused_region(group, self.stored)
+        return [region_source(region.region)]
+
+    def ready(self) -> bool:
+        """Whether every kernel is compiled, or known not to be."""
+        return all(handle.done() for handle in self._handles.values())
+
+    def wait(self, timeout: float) -> None:
+        """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
+        for handle in self._handles.values():
+            handle.result(timeout)
+
+    def kernels(self, number: int) -> list[int]:
+        """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
+        return [self._handles[source].result(0) for source in self._sources[number]]
+
+
+class CompiledPlan:
+    """A draft whose kernels are there, laid out in memory and ready to run."""
+
+    def __init__(self, draft: Draft, machine: Machine, threads: int, store: ResourceStore, kernels: KernelTable) -> None:
+        self._draft = draft
+        self._lowering = draft.lowering
+        self._store = store
+        self._lock = threading.Lock()
+        self._plan = draft.plan
+        self._externals: dict[str, int] = {}
+        self._cells: list[tuple[str, VariableCell, tuple[int, ...]]] = []
+        self._staging: dict[str, Any] = {}
+        self._constants: dict[str, Any] = {}
+        self._writes = any(node.variables for node in draft.lowering.nodes)
+        self._uses_blas = any(isinstance(n, KernelNode) and n.blas for n in draft.lowering.nodes)
+        self._find_externals()
+        self._lay_out()
+        self._segments: list[_NativeSegment | _PythonSegment] = []
+        self._make_segments(machine, threads, kernels)
+        self._patches = self._find_patches()
+        self._bound: dict[str, int] = {}
+        self._fetch = [self._fetcher(f) for f in self._plan.fetches]
+
+    # ---- memory ---------------------------------------------------------------------------------------------------
+
+    def _find_externals(self) -> None:
+        known = self._lowering.known
+        for name in self._plan.feeds:
+            if name in self._lowering.values:
+                shape, dtype = known[name]
+                if shape == ():
+                    self._staging[name] = np.zeros(1, dtype)
+                else:
+                    self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
+        for name, i in self._lowering.variables.items():
+            assert i.op is not None
+            cell = self._store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line)
+            self._cells.append((name, cell, known[name][0]))
+            self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
+
+    def _lay_out(self) -> None:
+        groups = self._draft.groups
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        blocks = self._lowering.blocks
+        for position, group in enumerate(groups):
+            for node in group.nodes:
+                roots = [v.root for v in node.reads] + list(node.makes)
+                for root in roots:
+                    if root in blocks:
+                        first.setdefault(root, position)
+                        last[root] = position
+        for fetch in self._plan.fetches:
+            value = self._lowering.values.get(fetch)
+            if value is not None and value.root in blocks:
+                first.setdefault(value.root, len(groups))
+                last[value.root] = len(groups)
+        sizes = {root: blocks[root] for root in first if root in self._draft.stored or self._forced(root)}
+        for position, region in self._draft.regions.items():
+            if region.scratch:
+                sizes[f"scratch {position}"] = region.scratch
+                first[f"scratch {position}"] = last[f"scratch {position}"] = position
+        offsets, total = assign(sizes, {root: (first[root], last[root]) for root in sizes})
+        self._arena = np.zeros(total + 64, np.uint8)
+        shift = -self._arena.ctypes.data % 64
+        self._base = self._arena.ctypes.data + shift
+        self._offsets = {root: offset + shift for root, offset in offsets.items()}
+
+    def _forced(self, root: str) -> bool:
+        return any(
+            root in node.makes
+            for group in self._draft.groups
+            for node in group.nodes
+            if isinstance(node, KernelNode) or isinstance(node, Statements) and (node.forced or node.reduce is not None)
+        )
+
+    def _address(self, value: Value) -> int:
+        """Where a value's first element lies, or will lie."""
+        shift = value.offset * np.dtype(value.dtype).itemsize
+        return self._root_address(value.root) + shift
+
+    def _root_address(self, root: str) -> int:
+        if root in self._externals:
+            return self._externals[root]
+        if root in self._offsets:
+            return int(self._arena.ctypes.data) + self._offsets[root]
+        if root in self._staging:
+            return int(self._staging[root].ctypes.data)
+        if root not in self._constants:
+            self._constants[root] = np.array(self._lowering.constants[root], order="C", ndmin=1)
+        return int(self._constants[root].ctypes.data)
+
+    def _array(self, value: Value) -> Any:
+        """The value as a NumPy array on the arena or a constant."""
+        item = np.dtype(value.dtype).itemsize
+        if value.root in self._offsets:
+            block = self._arena[self._offsets[value.root] :].view(np.uint8)
+        else:
+            self._root_address(value.root)
+            source = self._staging.get(value.root)
+            block = (self._constants[value.root] if source is None else source).reshape(-1).view(np.uint8)
+        strides = tuple(s * item for s in value.strides)
+        return np.ndarray(value.shape, value.dtype, block, value.offset * item, strides)
+
+    # ---- programs -------------------------------------------------------------------------------------------------
+
+    def _make_segments(self, machine: Machine, threads: int, kernels: KernelTable) -> None:
+        groups = self._draft.groups
+        position = 0
+        while position < len(groups):
+            end = position
+            python = isinstance(groups[position].nodes[0], PythonNode)
+            while end < len(groups) and isinstance(groups[end].nodes[0], PythonNode) == python:
+                end += 1
+            if python:
+                self._segments.append(self._python_segment(groups[position:end], kernels))
+            else:
+                self._segments.append(self._native_segment(range(position, end), machine, threads))
+            position = end
+
+    def _native_segment(self, numbers: range, machine: Machine, threads: int) -> _NativeSegment:
+        steps: list[Any] = []
+        starts: list[int] = []
+        keep: list[Any] = []
+        groups = [self._draft.groups[n] for n in numbers]
+        for number, group in zip(numbers, groups, strict=True):
+            starts.append(len(steps))
+            addresses = self._draft.kernels(number)
+            node = group.nodes[0]
+            if isinstance(node, KernelNode):
+                assert node.emit is not None
+                steps += node.emit(addresses, self._address, 0)
+            elif number in self._draft.regions:
+                scratch = self._offsets.get(f"scratch {number}")
+                at = 0 if scratch is None else int(self._arena.ctypes.data) + scratch
+                steps += self._draft.regions[number].steps(addresses[0], self._address, at, PROGRAM_STATUS)
+            else:
+                program = scalar_program(group, self._draft.stored, self._address)
+                keep.append(program)
+                steps.append(program.step(addresses[0]))
+        return _NativeSegment(machine.program(steps, threads), groups, starts, keep)
+
+    def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:
+        nodes = [node for group in groups for node in group.nodes if isinstance(node, PythonNode)]
+        inside = {o for node in nodes for o in node.instruction.outputs}
+        makers = {o: i for i in self._plan.instructions for o in i.outputs}
+        extra: dict[str, Instruction] = {}
+        inputs: dict[str, None] = {}
+        for node in nodes:
+            for name in self._names_used(node.instruction):
+                maker = makers.get(name)
+                if name in inside:
+                    continue
+                if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+                    extra[maker.name] = maker
+                else:
+                    inputs[name] = None
+        outputs = [o for node in nodes for o in node.instruction.outputs]
+        sub_plan = Plan(
+            (*extra.values(), *[n.instruction for n in nodes]), feeds=tuple(inputs), fetches=tuple(outputs)
+        )
+        part = assemble(sub_plan, self._store, kernels)
+        targets = [(o, self._array(self._lowering.values[o]) if o in self._lowering.values else None) for o in outputs]
+        return _PythonSegment(part, [self._reader(n) for n in inputs], targets)
+
+    def _names_used(self, instruction: Instruction) -> list[str]:
+        names = list(instruction.inputs)
+        made: set[str] = set()
+        for body in instruction.bodies:
+            for inner in body.instructions:
+                made.update(inner.outputs)
+                names += self._names_used(inner)
+            made.update(body.feeds)
+            names += [f for f in body.fetches if f]
+        return [n for n in dict.fromkeys(names) if n not in made]
+
+    def _reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        value = self._lowering.values.get(name)
+        if value is None:
+            return lambda objects: objects[name]
+        if value.root in self._externals:
+            root, item = value.root, np.dtype(value.dtype).itemsize
+            strides = tuple(s * item for s in value.strides)
+
+            def read(objects: dict[str, Any]) -> Any:
+                block = objects[root]
+                return np.ndarray(value.shape, value.dtype, block, value.offset * item, strides)
+
+            return read
+        array = self._array(value)
+        return (lambda objects: array[()]) if not value.shape else (lambda objects: array)
+
+    def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        value = self._lowering.values.get(name)
+        if value is None or value.root in self._externals:
+            read = self._reader(name)
+            if value is not None:
+                return lambda objects: np.array(read(objects))[()] if not value.shape else np.array(read(objects))
+            return lambda objects: own(read(objects))
+        array = self._array(value)
+        if not value.shape:
+            return lambda objects: array[()]
+        return lambda objects: array.copy()
+
+    def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
+        """For each feed and variable the words to patch: (words, position, bytes from its start)."""
+        patches: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
+        names = {number: name for name, number in self._externals.items()}
+        for segment in self._segments:
+            if not isinstance(segment, _NativeSegment):
+                continue
+            for words in segment.program.all_arguments():
+                for position in np.flatnonzero((words >= _EXTERNAL) & (words < _EXTERNAL + (len(names) + 1) * _RANGE)):
+                    word = int(words[position])
+                    start = _EXTERNAL + (word - _EXTERNAL) // _RANGE * _RANGE
+                    patches[names[start]].append((words, int(position), word - start))
+        return patches
+
+    # ---- a run ----------------------------------------------------------------------------------------------------
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """One run; Unusable where the NumPy tier has to do it, before anything happened."""
+        if not self._lock.acquire(blocking=False):
+            raise Unusable
+        try:
+            if self._writes and not self._store.begin_in_place():
+                raise Unusable
+            try:
+                objects = self._bind(feeds)
+                with single_threaded() if self._uses_blas else _NOTHING:
+                    for segment in self._segments:
+                        if isinstance(segment, _NativeSegment):
+                            status = segment.program.run()
+                            if status:
+                                self._fail(segment, status)
+                        else:
+                            self._run_python(segment, run, objects)
+                return tuple([fetch(objects) for fetch in self._fetch])
+            finally:
+                if self._writes:
+                    self._store.end_in_place()
+        finally:
+            self._lock.release()
+
+    def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
+        """Checks variables and feeds, and patches the programs where they lie elsewhere than before."""
+        objects: dict[str, Any] = {}
+        for name, cell, shape in self._cells:
+            array = cell.value
+            if array is None or array.shape != shape or not array.flags.c_contiguous:
+                raise Unusable
+            objects[name] = array
+        for name, value in zip(self._plan.feeds, feeds, strict=True):
+            if name in self._staging:
+                self._staging[name][0] = value
+            elif name in self._externals:
+                objects[name] = value if value.flags.c_contiguous and value.flags.aligned else np.array(value, order="C")
+            else:
+                objects[name] = value
+        bound = self._bound
+        for name in self._externals:
+            address = objects[name].__array_interface__["data"][0]
+            if bound.get(name) != address:
+                for words, position, shift in self._patches[name]:
+                    words[position] = address + shift
+                bound[name] = address
+        return objects
+
+    def _run_python(self, segment: _PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
+        from graphflow.runtime.executor import explain
+
+        try:
+            with np.errstate(all="ignore"):
+                results = segment.part.function(run, *[read(objects) for read in segment.inputs])
+        except Exception as error:
+            raise explain(error, segment.part) from error
+        for (name, target), result in zip(segment.outputs, results, strict=True):
+            if target is not None:
+                if np.shape(result) != target.shape:
+                    raise errors.InternalError(None, None, f"{name!r} changed its shape from {target.shape} to {np.shape(result)} in a compiled plan.")
+                target[...] = result
+            else:
+                objects[name] = own(result)
+
+    def _fail(self, segment: _NativeSegment, status: int) -> None:
+        stopped = max(0, segment.program.stopped_at - 1)
+        position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
+        nodes = segment.groups[position].nodes
+        suspects = [n for n in nodes if n.instruction.type in _DIVISIONS] or nodes
+        instruction = suspects[0].instruction
+        what = "Integer division by zero" if status == ERROR_DIVISION_BY_ZERO else "an index is out of range"
+        op = instruction.op
+        built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
+        raise errors.InvalidArgumentError(None if op is None else op.node_def, op, f"{instruction.describe()}: {what}.{built}")
+
+
+_DIVISIONS: Final = frozenset({"FloorDiv", "FloorMod", "Div", "TruncateDiv", "TruncateMod"})
+_NOTHING: Final = nullcontext()

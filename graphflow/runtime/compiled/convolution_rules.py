@@ -1,0 +1,187 @@
+"""How convolutions and pools become kernels made for their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.kernels.native import conv, pooling
+from graphflow.kernels.native.kernel_source import Kernel, host_vector_unit
+from graphflow.kernels.windows import Axis
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.nodes import Address, KernelNode
+from graphflow.runtime.compiled.values import Value
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _step(kernel: Kernel, address: int, words: Sequence[int], images: int) -> Any:
+    from graphflow.kernels.native import Step
+
+    units = kernel.units * images if kernel.per_image else kernel.units
+    return Step(address, words, 0, units, kernel.grain)
+
+
+def _described(i: Instruction, image: tuple[int, ...], window: tuple[int, ...], outputs: tuple[int, ...]) -> conv.Convolution | None:
+    """The convolution of an instruction; None for layouts and paddings without a kernel."""
+    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in ("SAME", "VALID"):
+        return None
+    strides, dilations = i.attrs["strides"], i.attrs.get("dilations", [1, 1, 1, 1])
+    padding = _text(i.attrs["padding"])
+    if window[2] != image[3]:
+        return None
+    axes = [Axis.of(image[k + 1], window[k], int(strides[k + 1]), padding, int(dilations[k + 1])) for k in (0, 1)]
+    if (axes[0].outputs, axes[1].outputs) != outputs[1:3]:
+        return None
+    return conv.Convolution(axes[0], axes[1], window[2], window[3])
+
+
+def _values(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
+    values = [lowering.value(i.inputs[k]) for k in positions]
+    if any(v is None or v.dtype != "float32" or len(v.shape) != 4 for v in values):
+        return None
+    return [lowering.compact(i, v) for v in values if v is not None]
+
+
+def _forward(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 0, 1)
+    if values is None:
+        return False
+    x, w = values
+    described = _described(i, x.shape, w.shape, lowering.shape(i.outputs[0]))
+    if described is None:
+        return False
+    kernel = conv.forward(described, host_vector_unit())
+    target = lowering.result(i)
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return [_step(kernel, kernels[0], [address(x), address(w), address(target)], x.shape[0])]
+
+    lowering.add(KernelNode(i, [x, w], [target.root], sources=[kernel.source], emit=emit))
+    return True
+
+
+def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 1, 2)
+    if values is None:
+        return False
+    w, dy = values
+    shape = lowering.shape(i.outputs[0])
+    described = _described(i, shape, w.shape, dy.shape)
+    if described is None:
+        return False
+    unit = host_vector_unit()
+    turn, kernel = conv.transposed_filter(described, unit), conv.input_gradient(described, unit)
+    turned, target = lowering.temporary(i.name, w.dtype, w.shape), lowering.result(i)
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return [
+            _step(turn, kernels[0], [address(w), address(turned)], 1),
+            _step(kernel, kernels[1], [address(dy), address(turned), address(target)], shape[0]),
+        ]
+
+    lowering.add(KernelNode(i, [w, dy], [turned.root, target.root], sources=[turn.source, kernel.source], emit=emit))
+    return True
+
+
+def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 0, 2)
+    if values is None:
+        return False
+    x, dy = values
+    shape = lowering.shape(i.outputs[0])
+    described = _described(i, x.shape, shape, dy.shape)
+    if described is None:
+        return False
+    unit = host_vector_unit()
+    kernel = conv.filter_gradient(described, unit)
+    groups = conv.filter_groups(described, unit)
+    target = lowering.result(i)
+    if groups == 1:
+
+        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+            return [_step(kernel, kernels[0], [address(x), address(dy), address(target), x.shape[0]], x.shape[0])]
+
+        lowering.add(KernelNode(i, [x, dy], [target.root], sources=[kernel.source], emit=emit))
+        return True
+    total = conv.filter_group_sum(described, unit)
+    partial = lowering.temporary(i.name, "float32", (groups, int(np.prod(shape))))
+
+    def emit_both(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return [
+            _step(kernel, kernels[0], [address(x), address(dy), address(partial), x.shape[0]], x.shape[0]),
+            _step(total, kernels[1], [address(partial), address(target)], x.shape[0]),
+        ]
+
+    lowering.add(
+        KernelNode(i, [x, dy], [partial.root, target.root], sources=[kernel.source, total.source], emit=emit_both)
+    )
+    return True
+
+
+def _pool_of(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> pooling.Pool | None:
+    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in ("SAME", "VALID"):
+        return None
+    window, strides, padding = i.attrs["ksize"], i.attrs["strides"], _text(i.attrs["padding"])
+    if any(int(window[k]) != 1 or int(strides[k]) != 1 for k in (0, 3)):
+        return None
+    axes = [Axis.of(image[k], int(window[k]), int(strides[k]), padding, 1) for k in (1, 2)]
+    if (axes[0].outputs, axes[1].outputs) != outputs[1:3]:
+        return None
+    return pooling.Pool(axes[0], axes[1], image[3])
+
+
+def _pool(largest: bool) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        values = _values(lowering, i, 0)
+        described = None if values is None else _pool_of(i, values[0].shape, lowering.shape(i.outputs[0]))
+        if values is None or described is None:
+            return False
+        x, target = values[0], lowering.result(i)
+        kernel = (pooling.max_pool if largest else pooling.avg_pool)(described, host_vector_unit())
+
+        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+            return [_step(kernel, kernels[0], [address(x), address(target)], x.shape[0])]
+
+        lowering.add(KernelNode(i, [x], [target.root], sources=[kernel.source], emit=emit))
+        return True
+
+    return rule
+
+
+def _pool_gradient(largest: bool) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        values = _values(lowering, i, 0, 2) if largest else _values(lowering, i, 1)
+        if values is None:
+            return False
+        shape = lowering.shape(i.outputs[0])
+        described = _pool_of(i, shape, values[-1].shape)
+        if described is None:
+            return False
+        make = pooling.max_pool_gradient if largest else pooling.avg_pool_gradient
+        kernel = make(described, host_vector_unit())
+        target = lowering.result(i)
+
+        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+            return [_step(kernel, kernels[0], [*map(address, values), address(target)], shape[0])]
+
+        lowering.add(KernelNode(i, values, [target.root], sources=[kernel.source], emit=emit))
+        return True
+
+    return rule
+
+
+CONVOLUTION_RULES: Final[dict[str, Rule]] = {
+    "Conv2D": _forward,
+    "Conv2DBackpropInput": _input_gradient,
+    "Conv2DBackpropFilter": _filter_gradient,
+    "MaxPool": _pool(True),
+    "AvgPool": _pool(False),
+    "MaxPoolGrad": _pool_gradient(True),
+    "AvgPoolGrad": _pool_gradient(False),
+}

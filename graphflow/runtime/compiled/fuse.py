@@ -1,0 +1,148 @@
+"""Groups statements into regions, one loop nest each, and scalar statements into scalar programs.
+
+Going through the nodes in order, each joins the group of what it takes, as long as it walks the same index space and
+the groups stay in an order: no group may need itself by way of another. Only then is the result of fusion independent
+of luck, and free of cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphflow.runtime.compiled.nodes import Node, Statements
+
+_MOST_LINES = 48
+_MOST_OPERANDS = 24
+_MOST_SCALAR_LINES = 20000
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes that run as one: fused statements, or a single kernel or instruction."""
+
+    nodes: list[Node] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    space: tuple[int, ...] | None = None
+    needs: int = 0
+    """Bits of the groups that come before, directly or not."""
+    lines: int = 0
+    operands: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    skewed: set[str] = field(default_factory=set)
+    """Roots that are read otherwise than element by element."""
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it is for the scalar machine."""
+        return self.space == ()
+
+
+def fuse(nodes: Sequence[Node]) -> list[Group]:
+    """The groups, in an order in which they can run."""
+    fusing = _Fusing(nodes)
+    for number in range(len(nodes)):
+        fusing.add(number)
+    return fusing.ordered()
+
+
+class _Fusing:
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes = nodes
+        self._groups: list[Group] = []
+        self._of: list[int] = []
+        self._readers: dict[str, list[int]] = {}
+        self._scalar: list[int] = []
+
+    def add(self, number: int) -> None:
+        node = self._nodes[number]
+        direct = {self._of[n] for n in node.after}
+        if isinstance(node, Statements):
+            for candidate in self._candidates(node, direct):
+                if self._fits(candidate, node, direct):
+                    self._join(candidate, number, direct)
+                    return
+        self._groups.append(Group(space=node.space if isinstance(node, Statements) else None))
+        self._join(len(self._groups) - 1, number, direct)
+        if self._groups[-1].scalar:
+            self._scalar.append(len(self._groups) - 1)
+
+    def _candidates(self, node: Statements, direct: set[int]) -> list[int]:
+        if node.space == ():
+            return list(reversed(self._scalar))
+        related = {g for value in node.reads for g in self._readers.get(value.root, ())}
+        return sorted(direct | related, reverse=True)
+
+    def _fits(self, index: int, node: Statements, direct: set[int]) -> bool:
+        group = self._groups[index]
+        if group.space != node.space or group.lines + len(node.lines) > (
+            _MOST_SCALAR_LINES if group.scalar else _MOST_LINES
+        ):
+            return False
+        bit = 1 << index
+        if any(other != index and self._groups[other].needs & bit for other in direct):
+            return False
+        if group.scalar:
+            return True
+        if len(group.operands | {v.root for v in node.reads} | set(node.makes)) > _MOST_OPERANDS:
+            return False
+        aligned = {v.root for v in node.reads if v.shape == node.space and v.contiguous and not v.offset}
+        if any(v.root in group.written for v in node.reads):
+            return False
+        made_here = {root for n in group.nodes for root in n.makes}
+        if any(v.root in made_here and v.root not in aligned for v in node.reads):
+            return False
+        if any(isinstance(n, Statements) and n.reduce is not None and set(n.makes) & {v.root for v in node.reads} for n in group.nodes):
+            return False
+        if any(isinstance(n, Statements) and n.forced and set(n.makes) & {v.root for v in node.reads} for n in group.nodes):
+            return False
+        if set(node.makes) & made_here:
+            return False
+        return not (set(node.variables) & (group.skewed | group.written))
+
+    def _join(self, index: int, number: int, direct: set[int]) -> None:
+        group, node = self._groups[index], self._nodes[number]
+        group.nodes.append(node)
+        group.numbers.append(number)
+        needs = 0
+        for other in direct - {index}:
+            needs |= 1 << other | self._groups[other].needs
+        added = needs & ~group.needs
+        group.needs |= needs
+        bit = 1 << index
+        if added:
+            for other in self._groups:
+                if other.needs & bit:
+                    other.needs |= group.needs
+        for value in node.reads:
+            group.operands.add(value.root)
+            readers = self._readers.setdefault(value.root, [])
+            if index not in readers:
+                readers.append(index)
+        group.operands.update(node.makes)
+        group.written.update(node.variables)
+        if isinstance(node, Statements):
+            group.lines += len(node.lines)
+            group.skewed |= {v.root for v in node.reads if v.shape != node.space or not v.contiguous or v.offset}
+        self._of.append(index)
+
+    def ordered(self) -> list[Group]:
+        """By what they need; among what is ready, what was built first. NumPy's stretches are kept together."""
+        left = dict(enumerate(self._groups))
+        done = 0
+        result: list[Group] = []
+        last_native = True
+        while left:
+            ready = [k for k, g in left.items() if not g.needs & ~done]
+            same = [k for k in ready if _native(left[k]) == last_native]
+            chosen = min(same or ready, key=lambda k: left[k].numbers[0])
+            last_native = _native(left[chosen])
+            done |= 1 << chosen
+            result.append(left.pop(chosen))
+        return result
+
+
+def _native(group: Group) -> bool:
+    from graphflow.runtime.compiled.nodes import PythonNode
+
+    return not isinstance(group.nodes[0], PythonNode)

@@ -1,0 +1,364 @@
+"""Takes a plan with known shapes apart into nodes: what can be native, and what stays with the NumPy tier."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from graphflow.kernels.native.scalar_text import ScalarTextError, parse
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow.runtime.assemble import PASS_THROUGH, KernelTable
+from graphflow.runtime.compiled.nodes import KernelNode, Node, PythonNode, Statements
+from graphflow.runtime.compiled.values import Value, view_of, whole
+
+NATIVE_DTYPES = frozenset({"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"})
+Known: TypeAlias = Mapping[str, tuple[tuple[int, ...], str]]
+"""Shape and NumPy dtype name of every value, as a run had them."""
+Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
+
+
+class Lowering:
+    """The nodes of a plan, while they are being made."""
+
+    def __init__(self, plan: Plan, known: Known, kernels: KernelTable, rules: Mapping[str, Rule]) -> None:
+        self.known = known
+        self.nodes: list[Node] = []
+        self.values: dict[str, Value] = {}
+        self.constants: dict[str, Any] = {}
+        self.objects: set[str] = set()
+        self.blocks: dict[str, int] = {}
+        self._kernels = kernels
+        self._rules = rules
+        self._plan = plan
+        self._makers: dict[str, list[int]] = {}
+        self._written: set[str] = set()
+        self._readers: dict[str, list[int]] = {}
+        self._writers: dict[str, int] = {}
+        self._last_effect: int | None = None
+        self._named: dict[str, int] = {}
+        self._fresh = 0
+        self.variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
+        self._ever_written = {n for i in plan.instructions for n in i.written()}
+
+    # ---- what rules use -------------------------------------------------------------------------------------------
+
+    def value(self, name: str) -> Value | None:
+        """Where a value lies in native memory; None where it is an object of the NumPy tier."""
+        return self.values.get(name)
+
+    def constant(self, name: str) -> Any:
+        """The array of a constant, or None."""
+        return self.constants.get(name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape that a value has."""
+        return self.known[name][0]
+
+    def fresh(self, label: str) -> str:
+        """A new root's name."""
+        self._fresh += 1
+        return f"{label}#{self._fresh}"
+
+    def define(self, name: str, value: Value) -> None:
+        """Says where a value lies."""
+        self.values[name] = value
+
+    def result(self, instruction: Instruction, position: int = 0) -> Value:
+        """A new block for a result of an instruction, and where it lies."""
+        name = instruction.outputs[position]
+        shape, dtype = self.known[name]
+        value = self._block(whole(name, dtype, shape))
+        self.values[name] = value
+        return value
+
+    def temporary(self, label: str, dtype: str, shape: tuple[int, ...]) -> Value:
+        """A new block that is no result of an instruction."""
+        return self._block(whole(self.fresh(label), dtype, shape))
+
+    def _block(self, value: Value) -> Value:
+        self.blocks[value.root] = value.size * np.dtype(value.dtype).itemsize
+        return value
+
+    def add(self, node: Node) -> None:
+        """Adds a node after everything that it depends on."""
+        number = len(self.nodes)
+        before = set(node.after)
+        for value in node.reads:
+            before.update(self._makers.get(value.root, ()))
+            if value.root in self.variables:
+                if value.root in self._writers:
+                    before.add(self._writers[value.root])
+                self._readers.setdefault(value.root, []).append(number)
+        for root in node.variables:
+            before.update(r for r in self._readers.get(root, ()) if r != number)
+            if root in self._writers:
+                before.add(self._writers[root])
+            self._writers[root] = number
+            self._readers[root] = []
+        for root in node.makes:
+            before.update(self._makers.get(root, ()))
+            self._makers.setdefault(root, []).append(number)
+        before.update(self._named[c] for c in node.instruction.control if c in self._named)
+        node.after = sorted(before - {number})
+        self._named[node.instruction.name] = number
+        self.nodes.append(node)
+
+    def elementwise(
+        self,
+        instruction: Instruction,
+        text: str,
+        reads: Sequence[Value],
+        target: Value,
+        *,
+        forced: bool = False,
+    ) -> None:
+        """Adds target = text over the shape of the target; {0}, {1}, ... in the text are the reads."""
+        self.add(
+            Statements(
+                instruction,
+                list(reads),
+                [target.root],
+                space=target.shape,
+                lines=[("out", target.dtype, text)],
+                results=[("out", target)],
+                forced=forced,
+            )
+        )
+
+    def reduction(self, instruction: Instruction, kind: str, axes: tuple[int, ...], value: Value, text: str = "{0}") -> None:
+        """Adds the reduction of a text of one value over axes, as the instruction's result."""
+        target = self.result(instruction)
+        if not axes or all(value.shape[a] == 1 for a in axes):
+            flat = whole(target.root, target.dtype, value.shape)
+            self.elementwise(instruction, text, [value], flat)
+            return
+        self.add(
+            Statements(
+                instruction,
+                [value],
+                [target.root],
+                space=value.shape,
+                lines=[("out", target.dtype, text)],
+                results=[("out", target)],
+                reduce=(kind, axes),
+            )
+        )
+
+    def compact(self, instruction: Instruction, value: Value) -> Value:
+        """The value with its elements side by side: itself, or a copy."""
+        if value.contiguous:
+            return value
+        copy = self.temporary(value.root, value.dtype, value.shape)
+        self.elementwise(instruction, "{0}", [value], copy)
+        return copy
+
+    def kernel_of(self, op_type: str, i: Instruction) -> Callable[..., Any]:
+        """The NumPy kernel of another op type with the attributes of an instruction."""
+        return self._kernels.make(replace(i, type=op_type))
+
+    # ---- the plan -------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Makes the nodes of the whole plan."""
+        for name in self._plan.feeds:
+            shape, dtype = self.known[name]
+            if dtype in NATIVE_DTYPES and 0 not in shape:
+                self.values[name] = whole(name, dtype, shape)
+            else:
+                self.objects.add(name)
+        for instruction in self._plan.instructions:
+            if not self._lower(instruction):
+                self._python(instruction)
+
+    def _lower(self, i: Instruction) -> bool:
+        if i.type in VARIABLE_TYPES:
+            shape, dtype = self.known[i.outputs[0]]
+            if dtype in NATIVE_DTYPES and 0 not in shape:
+                self.values[i.outputs[0]] = whole(i.outputs[0], dtype, shape)
+            return True
+        if i.type == "NoOp":
+            return True
+        if i.type == "Const":
+            return self._constant(i)
+        if not all(n in self.values for n in i.inputs) or not i.outputs and i.type not in self._rules:
+            return False
+        if any(self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0] for o in i.outputs if o in self.known):
+            return False
+        if i.type in PASS_THROUGH:
+            return self._pass_through(i)
+        rule = self._rules.get(i.type)
+        if rule is not None:
+            return rule(self, i)
+        if i.definition is not None and i.definition.scalar is not None:
+            return scalar_rule(self, i)
+        if self._kernels.may_view(i.type) and not i.stateful:
+            return self._view(i)
+        return False
+
+    def _constant(self, i: Instruction) -> bool:
+        array = i.attrs["value"]
+        name = i.outputs[0]
+        self.constants[name] = array
+        if array.dtype.name in NATIVE_DTYPES and array.size:
+            self.values[name] = whole(name, array.dtype.name, array.shape)
+        else:
+            self.objects.add(name)
+        return True
+
+    def _pass_through(self, i: Instruction) -> bool:
+        value = self.values[i.inputs[0]]
+        if value.root in self._ever_written or any(c in self._named for c in i.control):
+            self.elementwise(i, "{0}", [value], self.result(i))
+        else:
+            self.values[i.outputs[0]] = value
+        return True
+
+    def _view(self, i: Instruction) -> bool:
+        arguments = []
+        position = None
+        for index, name in enumerate(i.inputs):
+            constant = self.constants.get(name)
+            if constant is not None and constant.dtype.kind in "iu" and (i.definition is None or index or len(i.inputs) > 1):
+                arguments.append(constant[()] if constant.ndim == 0 else constant)
+            elif position is None:
+                position = index
+                arguments.append(None)
+            else:
+                shape, dtype = self.known[name]
+                arguments.append(np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape)))
+        if position is None:
+            return False
+        value = self.values[i.inputs[position]]
+        if value.root in self._ever_written:
+            copy = self.temporary(value.root, value.dtype, value.shape)
+            self.elementwise(i, "{0}", [value], copy)
+            value = copy
+        kernel = self._kernels.make(i)
+        found = view_of(value, kernel, arguments, position)
+        if found is None and not value.contiguous:
+            found = view_of(self.compact(i, value), kernel, arguments, position)
+        if found is None or len(found) != len(i.outputs):
+            return False
+        if any(v.shape != self.known[o][0] for v, o in zip(found, i.outputs, strict=True)):
+            return False
+        self.values.update(zip(i.outputs, found, strict=True))
+        return True
+
+    def _python(self, i: Instruction) -> None:
+        reads = []
+        for name in dict.fromkeys(i.inputs):
+            if name in self.values:
+                reads.append(self.values[name])
+        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())), needed=list(dict.fromkeys(i.inputs)))
+        number = len(self.nodes)
+        producers = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
+        node.after = producers
+        if i.stateful and self._last_effect is not None:
+            node.after.append(self._last_effect)
+        for output in i.outputs:
+            if output in self.known and self._fixed(i, output):
+                self.result(i, i.outputs.index(output))
+                node.makes.append(output)
+            else:
+                self.objects.add(output)
+                self._makers.setdefault(output, []).append(number)
+        self.add(node)
+        if i.stateful:
+            self._last_effect = number
+
+    def _fixed(self, i: Instruction, output: str) -> bool:
+        """Whether a result has the same shape whenever the feeds have the same shapes, and fits native memory."""
+        shape, dtype = self.known[output]
+        if dtype not in NATIVE_DTYPES or 0 in shape:
+            return False
+        dims = i.shapes[i.outputs.index(output)]
+        if dims is not None and None not in dims:
+            return True
+        if i.bodies or i.definition is None or i.definition.dynamic_shape:
+            return False
+        return all(
+            n in self.values and (n in self.constants or self.known[n][1] not in ("int32", "int64") or len(self.known[n][0]) > 1)
+            for n in i.inputs
+        )
+
+
+def scalar_text(i: Instruction, text: str, names: Mapping[str, str]) -> str:
+    """A scalar text of an op, with operands and attributes put in."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name.startswith("@"):
+            attribute = i.attrs[name[1:]]
+            return str(attribute.name if hasattr(attribute, "as_numpy_dtype") else repr(attribute))
+        return names[name]
+
+    return re.sub(r"\{(@?\w+)\}", replace, text)
+
+
+def scalar_rule(lowering: Lowering, i: Instruction) -> bool:
+    """Lowers an op by its `scalar` text: an elementwise statement, or an update of variables."""
+    definition = i.definition
+    assert definition is not None and definition.scalar is not None
+    reads = [lowering.values[n] for n in i.inputs]
+    names = {spec.name: f"{{{position}}}" for position, spec in enumerate(definition.inputs)}
+    if definition.writes:
+        return _update(lowering, i, reads, names)
+    if not isinstance(definition.scalar, str):
+        return False
+    text = scalar_text(i, definition.scalar, names)
+    if not expressible(text, reads, lowering.known[i.outputs[0]][1]):
+        return False
+    lowering.elementwise(i, text, reads, lowering.result(i))
+    return True
+
+
+def expressible(text: str, reads: Sequence[Value], dtype: str) -> bool:
+    """Whether a text over reads {0}, {1}, ... is in the scalar language."""
+    places = {f"p{k}": value.dtype for k, value in enumerate(reads)}
+    try:
+        parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, places)
+    except ScalarTextError:
+        return False
+    return True
+
+
+def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[str, str]) -> bool:
+    definition = i.definition
+    assert definition is not None and definition.scalar is not None
+    written = [(spec.name, value) for spec, value in zip(definition.inputs, reads, strict=True) if spec.written]
+    space = written[0][1].shape
+    if any(value.shape != space for _, value in written):
+        return False
+    if any(v.shape not in (space, ()) for v in reads) or (i.type == "Assign" and reads[1].shape != space):
+        return False
+    roots = [value.root for _, value in written]
+    if len(set(roots)) != len(roots) or any(v.root in roots for v in reads[len(written) :]):
+        return False
+    dtype = written[0][1].dtype
+    if dtype not in ("float32", "float64", "int32", "int64"):
+        return False
+    texts = (definition.scalar,) if isinstance(definition.scalar, str) else definition.scalar
+    lines = []
+    for position, text in enumerate(texts):
+        target, _, expression = text.partition(" = ") if " = " in text else (definition.inputs[0].name, "", text)
+        del position
+        lines.append((target, dtype, scalar_text(i, expression, names)))
+    results = [(name, value) for name, value in written]
+    used = [bool(not i.used or i.used[k]) for k in range(len(i.outputs))]
+    if used and used[0]:
+        results.append((written[0][0], lowering.result(i)))
+    lowering.add(
+        Statements(
+            i, reads, [i.outputs[0]] if used and used[0] else [], roots, space=space, lines=lines, results=results, forced=True
+        )
+    )
+    return True
+
+
+def has_native_work(nodes: Sequence[Node]) -> bool:
+    """Whether anything of a plan is native."""
+    return any(isinstance(n, Statements | KernelNode) for n in nodes)

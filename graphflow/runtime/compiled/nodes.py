@@ -1,0 +1,62 @@
+"""What a plan is made of before it is fused: statements over an index space, kernels, stretches of the NumPy tier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.values import Value
+
+Address = Callable[[Value], int]
+
+
+@dataclass(eq=False)
+class Node:
+    """Something to do. `reads` are the values it takes, `makes` the roots it fills, in part or whole.
+
+    `variables` are the variables' roots it writes; `instruction` is what it stands for, for messages; `after` are
+    numbers of nodes that come before it for reasons other than values.
+    """
+
+    instruction: Instruction
+    reads: list[Value]
+    makes: list[str]
+    variables: list[str] = field(default_factory=list)
+    after: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Statements(Node):
+    """Elementwise work over `space`.
+
+    lines: (target, dtype, text), in order; a text names operands as {0}, {1}, ... (positions in `reads`) and earlier
+    targets as they are. stores: for each target that leaves the node, the value it is stored as; a target of a
+    variable is stored there. reduce: how the last target is reduced, and over which axes of the space.
+    """
+
+    space: tuple[int, ...] = ()
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+    results: list[tuple[str, Value]] = field(default_factory=list)
+    reduce: tuple[str, tuple[int, ...]] | None = None
+    forced: bool = False
+    """Whether its results are stored in any case (a part of a larger block, a variable)."""
+
+
+@dataclass(eq=False)
+class KernelNode(Node):
+    """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses."""
+
+    sources: Sequence[str] = ()
+    emit: Callable[[Sequence[int], Address, int], Sequence[Any]] | None = None
+    scratch: int = 0
+    blas: bool = False
+
+
+@dataclass(eq=False)
+class PythonNode(Node):
+    """An instruction for the NumPy tier."""
+
+    needed: list[str] = field(default_factory=list)
+    """Names of the plan's values that it takes."""

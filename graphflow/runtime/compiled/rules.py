@@ -1,0 +1,425 @@
+"""How ops that are not told by a scalar text become nodes: reductions, products, rows by index, losses, assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.kernels.native import blas, nnkernels
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.convolution_rules import CONVOLUTION_RULES
+from graphflow.runtime.compiled.lower import Lowering, Rule, expressible
+from graphflow.runtime.compiled.nodes import Address, KernelNode
+from graphflow.runtime.compiled.values import Value, whole
+
+_FLOATS: Final = ("float32", "float64")
+
+
+# ---- reductions ---------------------------------------------------------------------------------------------------
+
+
+def _reduce(kind: str) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        axes = lowering.constant(i.inputs[1])
+        value = lowering.value(i.inputs[0])
+        if axes is None or value is None:
+            return False
+        if kind == "mean" and value.dtype not in _FLOATS:
+            return False
+        rank = len(value.shape)
+        wanted = tuple(sorted({int(a) % rank for a in np.atleast_1d(axes)})) if rank else ()
+        lowering.reduction(i, kind, wanted, value)
+        return True
+
+    return rule
+
+
+def _sum_to_shape(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    assert value is not None
+    wanted = lowering.shape(i.outputs[0])
+    if value.shape == wanted:
+        lowering.define(i.outputs[0], value)
+        return True
+    missing = len(value.shape) - len(wanted)
+    axes = [*range(missing), *[k + missing for k, n in enumerate(wanted) if n == 1 and value.shape[k + missing] != 1]]
+    lowering.reduction(i, "sum", tuple(axes), value)
+    return True
+
+
+def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or i.attrs.get("data_format", "NHWC") not in ("NHWC", b"NHWC"):
+        return False
+    lowering.reduction(i, "sum", tuple(range(len(value.shape) - 1)), value)
+    return True
+
+
+def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    assert value is not None
+    if not value.shape:
+        return False
+    total = lowering.temporary(i.name, value.dtype, ())
+    from graphflow.runtime.compiled.nodes import Statements
+
+    lowering.add(
+        Statements(
+            i, [value], [total.root], space=value.shape, lines=[("out", value.dtype, "{0} * {0}")], results=[("out", total)],
+            reduce=("sum", tuple(range(len(value.shape)))),
+        )
+    )  # fmt: skip
+    lowering.elementwise(i, "{0} * 0.5", [total], lowering.result(i))
+    return True
+
+
+# ---- elementwise without a text -----------------------------------------------------------------------------------
+
+
+def _bias_add(lowering: Lowering, i: Instruction) -> bool:
+    value, bias = (lowering.value(n) for n in i.inputs)
+    if value is None or bias is None or i.attrs.get("data_format", "NHWC") not in ("NHWC", b"NHWC"):
+        return False
+    lowering.elementwise(i, "{0} + {1}", [value, bias], lowering.result(i))
+    return True
+
+
+def _add_n(lowering: Lowering, i: Instruction) -> bool:
+    reads = [lowering.value(n) for n in i.inputs]
+    if any(r is None for r in reads) or len(reads) > 16:
+        return False
+    text = " + ".join(f"{{{k}}}" for k in range(len(reads)))
+    lowering.elementwise(i, text, [r for r in reads if r is not None], lowering.result(i))
+    return True
+
+
+def _select(lowering: Lowering, i: Instruction) -> bool:
+    condition, x, y = (lowering.value(n) for n in i.inputs)
+    if condition is None or x is None or y is None:
+        return False
+    shape = lowering.shape(i.outputs[0])
+    if i.type == "Select" and condition.shape != shape:
+        if len(condition.shape) > 1:
+            return False
+        if condition.shape:
+            strides = (condition.strides[0], *[0] * (len(shape) - 1))
+            condition = Value(condition.root, condition.dtype, shape, strides, condition.offset)
+    lowering.elementwise(i, "{1} if {0} else {2}", [condition, x, y], lowering.result(i))
+    return True
+
+
+def _filled(number: int) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        shape, dtype = lowering.known[i.outputs[0]]
+        lowering.constants[i.outputs[0]] = array = np.full(shape, number, dtype) if len(shape) == 0 else np.full((), number, dtype)
+        root = lowering.fresh(i.outputs[0])
+        lowering.constants[root] = array
+        lowering.define(i.outputs[0], Value(root, dtype, shape, (0,) * len(shape)))
+        if shape:
+            del lowering.constants[i.outputs[0]]
+        return True
+
+    return rule
+
+
+def _fill(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[1])
+    if value is None or lowering.constant(i.inputs[0]) is None:
+        return False
+    shape = lowering.shape(i.outputs[0])
+    lowering.define(i.outputs[0], Value(value.root, value.dtype, shape, (0,) * len(shape), value.offset))
+    return True
+
+
+def _one_hot(lowering: Lowering, i: Instruction) -> bool:
+    indices, on, off = (lowering.value(i.inputs[k]) for k in (0, 2, 3))
+    shape, dtype = lowering.known[i.outputs[0]]
+    if indices is None or on is None or off is None or lowering.constant(i.inputs[1]) is None:
+        return False
+    axis = int(i.attrs.get("axis", -1)) % len(shape)
+    places = whole(lowering.fresh(i.name), indices.dtype, (shape[axis],))
+    lowering.constants[places.root] = np.arange(shape[axis], dtype=indices.dtype)
+    spread = [*indices.strides[:axis], 0, *indices.strides[axis:]]
+    index = Value(indices.root, indices.dtype, shape, tuple(spread), indices.offset)
+    place = Value(places.root, places.dtype, shape, tuple(int(k == axis) for k in range(len(shape))))
+    if not expressible("{2} if {0} == {1} else {3}", [index, place, on, off], dtype):
+        return False
+    lowering.elementwise(i, "{2} if {0} == {1} else {3}", [index, place, on, off], lowering.result(i))
+    return True
+
+
+# ---- putting together ---------------------------------------------------------------------------------------------
+
+
+def _part(target: Value, axis: int, start: int, size: int) -> Value:
+    shape = tuple(size if k == axis else n for k, n in enumerate(target.shape))
+    return Value(target.root, target.dtype, shape, target.strides, target.offset + start * target.strides[axis])
+
+
+def _assemble(lowering: Lowering, i: Instruction, parts: Sequence[tuple[Value, Value]]) -> bool:
+    for source, place in parts:
+        lowering.elementwise(i, "{0}", [source], place, forced=True)
+    return True
+
+
+def _concat(lowering: Lowering, i: Instruction) -> bool:
+    axis = lowering.constant(i.inputs[-1])
+    values = [lowering.value(n) for n in i.inputs[:-1]]
+    if axis is None or any(v is None for v in values):
+        return False
+    target = lowering.result(i)
+    along, start, parts = int(axis) % len(target.shape), 0, []
+    for value in values:
+        assert value is not None
+        parts.append((value, _part(target, along, start, value.shape[along])))
+        start += value.shape[along]
+    return _assemble(lowering, i, parts)
+
+
+def _pack(lowering: Lowering, i: Instruction) -> bool:
+    values = [lowering.value(n) for n in i.inputs]
+    if any(v is None for v in values):
+        return False
+    target = lowering.result(i)
+    axis = int(i.attrs.get("axis", 0)) % len(target.shape)
+    parts = []
+    for k, value in enumerate(values):
+        assert value is not None
+        place = _part(target, axis, k, 1)
+        squeezed = Value(
+            place.root, place.dtype, value.shape, place.strides[:axis] + place.strides[axis + 1 :], place.offset
+        )
+        parts.append((value, squeezed))
+    return _assemble(lowering, i, parts)
+
+
+def _zeroed(lowering: Lowering, i: Instruction) -> Value:
+    """A new result, filled with zeros."""
+    target = lowering.result(i)
+    zero = whole(lowering.fresh(i.name), target.dtype, ())
+    lowering.constants[zero.root] = np.zeros((), target.dtype)
+    lowering.elementwise(i, "{0}", [zero], target, forced=True)
+    return target
+
+
+def _pad(lowering: Lowering, i: Instruction) -> bool:
+    value, paddings = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
+    if value is None or paddings is None or i.type != "Pad" or not value.shape:
+        return False
+    target = _zeroed(lowering, i)
+    offset = sum(int(before) * stride for (before, _), stride in zip(paddings, target.strides, strict=True))
+    return _assemble(lowering, i, [(value, Value(target.root, target.dtype, value.shape, target.strides, offset))])
+
+
+def _strided_slice_gradient(lowering: Lowering, i: Instruction) -> bool:
+    from graphflow.runtime.compiled.values import view_of
+
+    gradient = lowering.value(i.inputs[4])
+    numbers = [lowering.constant(n) for n in i.inputs[:4]]
+    if gradient is None or any(n is None for n in numbers):
+        return False
+    shape, dtype = lowering.known[i.outputs[0]]
+    slicing = lowering.kernel_of("StridedSlice", i)
+    places = view_of(whole(i.outputs[0], dtype, shape), slicing, [None, *numbers[1:]], 0)
+    if places is None or places[0].shape != gradient.shape:
+        return False
+    _zeroed(lowering, i)
+    return _assemble(lowering, i, [(gradient, places[0])])
+
+
+# ---- products -----------------------------------------------------------------------------------------------------
+
+
+def _matrix(value: Value) -> tuple[int, bool] | None:
+    """(elements from row to row as stored, stored transposed) of the last two axes; None where BLAS cannot read it."""
+    rows, columns = value.shape[-2:]
+    down, across = value.strides[-2:]
+    if (across == 1 or columns == 1) and (down >= columns or rows == 1):
+        return max(down, columns, 1), False
+    if (down == 1 or rows == 1) and (across >= rows or columns == 1):
+        return max(across, rows, 1), True
+    return None
+
+
+def _product(lowering: Lowering, i: Instruction) -> bool:
+    a, b = (lowering.value(n) for n in i.inputs)
+    library = blas.find_blas()
+    if a is None or b is None or library is None or a.dtype not in _FLOATS:
+        return False
+    flip_a = i.attrs.get("transpose_a", False) or i.attrs.get("adj_x", False)
+    flip_b = i.attrs.get("transpose_b", False) or i.attrs.get("adj_y", False)
+    batch_shape = lowering.shape(i.outputs[0])[:-2]
+    if _matrix(a) is None:
+        a = lowering.compact(i, a)
+    if _matrix(b) is None:
+        b = lowering.compact(i, b)
+    batch = 1
+    strides = [0, 0]
+    if batch_shape:
+        if len(batch_shape) > 1:
+            if a.shape[:-2] != batch_shape or b.shape[:-2] != batch_shape:
+                return False
+            a, b = lowering.compact(i, a), lowering.compact(i, b)
+        batch = int(np.prod(batch_shape))
+        for k, value in enumerate((a, b)):
+            own = value.shape[:-2]
+            if own == batch_shape:
+                strides[k] = value.strides[-3]
+            elif int(np.prod(own)) != 1:
+                return False
+    target = lowering.result(i)
+    rows, columns = target.shape[-2:]
+    depth = a.shape[-2] if flip_a else a.shape[-1]
+    a_layout, b_layout = _matrix(a), _matrix(b)
+    assert a_layout is not None and b_layout is not None
+    first, second = a, b
+    shape, dtype, batch_strides = (rows, columns, depth), target.dtype, (strides[0], strides[1], rows * columns)
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return blas.gemm_steps(
+            kernels[0],
+            library,
+            dtype,
+            shape,
+            (address(first), a_layout[0], bool(flip_a) != a_layout[1]),
+            (address(second), b_layout[0], bool(flip_b) != b_layout[1]),
+            (address(target), columns),
+            batch=batch,
+            batch_strides=batch_strides,
+        )
+
+    source = blas.gemm_source(dtype, library.integer_bits)
+    lowering.add(KernelNode(i, [a, b], [target.root], sources=[source], emit=emit, blas=True))
+    return True
+
+
+# ---- losses, rows -------------------------------------------------------------------------------------------------
+
+
+def _rows_kernel(lowering: Lowering, i: Instruction, source: str, reads: list[Value], targets: list[Value], emit: Any) -> bool:
+    lowering.add(KernelNode(i, reads, [t.root for t in targets], sources=[source], emit=emit))
+    return True
+
+
+def _softmax(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or value.dtype not in _FLOATS or not value.shape:
+        return False
+    x, target = lowering.compact(i, value), lowering.result(i)
+    columns = x.shape[-1]
+    source = nnkernels.softmax_source(x.dtype, i.type == "LogSoftmax")
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return nnkernels.softmax_steps(kernels[0], address(x), address(target), x.size // columns, columns)
+
+    return _rows_kernel(lowering, i, source, [x], [target], emit)
+
+
+def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
+    logits, labels = (lowering.value(n) for n in i.inputs)
+    if logits is None or labels is None or logits.shape != labels.shape or logits.dtype not in _FLOATS or len(logits.shape) != 2:
+        return False
+    x, y = lowering.compact(i, logits), lowering.compact(i, labels)
+    loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
+    rows, columns = x.shape
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return nnkernels.cross_entropy_steps(
+            kernels[0], address(x), address(y), address(loss), address(gradient), rows, columns
+        )
+
+    return _rows_kernel(lowering, i, nnkernels.cross_entropy_source(x.dtype), [x, y], [loss, gradient], emit)
+
+
+def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
+    from graphflow.kernels.native import PROGRAM_STATUS
+
+    logits, labels = (lowering.value(n) for n in i.inputs)
+    if logits is None or labels is None or logits.dtype not in _FLOATS or len(logits.shape) != 2:
+        return False
+    x, y = lowering.compact(i, logits), lowering.compact(i, labels)
+    loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
+    rows, columns = x.shape
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return nnkernels.sparse_cross_entropy_steps(
+            kernels[0], PROGRAM_STATUS, address(x), address(y), address(loss), address(gradient), rows, columns
+        )
+
+    source = nnkernels.sparse_cross_entropy_source(x.dtype, y.dtype)
+    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit)
+
+
+def _gather(lowering: Lowering, i: Instruction) -> bool:
+    from graphflow.kernels.native import PROGRAM_STATUS
+
+    params, indices, axis = lowering.value(i.inputs[0]), lowering.value(i.inputs[1]), lowering.constant(i.inputs[2])
+    if params is None or indices is None or axis is None or int(axis) != 0 or i.attrs.get("batch_dims", 0):
+        return False
+    if not params.shape or not params.contiguous or indices.dtype not in ("int32", "int64"):
+        return False
+    ids, target = lowering.compact(i, indices), lowering.result(i)
+    row_bytes = params.size // params.shape[0] * np.dtype(params.dtype).itemsize
+    rows = params.shape[0]
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return nnkernels.gather_steps(
+            kernels[0], PROGRAM_STATUS, address(params), rows, row_bytes, address(ids), ids.size, address(target)
+        )
+
+    return _rows_kernel(lowering, i, nnkernels.gather_source(ids.dtype), [params, ids], [target], emit)
+
+
+def _scatter(operation: str) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        from graphflow.kernels.native import PROGRAM_STATUS
+
+        variable, indices, updates = (lowering.value(n) for n in i.inputs)
+        if variable is None or indices is None or updates is None or (i.used and i.used[0]):
+            return False
+        if variable.dtype not in (*_FLOATS, "int32", "int64") or updates.shape != indices.shape + variable.shape[1:]:
+            return False
+        ids, rows = lowering.compact(i, indices), lowering.compact(i, updates)
+        columns = variable.size // variable.shape[0]
+
+        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+            return nnkernels.scatter_steps(
+                kernels[0], PROGRAM_STATUS, address(variable), variable.shape[0], columns, address(ids), ids.size, address(rows)
+            )
+
+        source = nnkernels.scatter_source(variable.dtype, ids.dtype, operation)
+        lowering.add(KernelNode(i, [variable, ids, rows], [], [variable.root], sources=[source], emit=emit))
+        return True
+
+    return rule
+
+
+def _argument(lowering: Lowering, i: Instruction) -> bool:
+    value, axis = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
+    if value is None or axis is None or not value.shape or value.dtype == "bool":
+        return False
+    x, target = lowering.compact(i, value), lowering.result(i)
+    along = int(axis) % len(x.shape)
+    count = x.shape[along]
+    inner = int(np.prod(x.shape[along + 1 :]))
+    source = nnkernels.argument_source(x.dtype, target.dtype, i.type == "ArgMax")
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return nnkernels.argument_steps(kernels[0], address(x), address(target), x.size // count // inner, count, inner)
+
+    return _rows_kernel(lowering, i, source, [x], [target], emit)
+
+
+RULES: Final[dict[str, Rule]] = {
+    "Sum": _reduce("sum"), "Mean": _reduce("mean"), "Prod": _reduce("prod"), "Max": _reduce("max"), "Min": _reduce("min"),
+    "Any": _reduce("max"), "All": _reduce("min"), "SumToShape": _sum_to_shape, "BiasAddGrad": _bias_gradient,
+    "L2Loss": _l2_loss, "BiasAdd": _bias_add, "AddN": _add_n, "AccumulateNV2": _add_n, "Select": _select, "SelectV2": _select,
+    "ZerosLike": _filled(0), "OnesLike": _filled(1), "Fill": _fill, "OneHot": _one_hot, "ConcatV2": _concat, "Pack": _pack,
+    "Pad": _pad, "StridedSliceGrad": _strided_slice_gradient, "MatMul": _product, "BatchMatMulV2": _product,
+    "Softmax": _softmax, "LogSoftmax": _softmax, "SoftmaxCrossEntropyWithLogits": _cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy, "GatherV2": _gather, "ScatterAdd": _scatter("add"),
+    "ScatterSub": _scatter("sub"), "ScatterUpdate": _scatter("update"), "ArgMax": _argument, "ArgMin": _argument,
+    **CONVOLUTION_RULES,
+}  # fmt: skip

@@ -1,0 +1,182 @@
+"""TieredExecutable: starts on NumPy, and goes over to compiled code, for each combination of fed shapes, when hot.
+
+The fourth run of a combination is observed: the shapes it meets are those the compiled plan is made for, while its
+kernels are compiled in a helper process. In a graph with a seed the change happens at a fixed run, waiting for the
+compiler if need be, so that the same program gives the same bits every time; otherwise as soon as the kernels are
+there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.plan.ir import Plan
+from graphflow.plan.passes import PassContext
+from graphflow.runtime.assemble import Assembled, KernelTable, assemble
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.executor import Executable, explain
+from graphflow.runtime.resources import ResourceStore
+
+_OBSERVED_RUN: Final = 4
+_SEEDED_SWITCH: Final = 8
+_MOST_SHAPES: Final = 16
+_LOG = logging.getLogger("graphflow")
+
+
+@dataclass
+class _State:
+    """What is known of one combination of fed shapes."""
+
+    runs: int = 0
+    draft: Any = None
+    compiled: Any = None
+    given_up: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class TierPolicy:
+    """mode: "auto", "never" or "always" of ConfigProto; seeded: whether the graph has a seed; threads: of one run."""
+
+    mode: str
+    seeded: bool
+    threads: int
+
+
+class TieredExecutable:
+    """An executable that becomes compiled. Thread-safe."""
+
+    def __init__(
+        self,
+        base: Executable,
+        plan: Plan,
+        store: ResourceStore,
+        kernels: KernelTable,
+        ctx: PassContext,
+        policy: TierPolicy,
+        native: Callable[[], Any],
+    ) -> None:
+        self._base = base
+        self._plan = plan
+        self._store = store
+        self._kernels = kernels
+        self._ctx = ctx
+        self._policy = policy
+        self._native = native
+        self._states: dict[Any, _State] = {}
+        self._observer: Assembled | None = None
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """One run, in the tier that its shapes have reached."""
+        if run.deadline is not None:
+            return self._base.run(run, feeds)
+        key = tuple([f.shape if isinstance(f, np.ndarray) else () for f in feeds])
+        state = self._states.get(key)
+        if state is None:
+            if len(self._states) >= _MOST_SHAPES:
+                return self._base.run(run, feeds)
+            state = self._states.setdefault(key, _State())
+        compiled = state.compiled
+        if compiled is None and not state.given_up:
+            observed = self._advance(state, run, feeds)
+            if observed is not None:
+                return observed
+            compiled = state.compiled
+        if compiled is not None:
+            from graphflow.runtime.compiled.build import Unusable
+
+            try:
+                result: tuple[Any, ...] = compiled.run(run, feeds)
+                return result
+            except Unusable:
+                pass
+        return self._base.run(run, feeds)
+
+    def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Takes the combination a step further; the result, where that step was a run."""
+        if not state.lock.acquire(blocking=False):
+            return None
+        try:
+            state.runs += 1
+            always = self._policy.mode == "always"
+            if state.draft is None:
+                return self._observe(state, run, feeds) if state.runs >= (1 if always else _OBSERVED_RUN) else None
+            fixed = self._policy.seeded and not always
+            if fixed and state.runs < _SEEDED_SWITCH:
+                return None
+            if always or fixed or state.draft.ready():
+                self._switch(state)
+            return None
+        finally:
+            state.lock.release()
+
+    def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        if self._observer is None:
+            self._observer = assemble(self._plan, self._store, self._kernels, observe=True)
+        known: dict[str, tuple[tuple[int, ...], str]] = {
+            name: (np.shape(value), np.asarray(value).dtype.name) for name, value in zip(self._plan.feeds, feeds, strict=True)
+        }
+
+        def observe(name: str, value: Any) -> None:
+            dtype = getattr(value, "dtype", None)
+            if dtype is not None:
+                known[name] = (np.shape(value), dtype.name)
+            else:
+                known[name] = ((), "object")
+
+        run.observe = observe
+        try:
+            with np.errstate(all="ignore"):
+                result: tuple[Any, ...] = self._observer.function(run, *feeds)
+        except Exception as error:
+            raise explain(error, self._observer) from error
+        self._observer = None
+        self._draft(state, known)
+        return result
+
+    def _draft(self, state: _State, known: dict[str, tuple[tuple[int, ...], str]]) -> None:
+        from graphflow.runtime.compiled.build import Draft
+        from graphflow.runtime.compiled.lower import Lowering, has_native_work
+        from graphflow.runtime.compiled.rules import RULES
+        from graphflow.runtime.compiled.specialise import complete, specialise
+
+        try:
+            complete(self._plan, known, self._store)
+            plan = specialise(self._plan, known, self._ctx)
+            complete(plan, known, self._store)
+            lowering = Lowering(plan, known, self._kernels, RULES)
+            lowering.run()
+            if has_native_work(lowering.nodes):
+                state.draft = Draft(plan, lowering, self._native()[0])
+            else:
+                state.given_up = True
+        except Exception:
+            _LOG.warning("A plan stays on NumPy: it could not be lowered.", exc_info=True)
+            state.given_up = True
+
+    def _switch(self, state: _State) -> None:
+        from graphflow.runtime.compiled.build import CompiledPlan
+
+        try:
+            state.draft.wait(120.0)
+            compiler_and_machine = self._native()
+            state.compiled = CompiledPlan(
+                state.draft, compiler_and_machine[1](), self._policy.threads, self._store, self._kernels
+            )
+        except Exception:
+            _LOG.warning("A plan stays on NumPy: its kernels could not be made.", exc_info=True)
+            state.given_up = True
+        state.draft = None if state.compiled is None else True
+
+
+def usable_cores() -> int:
+    """The number of cores this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

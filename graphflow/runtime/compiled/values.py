@@ -1,0 +1,83 @@
+"""Where a value lies: a root block of memory, and how the value walks through it.
+
+Views (reshapes, slices, transposes, broadcasts) are never computed: their NumPy kernel is run once on an array of the
+same layout that nobody reads, and what comes back says where the view's elements are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array: `root` is the name of the block it lies in; offset and strides count elements of `dtype`."""
+
+    root: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether its elements lie side by side in row-major order."""
+        return all(
+            s == w for n, s, w in zip(self.shape, self.strides, row_major(self.shape), strict=True) if n != 1
+        )
+
+    def broadcast(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Its strides when it is repeated to `shape`, by NumPy's rule."""
+        missing = len(shape) - len(self.shape)
+        own = [0] * missing + [
+            0 if have == 1 and want != 1 else stride
+            for have, want, stride in zip(self.shape, shape[missing:], self.strides, strict=True)
+        ]
+        return tuple(own)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous array."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def whole(root: str, dtype: str, shape: tuple[int, ...]) -> Value:
+    """A value that is all of its root."""
+    return Value(root, dtype, shape, row_major(shape))
+
+
+def view_of(value: Value, kernel: Callable[..., Any], arguments: Sequence[Any], position: int) -> list[Value] | None:
+    """The values that a kernel returns as views of `value`, its input at a position; None where it is no view."""
+    item = np.dtype(value.dtype).itemsize
+    extent = value.offset + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if n) + 1
+    block = np.empty(max(1, extent), value.dtype)
+    strides = tuple(s * item for s in value.strides)
+    array = np.lib.stride_tricks.as_strided(block[value.offset :], value.shape, strides)
+    inputs = list(arguments)
+    inputs[position] = array
+    result = kernel(*inputs)
+    found = []
+    for part in result if isinstance(result, tuple | list) else (result,):
+        if not isinstance(part, np.ndarray) or part.dtype != block.dtype or not part.size:
+            return None
+        start = part.__array_interface__["data"][0] - block.__array_interface__["data"][0]
+        if not 0 <= start < block.nbytes or not np.may_share_memory(part, block):
+            return None
+        found.append(
+            Value(value.root, value.dtype, part.shape, tuple(s // item for s in part.strides), start // item)
+        )
+    return found
