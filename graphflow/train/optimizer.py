@@ -22,6 +22,7 @@ from graphflow.ops.flow_basics import group
 from graphflow.ops.state import assign_add
 from graphflow.ops.training import apply_update, sparse_apply_update
 from graphflow.ops.variable import Variable
+from graphflow.train.slots import make_slot
 
 
 class Optimizer:
@@ -86,7 +87,9 @@ class Optimizer:
         if callable(loss) and not isinstance(loss, Tensor):
             loss = loss()
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
-            raise ValueError(f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH. Not {gate_gradients}")
+            raise ValueError(
+                f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH. Not {gate_gradients}"
+            )
         loss = convert_to_tensor(loss)
         self._check_dtypes([loss])
         if var_list is None:
@@ -106,7 +109,9 @@ class Optimizer:
         self._check_dtypes([v for g, v in zip(found, variables, strict=True) if g is not None])
         return list(zip(found, variables, strict=True))
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None) -> Operation:
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Operation:
         """The operation that applies gradients to variables, and then counts `global_step` up.
 
         ValueError where there is no pair, or none with a gradient.
@@ -119,9 +124,17 @@ class Optimizer:
                 try:
                     convert_to_tensor(gradient)
                 except TypeError:
-                    raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {gradient}") from None
+                    raise TypeError(
+                        f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {gradient}"
+                    ) from None
         pairs = tuple(
-            (g if g is None or isinstance(g, Tensor | IndexedSlices) else convert_to_tensor(g, dtype=v.dtype), v) for g, v in pairs
+            (
+                g
+                if g is None or isinstance(g, Tensor | IndexedSlices)
+                else convert_to_tensor(g, dtype=v.dtype),
+                v,
+            )
+            for g, v in pairs
         )
         with_gradients = [v for g, v in pairs if g is not None]
         if not with_gradients:
@@ -140,8 +153,13 @@ class Optimizer:
             if global_step is None:
                 train_op = self._finish(updates, scope)
             else:
-                with graph.control_dependencies([self._finish(updates, "update")]), graph.colocate_with(global_step):
-                    train_op = assign_add(global_step, convert_to_tensor(1, dtype=global_step.dtype), name=scope).op
+                with (
+                    graph.control_dependencies([self._finish(updates, "update")]),
+                    graph.colocate_with(global_step),
+                ):
+                    train_op = assign_add(
+                        global_step, convert_to_tensor(1, dtype=global_step.dtype), name=scope
+                    ).op
         train_op = train_op.op if isinstance(train_op, Tensor) else train_op
         collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if train_op not in collection:
@@ -172,10 +190,14 @@ class Optimizer:
         """Makes tensors of the hyperparameters."""
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        raise TypeError(f"{type(self).__name__} does not say how to apply a dense gradient: implement _apply_dense(grad, var).")
+        raise TypeError(
+            f"{type(self).__name__} does not say how to apply a dense gradient: implement _apply_dense(grad, var)."
+        )
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        raise TypeError(f"{type(self).__name__} does not say how to apply a sparse gradient: implement _apply_sparse(grad, var).")
+        raise TypeError(
+            f"{type(self).__name__} does not say how to apply a sparse gradient: implement _apply_sparse(grad, var)."
+        )
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Applies a sparse gradient in which rows may repeat, by adding up the repeated ones first."""
@@ -204,7 +226,9 @@ class Optimizer:
         valid = self._valid_dtypes()
         for tensor in tensors:
             if tensor.dtype.base_dtype not in valid:
-                raise ValueError(f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {sorted(d.name for d in valid)}.")
+                raise ValueError(
+                    f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {sorted(d.name for d in valid)}."
+                )
 
     @staticmethod
     def _call_if_callable(param: Any) -> Any:
@@ -213,37 +237,31 @@ class Optimizer:
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         return self._slots.setdefault(slot_name, {})
 
-    def _make_slot(self, var: Any, value: Callable[[], Any] | Any, op_name: str) -> Variable:
-        graph = get_default_graph()
-        with graph.name_scope(None), graph.colocate_with(var.op):
-            slot = Variable(value, trainable=False, dtype=var.dtype, name=f"{var.op.name}/{op_name}")
-        info = var.get_save_slice_info() if hasattr(var, "get_save_slice_info") else None
-        if info is not None:
-            full_name = f"{info.full_name}/{slot.op.name[len(var.op.name) + 1 :]}"
-            slot.set_save_slice_info(Variable.SaveSliceInfo(full_name, info.full_shape, info.var_offset, info.var_shape))
-        return slot
-
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        return self._get_or_make_slot_with_initializer(var, lambda: zeros(var.shape, dtype=var.dtype), None, None, slot_name, op_name)
+        return self._get_or_make_slot_with_initializer(
+            var, lambda: zeros(var.shape, dtype=var.dtype), None, None, slot_name, op_name
+        )
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
         if var not in slots:
-            slots[var] = self._make_slot(var, val, op_name)
+            slots[var] = make_slot(var, val, op_name)
         return slots[var]
 
-    def _get_or_make_slot_with_initializer(self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str) -> Any:
+    def _get_or_make_slot_with_initializer(
+        self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+    ) -> Any:
         slots = self._slot_dict(slot_name)
         if var not in slots:
             value = initializer if shape is None else lambda: initializer(shape, dtype=dtype)
-            slots[var] = self._make_slot(var, value, op_name)
+            slots[var] = make_slot(var, value, op_name)
         return slots[var]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         graph = get_default_graph()
         key = (name, graph)
         if key not in self._non_slots:
-            with graph.name_scope(None), graph.colocate_with(colocate_with.op):
+            with graph.colocate_with(colocate_with.op):
                 self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
         return self._non_slots[key]
 
@@ -266,8 +284,8 @@ def _flat_variables(var_list: Any) -> list[Any]:
 def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:
     """The same slices with each row once."""
     from graphflow.ops.array import shape
-    from graphflow.ops.indexing import unique
     from graphflow.ops.segments import unsorted_segment_sum
+    from graphflow.ops.sorting import unique
 
     rows, positions = unique(gradient.indices)
     summed = unsorted_segment_sum(gradient.values, positions, shape(rows)[0])
@@ -294,7 +312,9 @@ class RuleOptimizer(Optimizer):
                 if initial == 0:
                     self._zeros_slot(var, slot, op_name)
                 else:
-                    self._get_or_make_slot_with_initializer(var, self._filled(var, initial), None, None, slot, op_name)
+                    self._get_or_make_slot_with_initializer(
+                        var, self._filled(var, initial), None, None, slot, op_name
+                    )
 
     @staticmethod
     def _filled(var: Any, number: float) -> Callable[[], Tensor]:
@@ -320,4 +340,6 @@ class RuleOptimizer(Optimizer):
         return apply_update(self._rule, self._written(var), self._numbers(var), grad, self._use_locking)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return sparse_apply_update(self._rule, self._written(var), self._numbers(var), grad.values, grad.indices, self._use_locking)
+        return sparse_apply_update(
+            self._rule, self._written(var), self._numbers(var), grad.values, grad.indices, self._use_locking
+        )
