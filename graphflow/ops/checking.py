@@ -150,6 +150,8 @@ def py_func(
     types = [dtypes.as_dtype(t) for t in Tout] if many else [dtypes.as_dtype(Tout)]
     definition = PY_FUNC if stateful else PY_FUNC_STATELESS
     op = apply(definition, (list(inp),), {"function": func, "Tout": types}, name)
+    if not types:
+        return op
     return op.outputs if many else op.outputs[0]
 
 

@@ -28,7 +28,9 @@ def _merge_infer(op: Operation) -> Signature:
     dims = op.inputs[0].dims
     for tensor in op.inputs[1:]:
         if tensor.dtype is not op.inputs[0].dtype:
-            raise TypeError(f"the branches give {op.inputs[0].dtype.name} and {tensor.dtype.name}: they must have the same type.")
+            raise TypeError(
+                f"the branches give {op.inputs[0].dtype.name} and {tensor.dtype.name}: they must have the same type."
+            )
         dims = shapes.relax(dims, tensor.dims)
     return [(op.inputs[0].dtype, op.attrs["_dims"] if "_dims" in op.attrs else dims), (dtypes.int32, ())]
 
@@ -38,16 +40,20 @@ def _same(op: Operation) -> Signature:
 
 
 SWITCH = op_def(
-    "Switch", ("data: T", "pred: bool"), infer=_switch_infer, gradient=NOT_DIFFERENTIABLE, outputs=("false", "true")
+    "Switch",
+    ("data: T", "pred: bool"),
+    infer=_switch_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    outputs=("false", "true"),
 )
-MERGE = op_def("Merge", ("inputs*: T",), infer=_merge_infer, gradient=NOT_DIFFERENTIABLE, outputs=("output", "index"))
+MERGE = op_def(
+    "Merge", ("inputs*: T",), infer=_merge_infer, gradient=NOT_DIFFERENTIABLE, outputs=("output", "index")
+)
 ENTER = op_def("Enter", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE)
 EXIT = op_def("Exit", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE)
 NEXT_ITERATION = op_def("NextIteration", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE)
 LOOP_COND = op_def("LoopCond", ("input: bool",), infer=_same, gradient=NOT_DIFFERENTIABLE)
-STACK_PUSH = op_def(
-    "StackPushV2", ("elem: T",), infer=_same, gradient=NOT_DIFFERENTIABLE, stateful=True
-)
+STACK_PUSH = op_def("StackPushV2", ("elem: T",), infer=_same, gradient=NOT_DIFFERENTIABLE, stateful=True)
 STACK_POP = op_def(
     "StackPopV2",
     (),
@@ -136,7 +142,9 @@ class Context:
 
 def _again(graph: Graph, constant: Tensor) -> Tensor:
     """The same constant, built in the current context."""
-    return graph.add(constant.op.op_def, (), dict(constant.op.attrs), constant.op.name.rsplit("/", 1)[-1]).outputs[0]
+    return graph.add(
+        constant.op.op_def, (), dict(constant.op.attrs), constant.op.name.rsplit("/", 1)[-1]
+    ).outputs[0]
 
 
 def _push_and_pop(graph: Graph, tensor: Tensor, mirror: Context) -> Tensor:
@@ -166,18 +174,22 @@ class BranchPair:
     kind = "If"
 
     def __init__(self, graph: Graph, name: str, predicate: Tensor, forward: BranchPair | None = None) -> None:
+        self.graph = graph
         self.name = name
         self.predicate = predicate
         self.forward = forward
         self.device = predicate.op.device
         self.merges: list[Operation] = []
-        self.branches = [
-            BranchContext(graph, self, side, None if forward is None else forward.branches[side]) for side in (0, 1)
+        self.branches: list[BranchContext] = [
+            BranchContext(graph, self, side, None if forward is None else forward.branches[side])
+            for side in (0, 1)
         ]
 
     def side_of(self, op: Operation) -> int:
         """1 where the operation is in the branch taken if true, 0 where it is in the other."""
-        return next(c.side for c in chain(op._context) if isinstance(c, BranchContext) and c.construct is self)
+        return next(
+            c.side for c in chain(op._context) if isinstance(c, BranchContext) and c.construct is self
+        )
 
     def lineage(self) -> set[BranchPair]:
         """This pair and those whose gradient it is, directly or not: all decided by the same predicate."""
@@ -210,7 +222,9 @@ class BranchContext(Context):
     def _take(self, tensor: Tensor) -> Tensor:
         attrs = {"T": tensor.dtype}
         with self.graph.context_scope(self), self.graph.colocate_with(tensor.op, ignore_existing=True):
-            return self.graph.add(SWITCH, (tensor, self.construct.predicate), attrs, "Switch").outputs[self.side]
+            return self.graph.add(SWITCH, (tensor, self.construct.predicate), attrs, "Switch").outputs[
+                self.side
+            ]
 
 
 class LoopContext(Context):

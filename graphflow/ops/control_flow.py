@@ -49,10 +49,26 @@ def _collapse(leaves: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
     return result
 
 
+def _predicate(value: Any, what: str) -> Tensor:
+    """A scalar bool tensor; TypeError or ValueError for what is none."""
+    tensor = convert_to_tensor(value, name="pred")
+    if tensor.dtype is not dtypes.bool_:
+        raise TypeError(
+            f"The predicate of {what} must be of dtype bool, but {tensor.name!r} has {tensor.dtype.name}."
+        )
+    if tensor.dims not in (None, ()):
+        raise ValueError(
+            f"The predicate of {what} must be a scalar, but has shape {shapes.text(tensor.dims)}."
+        )
+    return tensor
+
+
 # ---- cond ---------------------------------------------------------------------------------------------------------
 
 
-def _build_branch(graph: Graph, pair: BranchPair, side: int, function: Callable[[], Any]) -> tuple[Any, list[Any], list[Tensor]]:
+def _build_branch(
+    graph: Graph, pair: BranchPair, side: int, function: Callable[[], Any]
+) -> tuple[Any, list[Any], list[Tensor]]:
     """What a branch returns: its structure, its leaves, and the tensors these are made of, as seen inside."""
     context = pair.branches[side]
     with graph.context_scope(context):
@@ -66,7 +82,9 @@ def _build_branch(graph: Graph, pair: BranchPair, side: int, function: Callable[
                 with graph.control_dependencies([leaf]):
                     tensor = constant(True)
             elif leaf is None:
-                raise ValueError(f"{'true_fn' if side else 'false_fn'} must not return None among its values.")
+                raise ValueError(
+                    f"{'true_fn' if side else 'false_fn'} must not return None among its values."
+                )
             else:
                 tensor = convert_to_tensor(leaf)
             if tensor.op.type == "VariableV2":
@@ -90,6 +108,9 @@ def cond(
     was built outside the functions runs in any case. TypeError where pred is a Python bool or the functions are none,
     ValueError or TypeError where the results differ.
     """
+    for new, old, names in ((true_fn, fn1, "true_fn and fn1"), (false_fn, fn2, "false_fn and fn2")):
+        if new is not None and old is not None:
+            raise TypeError(f"cond(): {names} may not be set simultaneously.")
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if not callable(true_fn):
         raise TypeError("true_fn must be callable.")
@@ -99,9 +120,7 @@ def cond(
         raise TypeError("pred must not be a Python bool")
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
-        pred = convert_to_tensor(pred, dtype=dtypes.bool_, name="pred")
-        if pred.dims not in (None, ()):
-            raise ValueError(f"The predicate of cond must be a scalar, but has shape {shapes.text(pred.dims)}.")
+        pred = _predicate(pred, "cond")
         graph.add(SWITCH, (pred, pred), {"T": pred.dtype}, "Switch")
         predicate = identity(pred, name="pred_id")
         pair = BranchPair(graph, scope.rstrip("/"), predicate)
@@ -114,7 +133,12 @@ def cond(
             pair.merges.append(merge)
             merged.append(merge.outputs[0])
         result = nest.pack_sequence_as(true_structure, _collapse(true_leaves, merged))
-    if not strict and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
+    if (
+        not strict
+        and isinstance(result, list | tuple)
+        and len(result) == 1
+        and not hasattr(result, "_fields")
+    ):
         return result[0]
     return result
 
@@ -126,7 +150,9 @@ def _check_same_results(first: Any, second: Any, true: list[Tensor], false: list
         raise type(error)(f"Incompatible return values of true_fn and false_fn: {error}") from None
     for a, b in zip(true, false, strict=True):
         if a.dtype is not b.dtype:
-            raise ValueError(f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name}, {b.dtype.name}")
+            raise ValueError(
+                f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name}, {b.dtype.name}"
+            )
 
 
 def case(
@@ -154,6 +180,8 @@ def case(
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        if not isinstance(pair[0], Tensor) and not hasattr(pair[0], "_as_graph_element"):
+            raise TypeError(f"pred must be a Tensor, got: {pair[0]!r}")
         if not callable(pair[1]):
             raise TypeError(f"fn for pred {pair[0]!r} must be callable.")
     if default is not None and not callable(default):
@@ -164,14 +192,26 @@ def case(
         return default()
     graph = get_default_graph()
     with graph.name_scope(name):
-        predicates = [convert_to_tensor(p, dtype=dtypes.bool_) for p, _ in pairs]
+        predicates = [_predicate(p, "case") for p, _ in pairs]
         checks = []
         if exclusive:
-            checks.append(assert_true(_count(predicates, 1), "More than one condition of case(exclusive=True) is true", predicates))
+            checks.append(
+                assert_true(
+                    _count(predicates, 1),
+                    "More than one condition of case(exclusive=True) is true",
+                    predicates,
+                )
+            )
         functions = [f for _, f in pairs]
         if default is None:
             default = functions.pop()
-            checks.append(assert_true(_count(predicates, None), "None of the conditions of case() is true and there is no default", predicates))
+            checks.append(
+                assert_true(
+                    _count(predicates, None),
+                    "None of the conditions of case() is true and there is no default",
+                    predicates,
+                )
+            )
             predicates.pop()
         with graph.control_dependencies(checks):
             if not predicates:
@@ -181,18 +221,28 @@ def case(
 
 def _count(predicates: Sequence[Tensor], at_most: int | None) -> Tensor:
     from graphflow.ops.array import stack
-    from graphflow.ops.math import cast, less_equal, reduce_any, reduce_sum
+    from graphflow.ops.math import cast, less_equal
+    from graphflow.ops.reductions import reduce_any, reduce_sum
 
+    together = stack(list(predicates))
     if at_most is None:
-        return reduce_any(stack(list(predicates)))  # type: ignore[no-any-return]
-    return less_equal(reduce_sum(cast(stack(list(predicates)), dtypes.int32)), at_most)  # type: ignore[no-any-return]
+        return reduce_any(together)
+    return less_equal(reduce_sum(cast(together, dtypes.int32)), at_most)
 
 
-def _chain_of_branches(predicates: Sequence[Tensor], functions: Sequence[Callable[[], Any]], default: Callable[[], Any], strict: bool) -> Any:
+def _chain_of_branches(
+    predicates: Sequence[Tensor],
+    functions: Sequence[Callable[[], Any]],
+    default: Callable[[], Any],
+    strict: bool,
+) -> Any:
     if len(predicates) == 1:
         return cond(predicates[0], functions[0], default, strict=strict)
     return cond(
-        predicates[0], functions[0], lambda: _chain_of_branches(predicates[1:], functions[1:], default, strict), strict=strict
+        predicates[0],
+        functions[0],
+        lambda: _chain_of_branches(predicates[1:], functions[1:], default, strict),
+        strict=strict,
     )
 
 
@@ -228,11 +278,18 @@ def while_loop(
     graph = get_default_graph()
     with graph.name_scope(name or "while") as scope:
         if maximum_iterations is not None:
-            cond, body, loop_vars, shape_invariants = _limited(cond, body, loop_vars, shape_invariants, maximum_iterations)
+            cond, body, loop_vars, shape_invariants = _limited(
+                cond, body, loop_vars, shape_invariants, maximum_iterations
+            )
         result = _Loop(graph, scope.rstrip("/"), loop_vars, shape_invariants, back_prop).build(cond, body)
     if maximum_iterations is not None:
         result = result[1]
-    if not return_same_structure and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
+    if (
+        not return_same_structure
+        and isinstance(result, list | tuple)
+        and len(result) == 1
+        and not hasattr(result, "_fields")
+    ):
         return result[0]
     return result
 
@@ -288,13 +345,19 @@ class _Loop:
             return [t.dims for t in self._initial]
         given = nest.flatten(_shapes_as_leaves(invariants, self._structure))
         if len(given) != len(self._leaves):
-            raise ValueError(f"shape_invariants has {len(given)} shapes for {len(self._leaves)} loop variables.")
+            raise ValueError(
+                f"shape_invariants has {len(given)} shapes for {len(self._leaves)} loop variables."
+            )
         result: list[shapes.Dims] = []
         position = 0
         for leaf, wanted in zip(self._leaves, given, strict=True):
             parts = self._initial[position : position + len(_components(leaf))]
             position += len(parts)
-            if len(parts) > 1 or parts[0] is not convert_to_tensor(_components(leaf)[0]) and hasattr(leaf, "flow"):
+            if (
+                len(parts) > 1
+                or parts[0] is not convert_to_tensor(_components(leaf)[0])
+                and hasattr(leaf, "flow")
+            ):
                 result += [t.dims for t in parts]
                 continue
             dims = shapes.as_dims(wanted.shape)
@@ -310,9 +373,7 @@ class _Loop:
         graph, context = self._graph, self._context
         variables = [context.start(t, d) for t, d in zip(self._initial, self._dims, strict=True)]
         with graph.context_scope(context):
-            predicate = convert_to_tensor(self._call(cond, variables), dtype=dtypes.bool_)
-            if predicate.dims not in (None, ()):
-                raise ValueError(f"The condition of while_loop must be a scalar, but has shape {shapes.text(predicate.dims)}.")
+            predicate = _predicate(self._call(cond, variables), "while_loop")
             pivot = graph.add(LOOP_COND, (context.add_value(predicate),), {}, "LoopCond").outputs[0]
         context.pivot = pivot
         switches, inside = [], []
@@ -335,7 +396,11 @@ class _Loop:
 
     def _results(self, result: Any) -> list[Tensor]:
         structure = self._structure
-        if isinstance(structure, list | tuple) and len(structure) == 1 and not (isinstance(result, list | tuple) and len(result) == 1):
+        if (
+            isinstance(structure, list | tuple)
+            and len(structure) == 1
+            and not (isinstance(result, list | tuple) and len(result) == 1)
+        ):
             result = [result]
         if nest.is_nested(structure):
             if len(nest.flatten(result)) != len(self._leaves):
@@ -345,13 +410,15 @@ class _Loop:
                 )
             nest.assert_same_structure(_as_list(structure), _as_list(result), check_types=False)
         tensors = []
-        for variable, dims, value in zip(self._initial, self._dims, _expand(nest.flatten(result)), strict=True):
+        for variable, dims, value in zip(
+            self._initial, self._dims, _expand(nest.flatten(result)), strict=True
+        ):
             try:
                 tensor = convert_to_tensor(value, preferred_dtype=variable.dtype)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"while_loop's body must return tensors: {error}") from None
             if tensor.dtype is not variable.dtype:
-                raise TypeError(
+                raise ValueError(
                     f"The loop variable {variable.name} has dtype {variable.dtype.name}, but the body returned {tensor.name} of dtype "
                     f"{tensor.dtype.name} for it."
                 )
@@ -393,7 +460,9 @@ def _shapes_as_leaves(invariants: Any, structure: Any) -> Any:
     if isinstance(structure, Mapping):
         return {key: _shapes_as_leaves(invariants[key], structure[key]) for key in structure}
     if len(invariants) != len(structure):
-        raise ValueError(f"shape_invariants {invariants!r} do not have the structure of the loop variables {structure!r}.")
+        raise ValueError(
+            f"shape_invariants {invariants!r} do not have the structure of the loop variables {structure!r}."
+        )
     return [_shapes_as_leaves(i, s) for i, s in zip(invariants, structure, strict=True)]
 
 

@@ -88,7 +88,7 @@ def _print(node: Node) -> Kernel:
         if first < 0 or printed[0] < first:
             printed[0] += 1
             text = message + "".join(_bracketed(d, count) for d in data)
-            run.environment.write_error(text)
+            sys.stderr.write(text + "\n")
         return value
 
     return run_print
@@ -147,7 +147,7 @@ def _py_func(node: Node) -> Kernel:
 
     def call(run: Any, *arguments: Any) -> Any:
         try:
-            result = function(*[np.array(a) if isinstance(a, np.ndarray) else a for a in arguments])
+            result = function(*[_for_python(a) for a in arguments])
         except StopIteration as error:
             raise errors.OutOfRangeError(None, None, f"StopIteration: {error}") from error
         except errors.OpError:
@@ -165,6 +165,13 @@ def _py_func(node: Node) -> Kernel:
         return arrays[0] if len(types) == 1 else arrays if types else None
 
     return call
+
+
+def _for_python(value: Any) -> Any:
+    """A value of the user's own to change; a scalar string as bytes."""
+    if isinstance(value, np.ndarray):
+        return value.copy() if value.ndim or value.dtype != object else value[()]
+    return value
 
 
 _PYTHON_ERRORS = {
