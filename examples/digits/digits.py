@@ -6,10 +6,12 @@ and not of the model. The data lie beside this file; README.md there says whose 
 
 import argparse
 import math
+import re
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,13 +112,20 @@ def train(session: gf.Session, model: Model, images: Array, labels: Labels, step
     return losses
 
 
+def scope_of(stats: Any) -> str:
+    """The outermost name scope of a traced operation; what only carries a value between devices is told apart."""
+    if stats.op in ("Send", "Recv"):
+        return "(send, receive)"
+    return re.sub(r"_\d+$", "", stats.node_name.partition("/")[0])
+
+
 def show_placement(session: gf.Session, model: Model, images: Array, labels: Labels) -> None:
     """Prints how many operations of one training step ran on each device, by their name scope."""
     options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
     traced = gf.RunMetadata()
     feed = {model.images: images[:BATCH], model.labels: labels[:BATCH]}
     session.run([model.loss, model.step], feed, options=options, run_metadata=traced)
-    counts = Counter((stats.node_name.partition("/")[0], stats.device) for stats in traced.step_stats)
+    counts = Counter((scope_of(stats), stats.device) for stats in traced.step_stats)
     scopes = dict.fromkeys(scope for scope, _ in counts)
     devices = sorted({device for _, device in counts})
     width = max(len("operations of"), *map(len, scopes))
