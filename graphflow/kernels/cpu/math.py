@@ -78,7 +78,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "Mul": np.multiply,
     "RealDiv": _divided_as_integers(_truncated_divide, np.divide),
     "Div": _divided_as_integers(_truncated_divide, np.divide),
-    "TruncateDiv": _divided_as_integers(_truncated_divide, np.divide),
+    "TruncateDiv": _divided_as_integers(_truncated_divide, lambda x, y: np.trunc(np.divide(x, y))),
     "FloorDiv": _divided_as_integers(np.floor_divide, _floor_divide),
     "FloorMod": _divided_as_integers(np.remainder, _floor_modulo),
     "TruncateMod": _divided_as_integers(np.fmod, np.fmod),
@@ -181,7 +181,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "IsNan": np.isnan,
     "IsInf": np.isinf,
     "IsFinite": np.isfinite,
-    "PopulationCount": np.bitwise_count,
+    "PopulationCount": lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")),
 }
 for _name, _function in _UNARY.items():
     simple(_name, _function)

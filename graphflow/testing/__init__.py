@@ -1,0 +1,10 @@
+"""What tests of programs built on graphflow need; also under TensorFlow's names, as gf.test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.testing.gradient_checker import compute_gradient as compute_gradient
+from graphflow.testing.gradient_checker import compute_gradient_error as compute_gradient_error
+
+EXPORTS: dict[str, Any] = {f.__name__: f for f in (compute_gradient, compute_gradient_error)}

@@ -1,0 +1,186 @@
+"""Whether a gradient is right: gf.gradients against central differences, element by element (tf.test.compute_gradient).
+
+Both ways give the whole Jacobian, so that a wrong entry cannot hide in a sum. A complex number counts as two real
+ones, its real and its imaginary part: the gradient of a real value with regard to z is then d/dRe(z) + i d/dIm(z), the
+convention of TensorFlow's gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow.autodiff import gradients
+from graphflow.graph.defaults import get_default_session
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.slices import IndexedSlicesValue
+from graphflow.ops.array import zeros_like
+from graphflow.ops.shaping import placeholder
+
+Array = Any
+Jacobians = tuple[Array, Array]
+
+
+def compute_gradient(
+    x: Any,
+    x_shape: Any,
+    y: Tensor,
+    y_shape: Sequence[int],
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Mapping[Any, Any] | None = None,
+) -> Any:
+    """The Jacobian of `y` with regard to `x`, by gf.gradients and by differences: (theoretical, numeric).
+
+    TensorFlow: tf.test.compute_gradient. Rows stand for the elements of x, columns for those of y; a complex element
+    takes two, for its real and its imaginary part. Where `x` is a list, so are `x_shape`, `x_init_value` and the result.
+
+    x: tensors to vary, of float32, float64, complex64 or complex128. x_init_value: where to differentiate; drawn from
+    [0, 1), the same at every call, where it is None. delta: the step of the differences, which err by about delta ** 2
+    and rounding / delta: 1e-5 suits float64. init_targets: operations to run first. extra_feed_dict: values of
+    other tensors. What y does not depend on has zeros.
+
+    Runs in the default session; ValueError where there is none, or where shapes and values do not fit together.
+    TypeError for other dtypes. LookupError where the gradient of an operation on the way is not defined.
+    """
+    session = get_default_session()
+    if session is None:
+        raise ValueError("compute_gradient needs a default session: call it inside `with gf.Session():`.")
+    several = isinstance(x, list | tuple)
+    tensors = list(x) if several else [x]
+    dims = [_dims(s) for s in (x_shape if several else [x_shape])]
+    given = (
+        [None] * len(tensors) if x_init_value is None else list(x_init_value) if several else [x_init_value]
+    )
+    if not len(tensors) == len(dims) == len(given):
+        raise ValueError(
+            f"{len(tensors)} tensors need as many shapes and values: got {len(dims)} and {len(given)}."
+        )
+    values = [_initial(t, s, v) for t, s, v in zip(tensors, dims, given, strict=True)]
+    _real_parts(y)
+    if init_targets is not None:
+        for target in init_targets if isinstance(init_targets, list | tuple) else [init_targets]:
+            if isinstance(target, Operation):
+                target.run(session=session)
+            else:
+                session.run(target)
+    feeds = {**dict(extra_feed_dict or {}), **dict(zip(tensors, values, strict=True))}
+    theoretical = _by_gradients(session, tensors, y, _dims(y_shape), feeds)
+    numeric = [_by_differences(session, t, y, _dims(y_shape), feeds, delta) for t in tensors]
+    pairs: list[Jacobians] = list(zip(theoretical, numeric, strict=True))
+    return pairs if several else pairs[0]
+
+
+def compute_gradient_error(
+    x: Any,
+    x_shape: Any,
+    y: Tensor,
+    y_shape: Sequence[int],
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Mapping[Any, Any] | None = None,
+) -> float:
+    """The largest difference between the Jacobian by gf.gradients and by differences, over all of `x`; 0 where empty.
+
+    TensorFlow: tf.test.compute_gradient_error. For the arguments see compute_gradient.
+    """
+    found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    pairs: list[Jacobians] = found if isinstance(found, list) else [found]
+    return max((float(np.max(np.abs(t - n), initial=0.0)) for t, n in pairs), default=0.0)
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    return tuple(int(size) for size in shape)
+
+
+def _real_parts(tensor: Tensor) -> int:
+    """1 for a real tensor, 2 for a complex one."""
+    if tensor.dtype.is_complex:
+        return 2
+    if not tensor.dtype.is_floating:
+        raise TypeError(
+            f"{tensor.name!r} is {tensor.dtype.name}: only floats and complex numbers have gradients."
+        )
+    return 1
+
+
+def _initial(tensor: Tensor, dims: tuple[int, ...], value: Any) -> Array:
+    dtype = tensor.dtype.as_numpy_dtype
+    if value is None:
+        shape = (*dims, _real_parts(tensor))
+        drawn = np.random.default_rng(0).random(shape)
+        array = drawn[..., 0] + 1j * drawn[..., 1] if tensor.dtype.is_complex else drawn[..., 0]
+    else:
+        _real_parts(tensor)
+        array = np.asarray(value)
+    if array.shape != dims:
+        raise ValueError(
+            f"{tensor.name!r} was said to have the shape {dims}, but its value has {array.shape}."
+        )
+    return np.array(array, dtype, order="C")
+
+
+def _as_reals(value: Any) -> Array:
+    """A flat float64 array; of a complex number its real and its imaginary part."""
+    flat = np.ravel(value)
+    if flat.dtype.kind == "c":
+        return flat.astype(np.complex128).view(np.float64)
+    return flat.astype(np.float64)
+
+
+def _dense(gradient: Any, dims: tuple[int, ...]) -> Array:
+    if not isinstance(gradient, IndexedSlicesValue):
+        return gradient
+    whole = np.zeros(dims, np.asarray(gradient.values).dtype)
+    np.add.at(whole, gradient.indices, gradient.values)
+    return whole
+
+
+def _by_gradients(
+    session: Any, xs: list[Tensor], y: Tensor, y_dims: tuple[int, ...], feeds: dict[Any, Any]
+) -> list[Array]:
+    """A Jacobian for each x: one run for each element of y, to which alone a gradient of one is given."""
+    with y.graph.as_default():
+        seed = placeholder(y.dtype, y_dims)
+        found = gradients(y, xs, grad_ys=seed)
+        found = [zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
+    columns = int(np.prod(y_dims)) * _real_parts(y)
+    jacobians = [np.zeros((_as_reals(feeds[x]).size, columns)) for x in xs]
+    for column in range(columns):
+        parts = np.zeros(columns)
+        parts[column] = 1
+        one = parts.view(np.complex128) if y.dtype.is_complex else parts
+        arrays = session.run(found, {**feeds, seed: one.reshape(y_dims).astype(y.dtype.as_numpy_dtype)})
+        for x, jacobian, array in zip(xs, jacobians, arrays, strict=True):
+            row = _as_reals(_dense(array, feeds[x].shape))
+            if row.size != len(jacobian):
+                raise ValueError(
+                    f"The gradient to {x.name!r} has the shape {np.shape(array)}, but the tensor {feeds[x].shape}."
+                )
+            jacobian[:, column] = row
+    return jacobians
+
+
+def _by_differences(
+    session: Any, x: Tensor, y: Tensor, y_dims: tuple[int, ...], feeds: dict[Any, Any], delta: float
+) -> Array:
+    """The Jacobian by central differences: two runs for each element of x."""
+    parts = _as_reals(feeds[x])
+    jacobian = np.zeros((parts.size, int(np.prod(y_dims)) * _real_parts(y)))
+
+    def at(row: int, step: float) -> Array:
+        moved = parts.copy()
+        moved[row] += step
+        whole = moved.view(np.complex128) if x.dtype.is_complex else moved
+        value = session.run(y, {**feeds, x: whole.reshape(feeds[x].shape).astype(x.dtype.as_numpy_dtype)})
+        if np.shape(value) != y_dims:
+            raise ValueError(f"{y.name!r} was said to have the shape {y_dims}, but it has {np.shape(value)}.")
+        return _as_reals(value)
+
+    for row in range(parts.size):
+        jacobian[row] = (at(row, delta) - at(row, -delta)) / (2 * delta)
+    return jacobian
