@@ -127,7 +127,7 @@ class TieredExecutable:
             dtype = getattr(value, "dtype", None)
             if dtype is not None:
                 known[name] = (np.shape(value), dtype.name)
-            else:
+            elif value is not None:
                 known[name] = ((), "object")
 
         run.observe = observe
