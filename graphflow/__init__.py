@@ -15,6 +15,7 @@ from graphflow import errors as errors
 from graphflow import linalg as linalg
 from graphflow import losses as losses
 from graphflow import math as math
+from graphflow import nest as nest
 from graphflow import nn as nn
 from graphflow import testing as testing
 from graphflow import train as train
@@ -62,8 +63,9 @@ globals().update(
         "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip",
         "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
-        "ops.checking", "ops.control_flow", "ops.tensor_array", "ops.functional", "ops.custom_gradient", "ops.scopes",
-        "autodiff",
+        "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
+        "ops.template", "ops.checking", "ops.control_flow", "ops.tensor_array", "ops.functional",
+        "ops.custom_gradient", "ops.scopes", "autodiff",
     )
 )  # fmt: skip
 install_operators()
@@ -74,6 +76,44 @@ random = namespace(
     exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"),
 )
 strings = namespace("strings", "Strings (tf.strings).", exports("ops.strings", names="STRINGS_EXPORTS"))
+initializers = namespace(
+    "initializers",
+    "Initial values of variables (tf.initializers).",
+    exports("ops.initializers", names="INITIALIZERS_EXPORTS")
+    | {
+        "variables": globals()["variables_initializer"],
+        "global_variables": globals()["global_variables_initializer"],
+        "local_variables": globals()["local_variables_initializer"],
+    },
+)
+debugging = namespace(
+    "debugging",
+    "Assertions and checks (tf.debugging).",
+    exports("ops.assertions", names="DEBUGGING_EXPORTS")
+    | exports("ops.checking", names="DEBUGGING_EXPORTS")
+    | {name: globals()[name] for name in ("is_finite", "is_inf", "is_nan")},
+)
+contrib = namespace(
+    "contrib",
+    "What programs use of tf.contrib.",
+    {
+        "training": namespace(
+            "contrib.training",
+            "Load balancing between parameter servers (tf.contrib.training).",
+            exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS"),
+        ),
+        "framework": namespace(
+            "contrib.framework",
+            "Nested structures (tf.contrib.framework).",
+            {"nest": nest, "argsort": globals()["argsort"]},
+        ),
+        "layers": namespace(
+            "contrib.layers",
+            "Initial values of variables (tf.contrib.layers).",
+            exports("ops.initializers", names="CONTRIB_LAYERS_EXPORTS"),
+        ),
+    },
+)
 sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
 
 test = namespace("test", "What tests of programs need (tf.test).", exports("testing"))

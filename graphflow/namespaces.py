@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any, Final
 
 REPLACEMENTS: Final[Mapping[str, str]] = {
-    "contrib": "tf.contrib is gone; of it graphflow has gf.contrib.training and gf.contrib.framework.nest",
     "enable_eager_execution": "graphflow runs graphs only: build a graph and run it in gf.Session",
     "keras": "graphflow has no Keras: use gf.layers-style functions built from gf.nn and gf.get_variable",
     "estimator": "graphflow has no estimators: write the training loop with gf.Session",

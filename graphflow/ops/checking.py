@@ -100,6 +100,8 @@ def assert_(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """An operation that raises InvalidArgumentError with the values of `data` unless `condition` holds (tf.Assert)."""
+    if not data:
+        raise ValueError("Assert needs something to say: `data` must not be empty.")
     with get_default_graph().name_scope(name or "Assert"):
         attrs = {"summarize": 3 if summarize is None else summarize}
         return apply(ASSERT, (condition, list(data)), attrs, "Assert")
@@ -169,4 +171,9 @@ EXPORTS: dict[str, Any] = {
     "add_check_numerics_ops": add_check_numerics_ops,
     "py_func": py_func,
     "numpy_function": numpy_function,
+}
+DEBUGGING_EXPORTS: dict[str, Any] = {
+    "Assert": assert_,
+    "assert_all_finite": verify_tensor_all_finite,
+    "check_numerics": check_numerics,
 }
