@@ -145,7 +145,7 @@ def differentiate_loop(
 
 
 class _BackwardLoop:
-    """The gradient of one loop, while it is being built: a loop of as many iterations that carries the gradients back."""
+    """The gradient of one loop, while it is being built: a loop as long that carries the gradients back."""
 
     def __init__(
         self,

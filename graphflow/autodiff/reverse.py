@@ -220,7 +220,8 @@ def _differentiate(task: Task, sums: Sums, op: Operation, level: Any) -> None:
             result = [result]
         if len(result) != len(op.inputs):
             raise ValueError(
-                f"The gradient of {op.describe()} has {len(result)} parts, but the operation has {len(op.inputs)} inputs."
+                f"The gradient of {op.describe()} has {len(result)} parts, but the operation has "
+                f"{len(op.inputs)} inputs."
             )
         for tensor, gradient in zip(op.inputs, result, strict=True):
             sums.add(tensor, _checked(gradient, tensor))

@@ -32,7 +32,7 @@ def _merge_infer(op: Operation) -> Signature:
                 f"the branches give {op.inputs[0].dtype.name} and {tensor.dtype.name}: they must have the same type."
             )
         dims = shapes.relax(dims, tensor.dims)
-    return [(op.inputs[0].dtype, op.attrs["_dims"] if "_dims" in op.attrs else dims), (dtypes.int32, ())]
+    return [(op.inputs[0].dtype, op.attrs.get("_dims", dims)), (dtypes.int32, ())]
 
 
 def _same(op: Operation) -> Signature:

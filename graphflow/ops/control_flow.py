@@ -363,8 +363,8 @@ class _Loop:
             dims = shapes.as_dims(wanted.shape)
             if not _less_specific(dims, parts[0].dims):
                 raise ValueError(
-                    f"The shape invariant {shapes.text(dims)} specified for {parts[0].name} is not compatible with the initial "
-                    f"shape of the loop variable {shapes.text(parts[0].dims)}."
+                    f"The shape invariant {shapes.text(dims)} specified for {parts[0].name} is not compatible with "
+                    f"the initial shape of the loop variable {shapes.text(parts[0].dims)}."
                 )
             result.append(dims)
         return result
@@ -405,8 +405,8 @@ class _Loop:
         if nest.is_nested(structure):
             if len(nest.flatten(result)) != len(self._leaves):
                 raise ValueError(
-                    f"The two structures don't have the same nested structure: while_loop's body returned {result!r} for the "
-                    f"loop variables {structure!r}."
+                    "The two structures don't have the same nested structure: while_loop's body returned "
+                    f"{result!r} for the loop variables {structure!r}."
                 )
             nest.assert_same_structure(_as_list(structure), _as_list(result), check_types=False)
         tensors = []
@@ -419,16 +419,17 @@ class _Loop:
                 raise type(error)(f"while_loop's body must return tensors: {error}") from None
             if tensor.dtype is not variable.dtype:
                 raise ValueError(
-                    f"The loop variable {variable.name} has dtype {variable.dtype.name}, but the body returned {tensor.name} of dtype "
-                    f"{tensor.dtype.name} for it."
+                    f"The loop variable {variable.name} has dtype {variable.dtype.name}, but the body returned "
+                    f"{tensor.name} of dtype {tensor.dtype.name} for it."
                 )
             if tensor.op.type == "VariableV2":
                 tensor = identity(tensor)
             if not _less_specific(dims, tensor.dims):
                 raise ValueError(
                     f"The shape for {variable.name} is not an invariant for the loop. It enters the loop with shape "
-                    f"{shapes.text(dims)}, but has shape {shapes.text(tensor.dims)} after one iteration. Provide shape invariants "
-                    "using either the `shape_invariants` argument of gf.while_loop or set_shape() on the loop variables."
+                    f"{shapes.text(dims)}, but has shape {shapes.text(tensor.dims)} after one iteration. Provide shape "
+                    "invariants using either the `shape_invariants` argument of gf.while_loop or set_shape() on the "
+                    "loop variables."
                 )
             tensors.append(tensor)
         return tensors

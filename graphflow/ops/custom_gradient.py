@@ -52,7 +52,8 @@ def _build(f: Callable[..., Any], args: Sequence[Any]) -> Any:
     if variables and not _takes_variables(gradient_function):
         raise TypeError(
             f"The function {getattr(f, '__name__', f)!r} uses variables "
-            f"({', '.join(v.name for v in variables)}), so its gradient function must accept a 'variables' keyword argument."
+            f"({', '.join(v.name for v in variables)}), so its gradient function must accept a 'variables' keyword "
+            "argument."
         )
     gradient = _Gradient(gradient_function, len(results), len(inputs), variables)
     together = [*results, *inputs, *[v._ref() for v in variables]]

@@ -33,11 +33,16 @@ class UpdateRule:
 
 _FTRL = (
     "accum_new = {accum} + {grad} * {grad}",
-    "linear = {linear} + {grad} - (pow(accum_new, -{lr_power}) - pow({accum}, -{lr_power})) / {lr} * {var}",
-    "var = (({l1} * sign(linear) - linear) / (pow(accum_new, -{lr_power}) / {lr} + 2 * {l2})) if "
-    "abs(linear) > {l1} else 0",
+    "linear = {linear} + FULL - (pow(accum_new, -{lr_power}) - pow({accum}, -{lr_power})) / {lr} * {var}",
+    "var = (({l1} * sign(linear) - linear) / (pow(accum_new, -{lr_power}) / {lr} + 2 * {l2})) "
+    "if abs(linear) > {l1} else 0",
     "accum = accum_new",
 )
+
+
+def _ftrl(full_gradient: str) -> tuple[str, ...]:
+    return tuple(line.replace("FULL", full_gradient) for line in _FTRL)
+
 
 RULES: Final = (
     UpdateRule("GradientDescent", ("var",), ("alpha",), ("var = {var} - {alpha} * {grad}",)),
@@ -101,7 +106,13 @@ RULES: Final = (
             "var = {var} - m * ({lr} * sqrt(1 - {beta2_power}) / (1 - {beta1_power})) / (sqrt(v) + {epsilon})",
         ),
     ),
-    UpdateRule("Ftrl", ("var", "accum", "linear"), ("lr", "l1", "l2", "lr_power"), _FTRL),
+    UpdateRule("Ftrl", ("var", "accum", "linear"), ("lr", "l1", "l2", "lr_power"), _ftrl("{grad}")),
+    UpdateRule(
+        "FtrlV2",
+        ("var", "accum", "linear"),
+        ("lr", "l1", "l2", "l2_shrinkage", "lr_power"),
+        _ftrl("{grad} + 2 * {l2_shrinkage} * {var}"),
+    ),
     UpdateRule(
         "ProximalGradientDescent",
         ("var",),

@@ -6,11 +6,27 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Tensor
 from graphflow.ops.control_flow import case, cond
 from graphflow.ops.core import constant, convert_to_tensor
-from graphflow.ops.math import add, cast, ceil, cos, divide, equal, exp, floor, log, minimum, multiply, pow_, subtract
+from graphflow.ops.math import (
+    add,
+    cast,
+    ceil,
+    cos,
+    divide,
+    equal,
+    exp,
+    floor,
+    log,
+    minimum,
+    multiply,
+    negative,
+    pow_,
+    subtract,
+)
 
 
 def _start(learning_rate: Any, global_step: Any, *numbers: Any) -> list[Tensor]:
@@ -22,7 +38,12 @@ def _start(learning_rate: Any, global_step: Any, *numbers: Any) -> list[Tensor]:
 
 
 def exponential_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """learning_rate * decay_rate ** (step / decay_steps), in whole powers with `staircase`."""
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
@@ -32,23 +53,36 @@ def exponential_decay(
 
 
 def natural_exp_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """learning_rate * exp(-decay_rate * step / decay_steps)."""
-    with get_default_graph().name_scope(name or "NaturalExpDecay") as scope:
-        rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
-        power = divide(step, steps)
-        return multiply(rate, exp(multiply(-decay, floor(power) if staircase else power)), name=scope)
+    return exponential_decay(
+        learning_rate, global_step, decay_steps, exp(negative(decay_rate)), staircase, name
+    )
 
 
 def inverse_time_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """learning_rate / (1 + decay_rate * step / decay_steps)."""
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
         rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
         power = divide(step, steps)
-        return divide(rate, add(constant(1, dtype=rate.dtype), multiply(decay, floor(power) if staircase else power)), name=scope)
+        return divide(
+            rate,
+            add(constant(1, dtype=rate.dtype), multiply(decay, floor(power) if staircase else power)),
+            name=scope,
+        )
 
 
 def polynomial_decay(
@@ -62,32 +96,50 @@ def polynomial_decay(
 ) -> Tensor:
     """From learning_rate to end_learning_rate by (1 - step / decay_steps) ** power; with `cycle` again and again."""
     with get_default_graph().name_scope(name or "PolynomialDecay") as scope:
-        rate, step, steps, end, exponent = _start(learning_rate, global_step, decay_steps, end_learning_rate, power)
+        rate, step, steps, end, exponent = _start(
+            learning_rate, global_step, decay_steps, end_learning_rate, power
+        )
         if cycle:
             one = constant(1.0, dtype=rate.dtype)
-            steps = multiply(steps, cond(equal(step, 0), lambda: one, lambda: ceil(divide(step, cast(decay_steps, rate.dtype)))))
+            steps = multiply(
+                steps,
+                cond(equal(step, 0), lambda: one, lambda: ceil(divide(step, cast(decay_steps, rate.dtype)))),
+            )
         else:
             step = minimum(step, steps)
         left = pow_(1 - divide(step, steps), exponent)
         return add(multiply(subtract(rate, end), left), end, name=scope)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
+def _boundary(edge: Tensor, step: Tensor) -> Tensor:
+    if edge.dtype is step.dtype:
+        return edge
+    if edge.dtype is dtypes.int32 and step.dtype is dtypes.int64:
+        return cast(edge, step.dtype)
+    raise ValueError(f"Boundaries ({edge.dtype.name}) must have the same dtype as x ({step.dtype.name}).")
+
+
+def piecewise_constant(
+    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Tensor:
     """values[i] for boundaries[i-1] < x <= boundaries[i]."""
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
     with get_default_graph().name_scope(name or "PiecewiseConstant"):
         step = convert_to_tensor(x)
-        edges = [convert_to_tensor(b, dtype=None if hasattr(b, "dtype") else step.dtype) for b in boundaries]
-        edges = [cast(e, step.dtype) for e in edges]
-        choices = [convert_to_tensor(v, name=f"value_{i}") for i, v in enumerate(values)]
+        edges = [_boundary(convert_to_tensor(b), step) for b in boundaries]
+        choices = [convert_to_tensor(v) for v in values]
+        if any(c.dtype is not choices[0].dtype for c in choices):
+            raise ValueError(f"Values must all have the same dtype, got {[c.dtype.name for c in choices]}.")
         pairs: list[Any] = [(step <= edges[0], lambda: choices[0]), (step > edges[-1], lambda: choices[-1])]
         for low, high, choice in zip(edges[:-1], edges[1:], choices[1:-1], strict=True):
             pairs.append(((step > low) & (step <= high), lambda choice=choice: choice))
         return case(pairs, lambda: choices[0], exclusive=True)  # type: ignore[no-any-return]
 
 
-def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None) -> Tensor:
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
+) -> Tensor:
     """Half a cosine from learning_rate down to alpha * learning_rate (Loshchilov and Hutter, 2016)."""
     with get_default_graph().name_scope(name or "CosineDecay"):
         rate, step, steps = _start(learning_rate, global_step, decay_steps)
@@ -132,8 +184,9 @@ def linear_cosine_decay(
         rate, step, steps = _start(learning_rate, global_step, decay_steps)
         step = minimum(step, steps)
         linear = (steps - step) / steps
-        return multiply(rate, (alpha + linear) * (0.5 * (1.0 + cos(2.0 * math.pi * num_periods * step / steps))) + beta)
-
+        return multiply(
+            rate, (alpha + linear) * (0.5 * (1.0 + cos(2.0 * math.pi * num_periods * step / steps))) + beta
+        )
 
 
 EXPORTS: dict[str, Any] = {

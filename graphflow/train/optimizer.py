@@ -6,7 +6,7 @@ how one step changes them; the hooks have TensorFlow 1's names, so that optimize
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphflow.autodiff import gradients
@@ -66,8 +66,8 @@ class Optimizer:
         )
         if not any(g is not None for g, _ in pairs):
             raise ValueError(
-                "No gradients provided for any variable, check your graph for ops that do not support gradients, between variables "
-                f"{[str(v.name) for _, v in pairs]} and loss {loss}."
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                f"between variables {[str(v.name) for _, v in pairs]} and loss {loss}."
             )
         return self.apply_gradients(pairs, global_step=global_step, name=name)
 
@@ -88,7 +88,8 @@ class Optimizer:
             loss = loss()
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
-                f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH. Not {gate_gradients}"
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH. "
+                f"Not {gate_gradients}"
             )
         loss = convert_to_tensor(loss)
         self._check_dtypes([loss])
@@ -212,6 +213,10 @@ class Optimizer:
     # ---- helpers for subclasses -----------------------------------------------------------------------------------
 
     def _update(self, gradient: Any, variable: Any) -> Any:
+        if isinstance(variable, Tensor):
+            raise NotImplementedError(
+                f"Trying to update a Tensor {variable}: gradients can be applied to variables only."
+            )
         if isinstance(gradient, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
@@ -295,26 +300,32 @@ def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:
 class RuleOptimizer(Optimizer):
     """An optimizer whose step is one update rule of ops.training.
 
-    A subclass gives the rule's name, {slot: (name of its variable, initial number)} and its hyperparameters.
+    rule: its name. slots: the number that each slot is filled with at first. numbers: its hyperparameters. Both are in
+    the order in which the rule takes them.
     """
 
-    _rule: str
-    _slot_names: dict[str, tuple[str, float]]
-
-    def __init__(self, use_locking: bool, name: str, hyperparameters: dict[str, Any]) -> None:
+    def __init__(
+        self, use_locking: bool, name: str, rule: str, slots: Mapping[str, float], numbers: Mapping[str, Any]
+    ) -> None:
         super().__init__(use_locking, name)
-        self._hyperparameters = hyperparameters
+        self._rule = rule
+        self._initial_numbers = slots
+        self._hyperparameters = numbers
         self._tensors: dict[str, Tensor] = {}
+
+    def _slot_op_name(self, slot: str) -> str:
+        """What the slot's variable is named, after the variable it belongs to."""
+        return self._name
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
-            for slot, (op_name, initial) in self._slot_names.items():
-                if initial == 0:
+            for slot, number in self._initial_numbers.items():
+                op_name = self._slot_op_name(slot)
+                if number == 0:
                     self._zeros_slot(var, slot, op_name)
                 else:
-                    self._get_or_make_slot_with_initializer(
-                        var, self._filled(var, initial), None, None, slot, op_name
-                    )
+                    value = self._filled(var, number)
+                    self._get_or_make_slot_with_initializer(var, value, None, None, slot, op_name)
 
     @staticmethod
     def _filled(var: Any, number: float) -> Callable[[], Tensor]:
@@ -334,7 +345,7 @@ class RuleOptimizer(Optimizer):
         return [cast(tensor, var.dtype) for tensor in self._tensors.values()]
 
     def _written(self, var: Any) -> list[Any]:
-        return [var, *[self.get_slot(var, slot) for slot in self._slot_names]]
+        return [var, *[self.get_slot(var, slot) for slot in self._initial_numbers]]
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         return apply_update(self._rule, self._written(var), self._numbers(var), grad, self._use_locking)

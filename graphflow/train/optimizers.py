@@ -17,11 +17,8 @@ from graphflow.train.optimizer import Optimizer, RuleOptimizer
 class GradientDescentOptimizer(RuleOptimizer):
     """var -= learning_rate * gradient (tf.train.GradientDescentOptimizer)."""
 
-    _rule = "GradientDescent"
-    _slot_names = {}
-
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
-        super().__init__(use_locking, name, {"learning_rate": learning_rate})
+        super().__init__(use_locking, name, "GradientDescent", {}, {"learning_rate": learning_rate})
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Rows that repeat are subtracted one after the other, which is the same."""
@@ -35,33 +32,37 @@ class MomentumOptimizer(RuleOptimizer):
     accum = momentum * accum + gradient; var -= learning_rate * accum (Sutskever et al., 2013).
     """
 
-    _slot_names = {"momentum": ("Momentum", 0.0)}
-
     def __init__(
-        self, learning_rate: Any, momentum: Any, use_locking: bool = False, name: str = "Momentum", use_nesterov: bool = False
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
     ) -> None:
-        super().__init__(use_locking, name, {"learning_rate": learning_rate, "momentum": momentum})
-        self._rule = "NesterovMomentum" if use_nesterov else "Momentum"
+        rule = "NesterovMomentum" if use_nesterov else "Momentum"
+        numbers = {"learning_rate": learning_rate, "momentum": momentum}
+        super().__init__(use_locking, name, rule, {"momentum": 0.0}, numbers)
 
 
 class AdagradOptimizer(RuleOptimizer):
     """Steps divided by the root of the sum of squared gradients (tf.train.AdagradOptimizer; Duchi et al., 2011)."""
 
-    _rule = "Adagrad"
-
     def __init__(
-        self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False, name: str = "Adagrad"
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
     ) -> None:
         if initial_accumulator_value <= 0.0:
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
-        super().__init__(use_locking, name, {"learning_rate": learning_rate})
-        self._slot_names = {"accumulator": ("Adagrad", initial_accumulator_value)}
+        slots = {"accumulator": initial_accumulator_value}
+        super().__init__(use_locking, name, "Adagrad", slots, {"learning_rate": learning_rate})
 
 
 class ProximalAdagradOptimizer(RuleOptimizer):
     """Adagrad with L1 and L2 regularisation by proximal steps (tf.train.ProximalAdagradOptimizer)."""
-
-    _rule = "ProximalAdagrad"
 
     def __init__(
         self,
@@ -74,19 +75,17 @@ class ProximalAdagradOptimizer(RuleOptimizer):
     ) -> None:
         if initial_accumulator_value <= 0.0:
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
-        super().__init__(
-            use_locking,
-            name,
-            {"learning_rate": learning_rate, "l1": l1_regularization_strength, "l2": l2_regularization_strength},
-        )
-        self._slot_names = {"accumulator": ("ProximalAdagrad", initial_accumulator_value)}
+        numbers = {
+            "learning_rate": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+        }
+        slots = {"accumulator": initial_accumulator_value}
+        super().__init__(use_locking, name, "ProximalAdagrad", slots, numbers)
 
 
 class AdadeltaOptimizer(RuleOptimizer):
     """Steps scaled by running averages of squared gradients and updates (tf.train.AdadeltaOptimizer; Zeiler, 2012)."""
-
-    _rule = "Adadelta"
-    _slot_names = {"accum": ("Adadelta", 0.0), "accum_update": ("Adadelta", 0.0)}
 
     def __init__(
         self,
@@ -96,7 +95,9 @@ class AdadeltaOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
-        super().__init__(use_locking, name, {"lr": learning_rate, "rho": rho, "epsilon": epsilon})
+        slots = {"accum": 0.0, "accum_update": 0.0}
+        numbers = {"lr": learning_rate, "rho": rho, "epsilon": epsilon}
+        super().__init__(use_locking, name, "Adadelta", slots, numbers)
 
 
 class RMSPropOptimizer(RuleOptimizer):
@@ -113,12 +114,9 @@ class RMSPropOptimizer(RuleOptimizer):
         name: str = "RMSProp",
     ) -> None:
         numbers = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
-        super().__init__(use_locking, name, numbers)
+        slots = {"rms": 1.0, "mg": 0.0, "momentum": 0.0} if centered else {"rms": 1.0, "momentum": 0.0}
+        super().__init__(use_locking, name, "CenteredRMSProp" if centered else "RMSProp", slots, numbers)
         self._centered = centered
-        self._rule = "CenteredRMSProp" if centered else "RMSProp"
-        self._slot_names = {"rms": ("RMSProp", 1.0), "momentum": ("RMSProp", 0.0)}
-        if centered:
-            self._slot_names = {"rms": ("RMSProp", 1.0), "mg": ("RMSProp", 0.0), "momentum": ("RMSProp", 0.0)}
 
     def _written(self, var: Any) -> list[Any]:
         names = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
@@ -131,9 +129,6 @@ class AdamOptimizer(RuleOptimizer):
     For a sparse gradient the averages of all rows decay, as in TensorFlow.
     """
 
-    _rule = "Adam"
-    _slot_names = {"m": ("Adam", 0.0), "v": ("Adam", 0.0)}
-
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -144,19 +139,26 @@ class AdamOptimizer(RuleOptimizer):
         name: str = "Adam",
     ) -> None:
         numbers = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-        super().__init__(use_locking, name, numbers)
+        super().__init__(use_locking, name, "Adam", {"m": 0.0, "v": 0.0}, numbers)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda v: str(v.name))
-        self._create_non_slot_variable(self._call_if_callable(self._hyperparameters["beta1"]), "beta1_power", first)
-        self._create_non_slot_variable(self._call_if_callable(self._hyperparameters["beta2"]), "beta2_power", first)
+        self._create_non_slot_variable(
+            self._call_if_callable(self._hyperparameters["beta1"]), "beta1_power", first
+        )
+        self._create_non_slot_variable(
+            self._call_if_callable(self._hyperparameters["beta2"]), "beta2_power", first
+        )
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
 
     def _numbers(self, var: Any) -> list[Tensor]:
-        powers = [cast(power, var.dtype) if power.dtype is not var.dtype else power for power in self._get_beta_accumulators()]
+        powers = [
+            cast(power, var.dtype) if power.dtype is not var.dtype else power
+            for power in self._get_beta_accumulators()
+        ]
         return [*powers, *super()._numbers(var)]
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
@@ -167,7 +169,9 @@ class AdamOptimizer(RuleOptimizer):
         with graph.control_dependencies([assign(m, m * beta1, use_locking=self._use_locking)]):
             new_m = scatter_add(m, grad.indices, grad.values * (1 - beta1), use_locking=self._use_locking)
         with graph.control_dependencies([assign(v, v * beta2, use_locking=self._use_locking)]):
-            new_v = scatter_add(v, grad.indices, grad.values * grad.values * (1 - beta2), use_locking=self._use_locking)
+            new_v = scatter_add(
+                v, grad.indices, grad.values * grad.values * (1 - beta2), use_locking=self._use_locking
+            )
         step = var.assign_sub(rate * new_m / (sqrt(new_v) + epsilon), use_locking=self._use_locking)
         return group(step, new_m, new_v)
 
@@ -185,8 +189,6 @@ class AdamOptimizer(RuleOptimizer):
 class FtrlOptimizer(RuleOptimizer):
     """Follow the regularised leader, with L1 and L2 (tf.train.FtrlOptimizer; McMahan et al., 2013)."""
 
-    _rule = "Ftrl"
-
     def __init__(
         self,
         learning_rate: Any,
@@ -200,42 +202,37 @@ class FtrlOptimizer(RuleOptimizer):
         linear_name: str | None = None,
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
-        for value, what, good in (
-            (initial_accumulator_value, "initial_accumulator_value", initial_accumulator_value >= 0),
-            (l1_regularization_strength, "l1_regularization_strength", l1_regularization_strength >= 0),
-            (l2_regularization_strength, "l2_regularization_strength", l2_regularization_strength >= 0),
-        ):
-            if not good:
+        strengths = {
+            "initial_accumulator_value": initial_accumulator_value,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        }
+        for what, value in strengths.items():
+            if value < 0:
                 raise ValueError(f"{what} {value} needs to be positive or zero")
         if learning_rate_power > 0:
             raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
-        if l2_shrinkage_regularization_strength < 0:
-            raise ValueError(f"l2_shrinkage_regularization_strength {l2_shrinkage_regularization_strength} needs to be positive or zero")
-        super().__init__(
-            use_locking,
-            name,
-            {
-                "learning_rate": learning_rate,
-                "l1": l1_regularization_strength,
-                "l2": l2_regularization_strength,
-                "learning_rate_power": learning_rate_power,
-            },
-        )
-        self._shrinkage = l2_shrinkage_regularization_strength
-        self._slot_names = {
-            "accum": (accum_name or name, initial_accumulator_value),
-            "linear": (linear_name or name, 0.0),
+        numbers = {
+            "learning_rate": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
         }
+        if l2_shrinkage_regularization_strength > 0:
+            numbers["l2_shrinkage"] = l2_shrinkage_regularization_strength
+        numbers["learning_rate_power"] = learning_rate_power
+        rule = "FtrlV2" if "l2_shrinkage" in numbers else "Ftrl"
+        super().__init__(
+            use_locking, name, rule, {"accum": initial_accumulator_value, "linear": 0.0}, numbers
+        )
+        self._slot_op_names = {"accum": accum_name or name, "linear": linear_name or name}
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return super()._apply_dense(grad + var * (2 * self._shrinkage) if self._shrinkage else grad, var)
+    def _slot_op_name(self, slot: str) -> str:
+        return self._slot_op_names[slot]
 
 
 class ProximalGradientDescentOptimizer(RuleOptimizer):
     """Gradient descent with L1 and L2 regularisation by proximal steps (tf.train.ProximalGradientDescentOptimizer)."""
-
-    _rule = "ProximalGradientDescent"
-    _slot_names = {}
 
     def __init__(
         self,
@@ -245,15 +242,18 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        numbers = {"learning_rate": learning_rate, "l1": l1_regularization_strength, "l2": l2_regularization_strength}
-        super().__init__(use_locking, name, numbers)
-
+        numbers = {
+            "learning_rate": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+        }
+        super().__init__(use_locking, name, "ProximalGradientDescent", {}, numbers)
 
 
 EXPORTS: dict[str, Any] = {
     c.__name__: c
     for c in (
-        Optimizer, GradientDescentOptimizer, MomentumOptimizer, AdagradOptimizer, ProximalAdagradOptimizer, AdadeltaOptimizer,
-        RMSPropOptimizer, AdamOptimizer, FtrlOptimizer, ProximalGradientDescentOptimizer,
+        Optimizer, GradientDescentOptimizer, MomentumOptimizer, AdagradOptimizer, ProximalAdagradOptimizer,
+        AdadeltaOptimizer, RMSPropOptimizer, AdamOptimizer, FtrlOptimizer, ProximalGradientDescentOptimizer,
     )
 }  # fmt: skip

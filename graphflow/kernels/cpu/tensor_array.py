@@ -104,8 +104,8 @@ class ArrayList:
         shape = value.shape
         if not shapes.compatible(self._dims, shape):
             raise _wrong(
-                f"Could not write to TensorArray index {place}: the value has shape {list(shape)}, which is incompatible "
-                f"with the TensorArray's inferred element shape {shapes.text(self._dims)} (consider setting "
+                f"Could not write to TensorArray index {place}: the value has shape {list(shape)}, which is "
+                f"incompatible with the TensorArray's inferred element shape {shapes.text(self._dims)} (consider setting "
                 "infer_shape=False)."
             )
         if element.read:
@@ -115,8 +115,8 @@ class ArrayList:
         elif self._sums:
             if element.shape != shape:
                 raise _wrong(
-                    f"Could not aggregate to TensorArray index {place}: it has shape {list(element.shape or ())}, the new "
-                    f"input {list(shape)}."
+                    f"Could not aggregate to TensorArray index {place}: it has shape "
+                    f"{list(element.shape or ())}, the new input {list(shape)}."
                 )
             element.value = element.value + value
         else:
@@ -184,8 +184,8 @@ class ArrayList:
         for index, value in zip(indices, values, strict=True):
             if value.shape != first:
                 raise _wrong(
-                    f"TensorArray has inconsistent shapes: index {indices[0]} has shape {list(first)}, but index {index} has "
-                    f"shape {list(value.shape)}. Use concat for elements that differ in the first axis."
+                    f"TensorArray has inconsistent shapes: index {indices[0]} has shape {list(first)}, but "
+                    f"index {index} has shape {list(value.shape)}. Use concat for elements that differ in the first axis."
                 )
         return np.stack(values)
 
@@ -201,8 +201,8 @@ class ArrayList:
                 )
             if value.shape[1:] != values[0].shape[1:]:
                 raise _wrong(
-                    f"TensorArray has inconsistent shapes: index 0 has shape {list(values[0].shape)}, but index {index} has "
-                    f"shape {list(value.shape)}; all axes but the first must be the same."
+                    f"TensorArray has inconsistent shapes: index 0 has shape {list(values[0].shape)}, but "
+                    f"index {index} has shape {list(value.shape)}; all axes but the first must be the same."
                 )
         return np.concatenate(values), np.array([len(v) for v in values], np.int64)
 
@@ -210,8 +210,8 @@ class ArrayList:
         """Raises InvalidArgumentError where `count` elements are to be written and that many there are not."""
         if count != len(self) and not (self._dynamic and count > len(self)):
             raise _wrong(
-                f"The TensorArray's size is not the number of lengths ({len(self)} and {count}), and it is not dynamically "
-                "resizeable."
+                f"The TensorArray's size is not the number of lengths ({len(self)} and {count}), and it is not "
+                "dynamically resizeable."
             )
 
 
