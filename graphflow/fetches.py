@@ -87,8 +87,11 @@ class Fetches:
 
 def fetch_key(structure: Any) -> Any:
     """A hashable key of a fetch structure; TypeError where a leaf is not hashable."""
-    if isinstance(structure, list | tuple):
-        return (type(structure), *[fetch_key(item) for item in structure])
+    kind = type(structure)
+    if kind is Tensor or kind is Operation:
+        return structure
+    if kind is list or kind is tuple or isinstance(structure, list | tuple):
+        return (kind, *[fetch_key(item) for item in structure])
     if isinstance(structure, Mapping):
         return (type(structure), *[(key, fetch_key(value)) for key, value in structure.items()])
     return structure
@@ -133,8 +136,11 @@ def feed_array(tensor: Tensor, value: Any) -> Any:
 
     TypeError where it cannot be of the tensor's dtype, ValueError where the shape does not fit.
     """
-    if type(value) is np.ndarray and value.dtype == tensor.dtype.as_numpy_dtype and value.dtype.isnative:
+    kind = type(value)
+    if kind is np.ndarray and value.dtype is tensor.dtype.native:
         array = value
+    elif (kind is float and tensor.dtype.is_floating) or kind is tensor.dtype.scalar:
+        array = tensor.dtype.scalar(value)
     else:
         array = _converted(tensor, value)
     if not _fits(array.shape, tensor.dims):
@@ -142,7 +148,7 @@ def feed_array(tensor: Tensor, value: Any) -> Any:
             f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has shape "
             f"{shapes.text(tensor.dims)!r}"
         )
-    return array if array.ndim else array[()]
+    return array if array.ndim or array.dtype == object else array[()]
 
 
 def _fits(shape: tuple[int, ...], dims: shapes.Dims) -> bool:

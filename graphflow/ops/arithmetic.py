@@ -84,18 +84,20 @@ def _extremum_gradient(op: Operation, g: Tensor, first: Tensor) -> tuple[Tensor,
 
 def _squared_difference_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     x, y = op.inputs
+    if g.dtype.is_complex:  # The op is abs(x - y) ** 2, whose imaginary part is always 0.
+        g = numeric.cast(numeric.real(g), g.dtype)
     slope = multiply(multiply(g, 2), subtract(x, y))
     return unbroadcast_pair(op, slope, numeric.negative(slope))
 
 
 def _xlogy_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = op.inputs
+    x, y = map(numeric.conj, op.inputs)
     nonzero = numeric.cast(comparison.not_equal(x, array.zeros_like(x)), x.dtype)
     return unbroadcast_pair(op, multiply(g, xlogy(nonzero, y)), multiply(g, xdivy(x, y)))
 
 
 def _xdivy_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = op.inputs
+    x, y = map(numeric.conj, op.inputs)
     nonzero = numeric.cast(comparison.not_equal(x, array.zeros_like(x)), x.dtype)
     slope = xdivy(numeric.negative(x), transcendental.square(y))
     return unbroadcast_pair(op, multiply(g, xdivy(nonzero, y)), multiply(g, slope))

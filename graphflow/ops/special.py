@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphflow.graph import shapes
+from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow.ops import arithmetic, numeric, reductions, transcendental
@@ -32,6 +32,12 @@ def _function(name: str, slope: Any, scalar: str | None) -> OpDef:
     return op_def(name, ("x: T=float",), infer=same_as_input, gradient=rule, scalar=scalar)
 
 
+def _trigamma(x: Tensor) -> Tensor:
+    # Polygamma takes no float16.
+    wide = x if x.dtype is not dtypes.float16 else numeric.cast(x, dtypes.float32)
+    return numeric.cast(polygamma(1, wide), x.dtype)
+
+
 def _bessel_i1_slope(x: Tensor, y: Tensor) -> Tensor:
     # The limit at 0 is 1/2.
     from graphflow.ops import array, comparison
@@ -48,7 +54,7 @@ def _bessel_i1_slope(x: Tensor, y: Tensor) -> Tensor:
 ERF = _function("Erf", lambda x, y: _bell(x, _TWO_OVER_SQRT_PI), "erf({x})")
 ERFC = _function("Erfc", lambda x, y: _bell(x, -_TWO_OVER_SQRT_PI), "erfc({x})")
 LGAMMA = _function("Lgamma", lambda x, y: digamma(x), "lgamma({x})")
-DIGAMMA = _function("Digamma", lambda x, y: polygamma(1, x), None)
+DIGAMMA = _function("Digamma", lambda x, y: _trigamma(x), None)
 BESSEL_I0E = _function(
     "BesselI0e",
     lambda x, y: arithmetic.subtract(bessel_i1e(x), arithmetic.multiply(numeric.sign(x), y)),

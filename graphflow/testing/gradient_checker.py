@@ -36,7 +36,8 @@ def compute_gradient(
     """The Jacobian of `y` with regard to `x`, by gf.gradients and by differences: (theoretical, numeric).
 
     TensorFlow: tf.test.compute_gradient. Rows stand for the elements of x, columns for those of y; a complex element
-    takes two, for its real and its imaginary part. Where `x` is a list, so are `x_shape`, `x_init_value` and the result.
+    takes two, for its real and its imaginary part. Where `x` is a list, so are `x_shape`, `x_init_value` and what is
+    returned.
 
     x: tensors to vary, of float32, float64, complex64 or complex128. x_init_value: where to differentiate; drawn from
     [0, 1), the same at every call, where it is None. delta: the step of the differences, which err by about delta ** 2

@@ -73,12 +73,17 @@ def _zero_where(zero: Array, value: Array) -> Array:
     return np.where(zero, value.dtype.type(0), value)
 
 
+def _squared_difference(x: Array, y: Array) -> Array:
+    difference = np.subtract(x, y)
+    return np.multiply(difference, np.conjugate(difference))
+
+
 _BINARY: dict[str, Callable[..., Any]] = {
     "Sub": np.subtract,
     "Mul": np.multiply,
     "RealDiv": _divided_as_integers(_truncated_divide, np.divide),
     "Div": _divided_as_integers(_truncated_divide, np.divide),
-    "TruncateDiv": _divided_as_integers(_truncated_divide, lambda x, y: np.trunc(np.divide(x, y))),
+    "TruncateDiv": _divided_as_integers(_truncated_divide, np.divide),
     "FloorDiv": _divided_as_integers(np.floor_divide, _floor_divide),
     "FloorMod": _divided_as_integers(np.remainder, _floor_modulo),
     "TruncateMod": _divided_as_integers(np.fmod, np.fmod),
@@ -88,7 +93,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "Pow": _power,
     "Maximum": np.maximum,
     "Minimum": np.minimum,
-    "SquaredDifference": lambda x, y: np.square(np.subtract(x, y)),
+    "SquaredDifference": _squared_difference,
     "Atan2": np.arctan2,
     "Add": _objects_too(np.add),
     "AddV2": np.add,

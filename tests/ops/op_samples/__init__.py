@@ -1,0 +1,38 @@
+"""Samples of every op type: inputs, attributes and references, drawn from a seed. An op that is added adds its own.
+
+TABLE maps an op type to a function (random generator) -> samples. The first samples are float64 where the op takes it.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from op_samples import elementwise
+from op_samples.sample import Draw
+from op_samples.sample import Sample as Sample
+
+TABLE: dict[str, Draw] = {**elementwise.TABLE}
+
+PLUMBING: dict[str, str] = {
+    "Const": "has no kernel: its value is in the plan",
+    "NoOp": "computes nothing",
+    "VariableV2": "the variable itself; the ops that read and write it have samples",
+    **dict.fromkeys(
+        ("Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"),
+        "lifted into branches and loops before anything runs",
+    ),
+    **dict.fromkeys(("StackPushV2", "StackPopV2"), "work in pairs inside the gradient of a loop only"),
+}
+"""Op types without samples, and why."""
+
+
+def samples(op_type: str, count: int | None = None) -> list[Sample]:
+    """The samples of an op type, always the same; with `count` the first and some of the others."""
+    seed = zlib.crc32(op_type.encode())
+    found = list(TABLE[op_type](np.random.default_rng(seed)))
+    if count is None or len(found) <= count:
+        return found
+    chosen = np.random.default_rng(seed + 1).choice(len(found) - 1, count - 1, replace=False) + 1
+    return [found[0], *(found[i] for i in sorted(chosen))]

@@ -1,0 +1,273 @@
+"""Protects every op type: its kernel, its shape rule, its gradient, and that all tiers compute what it means.
+
+The samples are in op_samples; an op type without an entry there fails. CI takes a few samples of each, the same every
+time, `--everything` all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import op_samples
+import pytest
+from op_samples import PLUMBING, Sample, samples
+
+import graphflow as gf
+from graphflow.graph.op_def import NotDifferentiable, lookup, registry
+from graphflow.kernels import registry as kernels
+from graphflow.ops.core import apply
+
+pytestmark = pytest.mark.filterwarnings("ignore:The graph grew")
+"""Every check of a gradient adds to the graph."""
+
+TIERS = ("never", "always")
+"""Values of ConfigProto.compiled that every sample runs under."""
+FORMS = ("constants", "placeholders", "partly", "unknown")
+"""What is known of the inputs while the graph is built: values, shapes, ranks and some sizes, nothing."""
+
+OP_TYPES = sorted(set(registry()) & set(op_samples.TABLE))
+DIFFERENTIABLE = [n for n in OP_TYPES if not isinstance(lookup(n).gradient, NotDifferentiable)]
+ELEMENTWISE = [n for n in DIFFERENTIABLE if lookup(n).scalar is not None]
+ROUNDING = {"float16": 2e-3, "float32": 4e-6, "complex64": 4e-6, "float64": 1e-12, "complex128": 1e-12}
+
+
+def taken(op_type: str, everything: bool) -> list[Sample]:
+    return samples(op_type, None if everything else 6)
+
+
+# ---- building and running -------------------------------------------------------------------------------------------
+
+
+class Use:
+    """An operation built from a sample in one of the forms, with what it is fed."""
+
+    def __init__(self, op_type: str, sample: Sample, form: str, random: np.random.Generator) -> None:
+        definition = lookup(op_type)
+        self.sample, self.form = sample, form
+        self.feeds: dict[Any, Any] = {}
+        self.variables: list[Any] = []
+        self.flat: list[Any] = []
+        values: list[Any] = []
+        for spec, value in zip(definition.inputs, sample.inputs, strict=True):
+            if spec.place or spec.written:
+                self.variables.append(gf.Variable(value, trainable=False, dtype=gf.as_dtype(value.dtype)))
+                values.append(self.variables[-1]._ref())
+                continue
+            tensors = [self._tensor(v, random) for v in (value if spec.variadic else [value])]
+            self.flat += tensors
+            values.append(tensors if spec.variadic else tensors[0])
+        self.op = apply(definition, values, dict(sample.attrs))
+
+    def _tensor(self, value: Any, random: np.random.Generator) -> Any:
+        dtype = gf.as_dtype(value.dtype) if value.dtype != object else gf.string
+        if self.form == "constants":
+            return gf.constant(value, dtype)
+        dims = list(value.shape) if self.form != "unknown" else None
+        if self.form == "partly":
+            dims = [None if random.random() < 0.5 else size for size in value.shape]
+        tensor = gf.placeholder(dtype, dims)
+        self.feeds[tensor] = value
+        return tensor
+
+
+def run_uses(uses: Sequence[Use], compiled: str) -> list[tuple[list[Any], list[Any]]]:
+    """The outputs, and the variables afterwards, of each use, in a new session. All uses are of the current graph."""
+    feeds = {k: v for use in uses for k, v in use.feeds.items()}
+    variables = [v for use in uses for v in use.variables]
+    with gf.Session(config=gf.ConfigProto(compiled=compiled)) as session:
+        if variables:
+            session.run(gf.variables_initializer(variables))
+        outputs, _ = session.run(([list(use.op.outputs) for use in uses], [use.op for use in uses]), feeds)
+        after = session.run([[v._ref() for v in use.variables] for use in uses])
+    return list(zip(outputs, after, strict=True))
+
+
+def assert_close(got: Any, expected: Any, tolerance: float, what: str) -> None:
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
+    assert got.dtype == expected.dtype, f"{what}: dtype {got.dtype}, expected {expected.dtype}"
+    rounding = ROUNDING.get(got.dtype.name)
+    if rounding is None:
+        np.testing.assert_array_equal(got, expected, err_msg=what)
+    else:
+        bound = tolerance * rounding
+        np.testing.assert_allclose(got, expected, bound, bound, equal_nan=True, err_msg=what)
+
+
+# ---- the tests ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op_type", sorted(registry()))
+def test_has_a_kernel_a_gradient_and_samples(op_type: str) -> None:
+    definition = lookup(op_type)
+    assert callable(definition.gradient) or isinstance(definition.gradient, NotDifferentiable)
+    if op_type in PLUMBING:
+        return
+    assert kernels.factory(op_type) is not None, f"{op_type} has no kernel: add one in graphflow/kernels/cpu"
+    assert op_type in op_samples.TABLE, (
+        f"{op_type} has no samples: add an entry to a table in tests/ops/op_samples"
+    )
+
+
+def test_samples_are_of_known_ops() -> None:
+    assert set(op_samples.TABLE) | set(PLUMBING) <= set(registry())
+
+
+@pytest.mark.parametrize("op_type", OP_TYPES)
+def test_shapes_values_and_variables(op_type: str, everything: bool) -> None:
+    chosen = taken(op_type, everything)
+    reference: list[list[Any]] = []
+    for tier in TIERS:
+        random = np.random.default_rng(5)
+        with gf.Graph().as_default():
+            uses = [Use(op_type, sample, form, random) for sample in chosen for form in FORMS]
+            results = run_uses(uses, tier)
+        for position, (use, (outputs, after)) in enumerate(zip(uses, results, strict=True)):
+            what = f"{op_type} {use.sample!r} as {use.form}, tier {tier!r}"
+            check_static(use, outputs, what)
+            check_values(use, outputs, after, what)
+            if tier == TIERS[0]:
+                reference.append(outputs)
+            else:
+                for got, expected in zip(outputs, reference[position], strict=True):
+                    assert_close(got, expected, 4 * use.sample.tolerance, f"{what} against {TIERS[0]!r}")
+
+
+def check_static(use: Use, outputs: Sequence[Any], what: str) -> None:
+    """Static dtypes and shapes hold; where all inputs are known, they say everything."""
+    for tensor, value in zip(use.op.outputs, outputs, strict=True):
+        expected = np.dtype(object) if tensor.dtype == gf.string else np.dtype(tensor.dtype.as_numpy_dtype)
+        assert np.asarray(value).dtype == expected, f"{what}: {np.asarray(value).dtype} for {tensor.dtype}"
+        assert tensor.shape.is_compatible_with(np.shape(value)), (
+            f"{what}: {np.shape(value)} for {tensor.shape}"
+        )
+        if use.form == "constants" and not use.op.op_def.dynamic_shape:
+            assert tensor.shape.is_fully_defined(), f"{what}: the shape is only known as {tensor.shape}"
+
+
+def check_values(use: Use, outputs: Sequence[Any], after: Sequence[Any], what: str) -> None:
+    """Outputs and variables are those of the references."""
+    sample = use.sample
+    flat = [v for i in sample.inputs for v in (i if isinstance(i, list) else [i])]
+    if sample.expected is not None:
+        if sample.through is not None:
+            outputs = sample.through(*outputs)
+        expected = sample.expected(*flat)
+        expected = expected if isinstance(expected, tuple | list) else (expected,)
+        assert len(outputs) == len(expected), what
+        for got, value in zip(outputs, expected, strict=True):
+            assert_close(got, value, sample.tolerance, what)
+    if sample.after is not None:
+        left = sample.after(*flat)
+        for got, value in zip(after, left if isinstance(left, tuple) else (left,), strict=True):
+            assert_close(got, value, sample.tolerance, f"{what}, the variable afterwards")
+
+
+def smooth_uses(op_type: str, everything: bool, count: int) -> Iterator[Use]:
+    """Uses whose gradients differences can tell: double precision, at most 24 numbers, an array with elements first."""
+    fit = [s for s in samples(op_type) if s.smooth and 0 < size_of(s) <= 40 and is_double(s)]
+    empty = [s for s in samples(op_type) if s.smooth and size_of(s) == 0 and is_double(s)][: 1 + everything]
+    for sample in (fit if everything else fit[:count]) + empty:
+        yield Use(op_type, sample, "placeholders", np.random.default_rng(0))
+
+
+def floats_of(sample: Sample) -> list[Any]:
+    flat = [(n, v) for n, i in enumerate(sample.inputs) for v in (i if isinstance(i, list) else [i])]
+    return [v for n, v in flat if v.dtype.kind in "fc" and (sample.varied is None or n in sample.varied)]
+
+
+def size_of(sample: Sample) -> int:
+    return sum(v.size for v in floats_of(sample))
+
+
+def is_double(sample: Sample) -> bool:
+    found = floats_of(sample)
+    return bool(found) and all(v.dtype in (np.float64, np.complex128) for v in found)
+
+
+def varied(use: Use) -> list[Any]:
+    """The tensors that differences are taken of."""
+    positions = [n for n, i in enumerate(use.sample.inputs) for _ in (i if isinstance(i, list) else [i])]
+    chosen = use.sample.varied
+    return [
+        t
+        for n, t in zip(positions, use.flat, strict=True)
+        if (t.dtype.is_floating or t.dtype.is_complex) and (chosen is None or n in chosen)
+    ]
+
+
+def continuous(op: Any) -> list[Any]:
+    return [t for t in op.outputs if t.dtype in (gf.float64, gf.complex128)]
+
+
+def gradient_error(xs: Sequence[Any], feeds: dict[Any, Any], y: Any, extra: dict[Any, Any]) -> float:
+    """How far gf.gradients are from differences, relative to the largest derivative."""
+    session = gf.get_default_session()
+    shape = np.shape(session.run(y, {**feeds, **extra}))
+    found = gf.testing.compute_gradient(
+        list(xs), [feeds[x].shape for x in xs], y, shape, [feeds[x] for x in xs], 1e-5, None,
+        {k: v for k, v in {**feeds, **extra}.items() if k not in set(xs)},
+    )  # fmt: skip
+    scale = max([1.0, *(float(np.max(np.abs(n), initial=0)) for _, n in found)])
+    return max(float(np.max(np.abs(t - n), initial=0)) for t, n in found) / scale
+
+
+@pytest.mark.parametrize("op_type", DIFFERENTIABLE)
+def test_gradient_is_the_limit_of_differences(op_type: str, everything: bool) -> None:
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled="never")):
+        uses = list(smooth_uses(op_type, everything, 3))
+        assert uses, f"{op_type} has no sample at which its gradient can be checked"
+        for use in uses:
+            for position, y in enumerate(continuous(use.op)):
+                error = gradient_error(varied(use), use.feeds, y, {})
+                assert error < 1e-6, f"{op_type} {use.sample!r}, output {position}: off by {error}"
+
+
+@pytest.mark.parametrize("op_type", ELEMENTWISE)
+def test_second_gradient_is_the_limit_of_differences(op_type: str, everything: bool) -> None:
+    random = np.random.default_rng(3)
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled="never")) as session:
+        for use in smooth_uses(op_type, everything, 2):
+            (y,) = use.op.outputs
+            shape = np.shape(session.run(y, use.feeds))
+            weights = np.asarray(random.uniform(0.5, 1, shape)).astype(y.dtype.as_numpy_dtype)
+            xs = varied(use)
+            for x, first in zip(xs, gf.gradients(y, xs, grad_ys=weights), strict=True):
+                if first is not None:
+                    error = gradient_error(xs, use.feeds, first, {})
+                    assert error < 1e-6, f"{op_type} {use.sample!r}, gradient to {x.name}: off by {error}"
+
+
+@pytest.mark.parametrize("op_type", DIFFERENTIABLE)
+def test_gradient_does_not_need_static_shapes(op_type: str, everything: bool) -> None:
+    chosen = [s for s in taken(op_type, everything) if s.smooth and floats_of(s)]
+    found: list[list[Any]] = []
+    for form in ("placeholders", "partly", "unknown"):
+        random = np.random.default_rng(7)
+        with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled="never")) as session:
+            uses = [Use(op_type, sample, form, np.random.default_rng(9)) for sample in chosen]
+            feeds = {k: v for use in uses for k, v in use.feeds.items()}
+            values = session.run([list(use.op.outputs) for use in uses], feeds)
+            tensors = []
+            for use, outputs in zip(uses, values, strict=True):
+                ys = [t for t in use.op.outputs if t.dtype.is_floating or t.dtype.is_complex]
+                seeds = [
+                    np.asarray(random.uniform(1, 2, np.shape(v))).astype(t.dtype.as_numpy_dtype)
+                    for t, v in zip(use.op.outputs, outputs, strict=True)
+                    if t in ys
+                ]
+                xs = varied(use)
+                gradients = gf.gradients(ys, xs, grad_ys=seeds) if ys else []
+                pairs = [(x, gf.convert_to_tensor(g)) for x, g in zip(xs, gradients) if g is not None]
+                for x, g in pairs:
+                    assert g.dtype == x.dtype, f"{op_type} {use.sample!r}: {g.dtype} for {x.dtype}"
+                    assert g.shape.is_compatible_with(use.feeds[x].shape), (
+                        f"{op_type} {use.sample!r} as {form}"
+                    )
+                tensors.append([g for _, g in pairs])
+            found.append([v for group in session.run(tensors, feeds) for v in group])
+    for other in found[1:]:
+        for got, expected in zip(other, found[0], strict=True):
+            assert_close(got, expected, 1, op_type)
