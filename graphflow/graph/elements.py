@@ -301,15 +301,10 @@ class Tensor:
         return self.graph.session_for("eval", self.name, session).run(self, feed_dict)
 
     def __iter__(self) -> Iterator[Any]:
-        if self._dims is None:
-            raise TypeError(f"Cannot iterate over {self.name!r}: its rank is unknown.")
-        if not self._dims:
-            raise TypeError(f"Cannot iterate over {self.name!r}: it is a scalar.")
-        if self._dims[0] is None:
-            raise TypeError(
-                f"Cannot iterate over {self.name!r}: its first dimension is unknown. Use gf.map_fn or gf.while_loop."
-            )
-        return (self[i] for i in range(self._dims[0]))
+        raise TypeError(
+            f"The tensor {self.name!r} is not iterable while the graph is built: take it apart with gf.unstack, or repeat "
+            "with gf.map_fn or gf.while_loop."
+        )
 
     def __len__(self) -> int:
         raise TypeError(
@@ -322,12 +317,6 @@ class Tensor:
             "graph is built. "
             "Use gf.cond for a conditional, `is not None` to test for presence."
         )
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
         raise TypeError(

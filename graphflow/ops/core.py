@@ -297,7 +297,7 @@ def constant(
     if shape is not None:
         wanted = tuple(int(d) for d in shapes.as_dims(shape) or ())  # type: ignore[arg-type]
         if 0 in wanted and not verify_shape and not isinstance(value, np.ndarray | np.generic):
-            array = np.empty(wanted, array.dtype)
+            array = np.empty(wanted, np.float32 if dtype is None else array.dtype)
         array = _fill_shape(array, wanted, verify_shape)
     element_type = dtypes.string if array.dtype == object else as_dtype(array.dtype)
     array.flags.writeable = False
@@ -336,20 +336,14 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     try:
         array = np.array(value)
     except ValueError:
-        raise ValueError(
-            f"Cannot make a tensor of the ragged value {_short(value)}: its rows have different lengths."
-        ) from None
+        raise _uneven(value) from None
     kind = array.dtype.kind
+    if kind in "SU" and not _all_strings(value):
+        raise _unsupported(value)
     if kind in "SU" or (kind == "O" and all(isinstance(v, str | bytes) for v in array.reshape(-1))):
         return _strings(value, dtype)
     if kind == "O":
-        bad = next(v for v in array.reshape(-1) if not isinstance(v, str | bytes))
-        if isinstance(bad, int):
-            raise ValueError(f"{bad} is too large for an integer tensor.")
-        raise TypeError(
-            f"Failed to convert object of type {type(bad).__name__} to Tensor. Contents: {_short(value)}. "
-            "Consider casting elements to a supported type."
-        )
+        raise _unsupported(value)
     if dtype is None:
         if kind == "f":
             return array.astype(np.float32)
@@ -360,6 +354,29 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     _check_python_kind(value, array, dtype)
     with np.errstate(over="ignore"):
         return array.astype(dtype.as_numpy_dtype)
+
+
+def _unsupported(value: Any) -> TypeError:
+    return TypeError(
+        f"Failed to convert object of type {type(value).__name__} to Tensor. Contents: {_short(value)}. "
+        "Consider casting elements to a supported type."
+    )
+
+
+def _uneven(value: Any) -> Exception:
+    """What is wrong with nested lists that make no array: rows of different lengths, or numbers beside rows."""
+    rows = [isinstance(item, list | tuple) for item in value]
+    if all(rows) or rows[:1] == [True]:
+        return ValueError(
+            f"Argument must be a dense tensor: the rows of {_short(value)} have different lengths."
+        )
+    return _unsupported(value)
+
+
+def _all_strings(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_all_strings, value))
+    return isinstance(value, str | bytes) or getattr(getattr(value, "dtype", None), "kind", "") in ("S", "U")
 
 
 def _holds_numpy(value: Any) -> bool:
