@@ -8,6 +8,7 @@ that comes meanwhile uses the NumPy tier.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -138,8 +139,18 @@ class CompiledPlan:
         self._segments: list[_NativeSegment | _PythonSegment] = []
         self._make_segments(machine, threads, kernels)
         self._patches = self._find_patches()
-        self._bound: dict[str, int] = {}
+        self._bound: dict[str, weakref.ref[Any]] = {}
         self._fetch = [self._fetcher(f) for f in self._plan.fetches]
+
+    @property
+    def segments(self) -> Sequence[_NativeSegment | _PythonSegment]:
+        """Its native programs and stretches of the NumPy tier, in order."""
+        return self._segments
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of the block that its values share."""
+        return int(self._arena.nbytes)
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
@@ -378,12 +389,14 @@ class CompiledPlan:
             else:
                 objects[name] = value
         bound = self._bound
-        for name in self._externals:
-            address = objects[name].__array_interface__["data"][0]
-            if bound.get(name) != address:
-                for words, position, shift in self._patches[name]:
+        for name, patches in self._patches.items():
+            array = objects[name]
+            before = bound.get(name)
+            if before is None or before() is not array:
+                address = array.__array_interface__["data"][0]
+                for words, position, shift in patches:
                     words[position] = address + shift
-                bound[name] = address
+                bound[name] = weakref.ref(array)
         return objects
 
     def _run_python(self, segment: _PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
