@@ -137,10 +137,10 @@ def feed_array(tensor: Tensor, value: Any) -> Any:
     TypeError where it cannot be of the tensor's dtype, ValueError where the shape does not fit.
     """
     kind = type(value)
-    if kind is np.ndarray and value.dtype is tensor.dtype.native:
+    if kind is np.ndarray and value.dtype is tensor.dtype.native and tensor.dtype is not dtypes.string:
         array = value
-    elif (kind is float and tensor.dtype.is_floating) or kind is tensor.dtype.scalar:
-        array = tensor.dtype.scalar(value)
+    elif (kind is float and tensor.dtype.is_floating and -6e4 < value < 6e4) or kind is tensor.dtype.scalar:
+        array = (tensor.dtype.scalar or np.float32)(value)  # within float16's range, so it does not overflow
     else:
         array = _converted(tensor, value)
     if not _fits(array.shape, tensor.dims):
@@ -169,42 +169,65 @@ def _converted(tensor: Tensor, value: Any) -> Any:
     if not tensor.dtype.is_numpy_compatible:
         return np.asarray(value, dtype=object)
     if tensor.dtype is dtypes.string:
-        return _bytes_array(value)
-    wanted = tensor.dtype.as_numpy_dtype
+        return _bytes_array(tensor, value)
+    wanted = tensor.dtype.native
     try:
         array = np.asarray(value)
-        if array.dtype == object:
+        if array.dtype.kind in "SU":
+            array = np.asarray(value, dtype=wanted)
+        elif array.dtype == object:
+            if any(item is None for item in array.reshape(-1)):
+                raise TypeError("None is not a number.")
             array = np.array(value, dtype=wanted)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Cannot feed {type(value).__name__} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}"
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(
+            f"Cannot feed {_short(value)} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}"
         ) from None
-    if array.dtype.kind in "SUMmV":
-        raise ValueError(
-            f"Cannot feed a value of {array.dtype} to {tensor.name!r} of dtype {tensor.dtype.name}."
-        )
-    if (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and tensor.dtype.is_integer
-        and not tensor.dtype.min <= value <= tensor.dtype.max
-    ):
+    problem = _misfit(array, tensor.dtype)
+    if problem:
         raise TypeError(
-            f"Type of feed value {value} is not compatible with Tensor type {tensor.dtype.name}: it does "
-            "not fit. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+            f"The feed value {_short(value)} is not compatible with {tensor.name!r} of type {tensor.dtype.name}: {problem}. "
+            "Convert it first, or give the tensor another type."
         )
-    if array.dtype.kind == "c" and not tensor.dtype.is_complex:
-        raise TypeError(f"Cannot feed complex values to {tensor.name!r} of dtype {tensor.dtype.name}.")
     with np.errstate(all="ignore"):
-        return (
-            np.array(array, dtype=wanted, order="C")
-            if array.dtype != wanted
-            else np.ascontiguousarray(array).reshape(array.shape)
-        )
+        return np.array(array, dtype=wanted, order="C") if array.dtype != wanted else array
 
 
-def _bytes_array(value: Any) -> Any:
+def _misfit(array: Any, dtype: dtypes.DType) -> str:
+    """Why an array's elements cannot be of a dtype without becoming other numbers, or "" where they can.
+
+    Rounding to fewer binary digits is no misfit, as in TensorFlow; what TensorFlow would cut off or wrap is one.
+    """
+    kind = array.dtype.kind
+    if kind in "mMV":
+        return f"{array.dtype} is no number"
+    if kind == "c":
+        return "" if dtype.is_complex else "it is complex"
+    if not dtype.is_integer or kind == "b" or array.size == 0:
+        if dtype.is_bool and array.size and not np.isin(array, (0, 1)).all():
+            return "it is neither 0 nor 1"
+        return ""
+    if kind == "f":
+        if not np.isfinite(array).all():
+            return "it is not finite"
+        if (array != np.floor(array)).any():
+            return "it has a fraction"
+    low, high = array.min(), array.max()
+    return f"{low if low < dtype.min else high} does not fit" if low < dtype.min or high > dtype.max else ""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _bytes_array(tensor: Tensor, value: Any) -> Any:
     array = np.array(value, dtype=object)
     for index, item in np.ndenumerate(array):
+        if not isinstance(item, str | bytes):
+            raise TypeError(
+                f"Cannot feed {_short(value)} to {tensor.name!r} of dtype string: {type(item).__name__} is no text."
+            )
         array[index] = item.encode() if isinstance(item, str) else item
     return array

@@ -13,7 +13,8 @@ import numpy as np
 class DType:
     """The type of a tensor's elements; one object per type, compared by identity or by name.
 
-    `name` is TensorFlow's name, `as_numpy_dtype` the NumPy scalar type, `size` the bytes of an element.
+    `name` is TensorFlow's name, `as_numpy_dtype` the NumPy scalar type, `size` the bytes of an element; `native` and
+    `scalar` are NumPy's dtype and scalar type, None for handles.
     """
 
     __slots__ = (
@@ -24,6 +25,8 @@ class DType:
         "is_floating",
         "is_integer",
         "name",
+        "native",
+        "scalar",
         "size",
     )
 
@@ -31,6 +34,8 @@ class DType:
         self.name = name
         self.as_datatype_enum = number
         self._numpy = numpy_type
+        self.native: Any = None if numpy_type is None else np.dtype(numpy_type)
+        self.scalar: Any = numpy_type
         kind = np.dtype(numpy_type).kind if numpy_type is not None else "V"
         self.is_floating = kind == "f" or name == "bfloat16"
         self.is_complex = kind == "c"

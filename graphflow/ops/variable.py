@@ -330,12 +330,6 @@ class Variable:
     def __iter__(self) -> Any:
         raise TypeError(f"The Variable {self.name!r} is not iterable.")
 
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
     def __repr__(self) -> str:
         return f"<gf.Variable {self.name!r} shape={shapes.text(self.dims)} dtype={self.dtype.name}>"
 

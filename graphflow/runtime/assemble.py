@@ -35,7 +35,7 @@ class Assembled:
     """A part that can run: function(run, *feeds) returns the tuple of its fetches.
 
     `waits` says that the function is a generator, which yields the keys it waits for. `lines` gives the instruction of
-    each line of `source`; `cells` are the variables it uses.
+    each line of `source`; `cells` are the variables it uses; `computes` whether it calls any kernel.
     """
 
     function: Callable[..., Any]
@@ -44,6 +44,7 @@ class Assembled:
     lines: Sequence[Instruction | None]
     cells: Sequence[VariableCell]
     filename: str
+    computes: bool
 
 
 def assemble(
@@ -154,6 +155,7 @@ class _Assembler:
             [line.instruction for line in lines],
             tuple(self._cell_objects),
             filename,
+            any(name.startswith("k") for name in self._globals),
         )
 
     def _fetch(self, value: str, position: int) -> str:

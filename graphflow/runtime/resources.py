@@ -112,7 +112,8 @@ class ResourceStore:
     """All state of a session or a task, by name. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
+        self._settled = threading.Condition(self._lock)
         self._variables: dict[str, VariableCell] = {}
         self._others: dict[str, Any] = {}
         self._active = 0
@@ -123,7 +124,7 @@ class ResourceStore:
         with self._lock:
             self._active += 1
             while self._in_place and self._active > 1:
-                self._lock.wait()
+                self._settled.wait()
 
     def leave(self) -> None:
         """A run ends."""
@@ -142,7 +143,8 @@ class ResourceStore:
         """A change in place is done."""
         with self._lock:
             self._in_place -= 1
-            self._lock.notify_all()
+            if self._active > 1:
+                self._settled.notify_all()
 
     def variable(self, name: str, dtype: DType, line: tuple[str, int]) -> VariableCell:
         """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""
