@@ -187,8 +187,8 @@ def _converted(tensor: Tensor, value: Any) -> Any:
     problem = _misfit(array, tensor.dtype)
     if problem:
         raise TypeError(
-            f"The feed value {_short(value)} is not compatible with {tensor.name!r} of type {tensor.dtype.name}: {problem}. "
-            "Convert it first, or give the tensor another type."
+            f"The feed value {_short(value)} is not compatible with {tensor.name!r} of type {tensor.dtype.name}: "
+            f"{problem}. Convert it first, or give the tensor another type."
         )
     with np.errstate(all="ignore"):
         return np.array(array, dtype=wanted, order="C") if array.dtype != wanted else array
@@ -213,7 +213,7 @@ def _misfit(array: Any, dtype: dtypes.DType) -> str:
             return "it is not finite"
         if (array != np.floor(array)).any():
             return "it has a fraction"
-    low, high = array.min(), array.max()
+    low, high = int(array.min()), int(array.max())
     return f"{low if low < dtype.min else high} does not fit" if low < dtype.min or high > dtype.max else ""
 
 
