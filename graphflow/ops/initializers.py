@@ -13,13 +13,21 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.dtypes import DType, as_dtype
-from graphflow.graph.elements import Tensor
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.keys import GraphKeys
 from graphflow.ops import array, random
 from graphflow.ops.core import constant
 from graphflow.ops.decompositions import qr
+from graphflow.ops.flow_basics import group
 from graphflow.ops.linalg import matrix_diag_part
 from graphflow.ops.math import sign
+from graphflow.ops.variable import (
+    global_variables_initializer,
+    local_variables_initializer,
+    variables_initializer,
+)
 
 # The standard deviation of a standard normal that is cut off at two.
 _TRUNCATED_STDDEV: Final = 0.87962566103423978
@@ -420,7 +428,12 @@ def xavier_initializer(
     return ContribVarianceScaling(1.0, "FAN_AVG", uniform, seed, dtype)
 
 
-EXPORTS: dict[str, Any] = {
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that initialises all tables of the default graph (tf.tables_initializer)."""
+    return group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+
+
+_OF_SHAPES: Final[dict[str, Any]] = {
     "zeros_initializer": Zeros,
     "ones_initializer": Ones,
     "constant_initializer": Constant,
@@ -433,13 +446,18 @@ EXPORTS: dict[str, Any] = {
     "glorot_uniform_initializer": GlorotUniform,
     "glorot_normal_initializer": GlorotNormal,
 }
+EXPORTS: dict[str, Any] = {**_OF_SHAPES, "tables_initializer": tables_initializer}
 INITIALIZERS_EXPORTS: dict[str, Any] = {
-    **{name.removesuffix("_initializer"): made for name, made in EXPORTS.items()},
+    **{name.removesuffix("_initializer"): made for name, made in _OF_SHAPES.items()},
     "identity": Identity,
     "he_normal": he_normal,
     "he_uniform": he_uniform,
     "lecun_normal": lecun_normal,
     "lecun_uniform": lecun_uniform,
+    "global_variables": global_variables_initializer,
+    "local_variables": local_variables_initializer,
+    "variables": variables_initializer,
+    "tables_initializer": tables_initializer,
 }
 CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
     "xavier_initializer": xavier_initializer,

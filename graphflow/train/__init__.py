@@ -6,7 +6,7 @@ from graphflow.namespaces import exports, missing
 
 globals().update(
     exports(
-        "train.optimizers", "train.decays", "train.global_step", "train.moving_averages", "train.device_setter",
+        "train.optimizers", "train.decays", "train.steps", "train.moving_averages", "train.device_setter",
         "cluster.cluster_spec",
     )
 )  # fmt: skip

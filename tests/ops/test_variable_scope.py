@@ -176,7 +176,7 @@ def test_a_template_shares_its_variables_and_makes_no_new_ones() -> None:
     assert value_of(first) == 3.0 and value_of(second) == 6.0
     new = make_template("new", lambda: Variable(1.0))
     new()
-    with pytest.raises(ValueError, match="template 'new' .*made the trainable variables"):
+    with pytest.raises(ValueError, match=r"template 'new' .*made the trainable variables"):
         new()
 
 
