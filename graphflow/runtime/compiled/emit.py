@@ -151,6 +151,8 @@ def scalar_program(group: Group, stored: set[str], address: Address) -> ScalarPr
         names: dict[str, Register] = {}
         for position, value in enumerate(node.reads):
             names[f"p{position}"] = _scalar_operand(program, value, registers, loaded, address)
+        if node.build is not None:
+            names.update(node.build(program, [names[f"p{k}"] for k in range(len(node.reads))]))
         for target, dtype, text in node.lines:
             expression = _PLACE.sub(lambda m: f"p{m.group(1)}", text)
             names[target] = program.evaluate(expression, dtype, names)

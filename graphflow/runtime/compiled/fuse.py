@@ -57,14 +57,15 @@ class _Fusing:
     def add(self, number: int) -> None:
         node = self._nodes[number]
         direct = {self._of[n] for n in node.after}
-        if isinstance(node, Statements):
+        alone = isinstance(node, Statements) and node.build is not None
+        if isinstance(node, Statements) and not alone:
             for candidate in self._candidates(node, direct):
                 if self._fits(candidate, node, direct):
                     self._join(candidate, number, direct)
                     return
         self._groups.append(Group(space=node.space if isinstance(node, Statements) else None))
         self._join(len(self._groups) - 1, number, direct)
-        if self._groups[-1].scalar:
+        if self._groups[-1].scalar and not alone:
             self._scalar.append(len(self._groups) - 1)
 
     def _candidates(self, node: Statements, direct: set[int]) -> list[int]:

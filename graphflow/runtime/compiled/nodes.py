@@ -42,6 +42,8 @@ class Statements(Node):
     reduce: tuple[str, tuple[int, ...]] | None = None
     forced: bool = False
     """Whether its results are stored in any case (a part of a larger block, a variable)."""
+    build: Callable[[Any, list[Any]], dict[str, Any]] | None = None
+    """Instead of lines: adds code to a scalar program, from the registers of the reads to those of the targets."""
 
 
 @dataclass(eq=False)

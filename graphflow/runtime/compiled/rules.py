@@ -10,6 +10,7 @@ import numpy as np
 from graphflow.kernels.native import blas, nnkernels
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.convolution_rules import CONVOLUTION_RULES
+from graphflow.runtime.compiled.loop_rules import LOOP_RULES
 from graphflow.runtime.compiled.lower import Lowering, Rule, expressible
 from graphflow.runtime.compiled.nodes import Address, KernelNode
 from graphflow.runtime.compiled.values import Value, whole
@@ -421,5 +422,5 @@ RULES: Final[dict[str, Rule]] = {
     "Softmax": _softmax, "LogSoftmax": _softmax, "SoftmaxCrossEntropyWithLogits": _cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy, "GatherV2": _gather, "ScatterAdd": _scatter("add"),
     "ScatterSub": _scatter("sub"), "ScatterUpdate": _scatter("update"), "ArgMax": _argument, "ArgMin": _argument,
-    **CONVOLUTION_RULES,
+    **CONVOLUTION_RULES, **LOOP_RULES,
 }  # fmt: skip
