@@ -172,7 +172,9 @@ class _Assembler:
             if self._observe and depth == 1:
                 for output in instruction.outputs:
                     if output not in self._cells:
-                        self._emit(f"run.observe({self._bind('o', output)}, {self._use(output)})", depth, instruction)
+                        self._emit(
+                            f"run.observe({self._bind('o', output)}, {self._use(output)})", depth, instruction
+                        )
 
     def _instruction(self, i: Instruction, depth: int) -> None:
         if i.type in VARIABLE_TYPES:
@@ -196,7 +198,7 @@ class _Assembler:
 
     def _variable(self, i: Instruction) -> None:
         assert i.op is not None
-        cell = self._store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line)
+        cell = self._store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line, i.shapes[0])
         self._cell_objects.append(cell)
         self._cells[i.outputs[0]] = self._bind("w", cell)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.graph.dtypes import DType
+from graphflow.graph.shapes import Dims, compatible, text
 
 
 class VariableCell:
@@ -24,12 +25,15 @@ class VariableCell:
     reader never sees half of it; alone, it happens in place.
     """
 
-    __slots__ = ("dtype", "line", "lock", "name", "store", "value")
+    __slots__ = ("dims", "dtype", "line", "lock", "name", "store", "value")
 
-    def __init__(self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int]) -> None:
+    def __init__(
+        self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int], dims: Dims
+    ) -> None:
         self.store = store
         self.name = name
         self.dtype = dtype
+        self.dims = dims
         self.line = line
         self.lock = threading.Lock()
         self.value: Any = None
@@ -43,8 +47,16 @@ class VariableCell:
             )
         return value
 
-    def assign(self, value: Any) -> None:
-        """Sets the value to a copy of `value`."""
+    def assign(self, value: Any, validate_shape: bool = True) -> None:
+        """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's."""
+        if validate_shape and not compatible(self.dims, np.shape(value)):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Assign requires shapes of both tensors to match: the variable {self.name!r} has shape "
+                f"{text(self.dims)}, the value {text(np.shape(value))}. "
+                "Use validate_shape=False to let it change its shape.",
+            )
         with self.lock:
             old = self.value
             if old is not None and old.shape == np.shape(value) and self.store.begin_in_place():
@@ -86,26 +98,27 @@ class VariableCell:
                 function(array)
                 self.value = array
 
+    @staticmethod
+    def change_together(cells: Sequence[VariableCell], function: Callable[[list[Any]], None]) -> None:
+        """Changes several variables by function(arrays), which changes the arrays in place.
 
-def change_together(cells: Sequence[VariableCell], function: Callable[[list[Any]], None]) -> None:
-    """Changes several variables by function(arrays), which changes the arrays in place; nobody sees only some changed.
-
-    The locks are taken in the order of the names, so that two updates never wait for each other.
-    """
-    with ExitStack() as stack:
-        for cell in sorted(set(cells), key=lambda c: c.name):
-            stack.enter_context(cell.lock)
-        arrays = [cell.get() for cell in cells]
-        if cells[0].store.begin_in_place():
-            try:
+        Nobody sees only some of them changed. The locks are taken in the order of the names, so that two updates
+        never wait for each other.
+        """
+        with ExitStack() as stack:
+            for cell in sorted(set(cells), key=lambda c: c.name):
+                stack.enter_context(cell.lock)
+            arrays = [cell.get() for cell in cells]
+            if cells[0].store.begin_in_place():
+                try:
+                    function(arrays)
+                finally:
+                    cells[0].store.end_in_place()
+            else:
+                arrays = [array.copy() for array in arrays]
                 function(arrays)
-            finally:
-                cells[0].store.end_in_place()
-        else:
-            arrays = [array.copy() for array in arrays]
-            function(arrays)
-            for cell, array in zip(cells, arrays, strict=True):
-                cell.value = array
+                for cell, array in zip(cells, arrays, strict=True):
+                    cell.value = array
 
 
 class ResourceStore:
@@ -146,12 +159,12 @@ class ResourceStore:
             if self._active > 1:
                 self._settled.notify_all()
 
-    def variable(self, name: str, dtype: DType, line: tuple[str, int]) -> VariableCell:
+    def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
         """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""
         with self._lock:
             cell = self._variables.get(name)
             if cell is None:
-                cell = self._variables[name] = VariableCell(self, name, dtype, line)
+                cell = self._variables[name] = VariableCell(self, name, dtype, line, dims)
         if cell.dtype is not dtype:
             raise errors.InvalidArgumentError(
                 None, None,

@@ -10,7 +10,6 @@ from graphflow import errors
 from graphflow.kernels.cpu.scalar_text import statements
 from graphflow.kernels.registry import Kernel, Node, kernel
 from graphflow.ops.training import RULES, UpdateRule
-from graphflow.runtime.resources import change_together
 
 
 def _register_dense(rule: UpdateRule) -> None:
@@ -33,7 +32,7 @@ def _register_dense(rule: UpdateRule) -> None:
                 for array, value in zip(arrays, function(*arrays, *rest), strict=True):
                     array[...] = value
 
-            change_together(cells, change)
+            cells[0].change_together(cells, change)
             return cells[0].get().copy() if used else None
 
         return run
@@ -63,7 +62,7 @@ def _register_sparse(rule: UpdateRule) -> None:
                 for array, value in zip(arrays, function(*[a[indices] for a in arrays], *rest), strict=True):
                     array[indices] = value
 
-            change_together(cells, change)
+            cells[0].change_together(cells, change)
             return cells[0].get().copy() if used else None
 
         return run

@@ -20,14 +20,10 @@ def _snapshot(node: Node, cell: Any) -> Any:
 
 @kernel("Assign")
 def _assign(node: Node) -> Kernel:
-    shape = node.attrs.get("shape_of_ref")
+    validate = bool(node.attrs.get("validate_shape", True))
 
     def run(cell: Any, value: Any) -> Any:
-        if shape is not None and np.shape(value) != shape:
-            raise errors.InvalidArgumentError(
-                None, None, f"Assign requires shapes of both tensors to match: {shape} and {np.shape(value)}."
-            )
-        cell.assign(value)
+        cell.assign(value, validate)
         return _snapshot(node, cell)
 
     return run
@@ -66,11 +62,16 @@ def _check_indices(array: Any, indices: Any) -> Any:
     return indices
 
 
+def _apart(updates: Any, array: Any) -> Any:
+    """The updates, copied where they are the variable itself, which changes while they are read."""
+    return np.array(updates) if np.may_share_memory(updates, array) else updates
+
+
 def _scatter(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel]:
     def factory(node: Node) -> Kernel:
         def run(cell: Any, indices: Any, updates: Any) -> Any:
             def apply(array: Any) -> None:
-                change(array, _check_indices(array, indices), updates)
+                change(array, _check_indices(array, indices), _apart(updates, array))
 
             cell.modify(apply)
             return _snapshot(node, cell)
@@ -132,7 +133,7 @@ def _check_nd(array: Any, indices: Any) -> tuple[Any, ...]:
 def _scatter_nd(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel]:
     def factory(node: Node) -> Kernel:
         def run(cell: Any, indices: Any, updates: Any) -> Any:
-            cell.modify(lambda array: change(array, _check_nd(array, indices), updates))
+            cell.modify(lambda array: change(array, _check_nd(array, indices), _apart(updates, array)))
             return _snapshot(node, cell)
 
         return run
