@@ -133,6 +133,8 @@ def _product_of_others(x: Tensor, axis: Any) -> Tensor:
 
 def _euclidean_norm_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
     y = _with_kept_axes(op, op.outputs[0])
+    if g.dtype.is_complex:  # The norm's imaginary part is always 0.
+        g = numeric.cast(numeric.real(g), g.dtype)
     return arithmetic.multiply(op.inputs[0], arithmetic.realdiv(_with_kept_axes(op, g), y)), None
 
 
@@ -167,8 +169,12 @@ ANY = _reduction("Any", "bool", NOT_DIFFERENTIABLE)
 
 
 def _restore_infer(op: Operation) -> Signature:
-    x = op.inputs[1]
-    return [(op.inputs[0].dtype, None if x.dims is None else (None,) * len(x.dims))]
+    reduced, x, indices = op.inputs
+    values = core.constant_value(indices)
+    if x.dims is None or values is None:
+        return [(reduced.dtype, None if x.dims is None else (None,) * len(x.dims))]
+    axes = {int(axis) % max(len(x.dims), 1) for axis in np.atleast_1d(values)}
+    return [(reduced.dtype, tuple(1 if i in axes else size for i, size in enumerate(x.dims)))]
 
 
 RESTORE_AXES = op_def(

@@ -94,8 +94,8 @@ def _scanned(op: Operation, g: Tensor) -> Tensor:
 
 
 def _cumprod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
-    x = op.inputs[0]
-    return arithmetic.realdiv(_scanned(op, arithmetic.multiply(op.outputs[0], g)), x), None
+    x, y = numeric.conj(op.inputs[0]), numeric.conj(op.outputs[0])
+    return arithmetic.realdiv(_scanned(op, arithmetic.multiply(y, g)), x), None
 
 
 def _log_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:

@@ -183,5 +183,8 @@ def _by_differences(
         return _as_reals(value)
 
     for row in range(parts.size):
-        jacobian[row] = (at(row, delta) - at(row, -delta)) / (2 * delta)
+        above, below = at(row, delta), at(row, -delta)
+        # Where both are the same infinity, nothing changed.
+        changed = above != below
+        jacobian[row, changed] = (above[changed] - below[changed]) / (2 * delta)
     return jacobian

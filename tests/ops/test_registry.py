@@ -57,6 +57,8 @@ class Use:
                 continue
             tensors = [self._tensor(v, random) for v in (value if spec.variadic else [value])]
             self.flat += tensors
+            if sample.symmetric and form != "constants":
+                tensors = [(t + gf.linalg.adjoint(t)) / 2 for t in tensors]
             values.append(tensors if spec.variadic else tensors[0])
         self.op = apply(definition, values, dict(sample.attrs))
 
@@ -154,7 +156,8 @@ def check_values(use: Use, outputs: Sequence[Any], after: Sequence[Any], what: s
     if sample.expected is not None:
         if sample.through is not None:
             outputs = sample.through(*outputs)
-        expected = sample.expected(*flat)
+        with np.errstate(all="ignore"):
+            expected = sample.expected(*flat)
         expected = expected if isinstance(expected, tuple | list) else (expected,)
         assert len(outputs) == len(expected), what
         for got, value in zip(outputs, expected, strict=True):
@@ -242,7 +245,7 @@ def test_second_gradient_is_the_limit_of_differences(op_type: str, everything: b
 
 @pytest.mark.parametrize("op_type", DIFFERENTIABLE)
 def test_gradient_does_not_need_static_shapes(op_type: str, everything: bool) -> None:
-    chosen = [s for s in taken(op_type, everything) if s.smooth and floats_of(s)]
+    chosen = [s for s in taken(op_type, everything) if s.smooth and not s.static and floats_of(s)]
     found: list[list[Any]] = []
     for form in ("placeholders", "partly", "unknown"):
         random = np.random.default_rng(7)

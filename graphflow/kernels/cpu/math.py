@@ -38,7 +38,7 @@ def _divided_as_integers(function: Callable[..., Any], otherwise: Callable[..., 
     def compute(x: Array, y: Array) -> Array:
         if x.dtype.kind not in "iu":
             return otherwise(x, y)
-        if not np.all(y):
+        if x.size and not np.all(y):
             raise InvalidArgumentError(None, None, "Integer division by zero. Keep zeros out of the divisor.")
         return function(x, y)
 

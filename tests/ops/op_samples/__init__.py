@@ -9,11 +9,11 @@ import zlib
 
 import numpy as np
 
-from op_samples import elementwise
+from op_samples import elementwise, reductions
 from op_samples.sample import Draw
 from op_samples.sample import Sample as Sample
 
-TABLE: dict[str, Draw] = {**elementwise.TABLE}
+TABLE: dict[str, Draw] = {**elementwise.TABLE, **reductions.TABLE}
 
 PLUMBING: dict[str, str] = {
     "Const": "has no kernel: its value is in the plan",

@@ -37,7 +37,8 @@ class Sample:
     after it. smooth: whether the op is differentiable at these inputs, so that differences tell the gradient; `varied`
     then holds the positions of the inputs that they are taken of, all floats where it is None. `through`: for ops whose
     results are not unique (eigenvectors), a function of the output arrays that is compared instead of them.
-    tolerance: how much more than rounding results may differ from the reference.
+    symmetric: only half of each matrix is read, so the gradient is checked through (a + transposed a) / 2. static: the
+    gradient exists for known shapes only, as in TensorFlow. tolerance: how much more than rounding results may differ.
     """
 
     inputs: tuple[Any, ...]
@@ -47,6 +48,8 @@ class Sample:
     smooth: bool = True
     varied: tuple[int, ...] | None = None
     through: Callable[..., Any] | None = None
+    symmetric: bool = False
+    static: bool = False
     tolerance: float = 1.0
 
     def __repr__(self) -> str:
