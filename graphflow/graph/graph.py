@@ -22,6 +22,10 @@ _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_INNER = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 
+_LEAVES_CONTEXT = frozenset({"Exit", "Merge"})
+"""The operations that take a value out of a branch or a loop."""
+
+
 class Graph:
     """A dataflow graph: operations, and tensors between them. It holds no values.
 
@@ -69,6 +73,10 @@ class Graph:
             context = scopes.context
             if context is not None:
                 inputs = context.capture(definition, inputs)
+            elif definition.name not in _LEAVES_CONTEXT:
+                for tensor in inputs:
+                    if tensor._op._context is not None:
+                        raise ValueError(tensor._op._context.refusal(tensor))
             op = Operation(self, definition, unique, inputs, attrs, self._control_inputs_for(inputs))
             op._context = context
             try:
@@ -400,7 +408,7 @@ class Graph:
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether the tensor may be fed."""
-        return tensor not in self._unfeedable
+        return tensor not in self._unfeedable and tensor._op._context is None
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Forbids feeding a tensor."""

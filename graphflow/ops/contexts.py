@@ -88,6 +88,15 @@ class Context:
         """The operations that decide whether what is inside runs: needed wherever something inside is."""
         raise AssertionError("a context is a branch or a loop")
 
+    def refusal(self, tensor: Tensor) -> str:
+        """Why a value from inside cannot be used outside."""
+        what = "loop" if isinstance(self, LoopContext) else "branch"
+        name = self.construct.name
+        return (
+            f"Cannot use {tensor.name!r} outside of the {what} {name!r} it was built in: there it has a value only while "
+            f"the {what} runs. Return it from the {what}, and use that result."
+        )
+
     def holds(self, op: Operation) -> bool:
         """Whether the operation is inside, at any depth."""
         return self in chain(op._context)
@@ -108,7 +117,12 @@ class Context:
         found = self.captured.get(tensor)
         if found is None:
             with self.graph.context_scope(self.outer_context):
-                outside = tensor if self.outer_context is None else self.outer_context.add_value(tensor)
+                if self.outer_context is not None:
+                    outside = self.outer_context.add_value(tensor)
+                elif tensor.op._context is not None:
+                    raise ValueError(tensor.op._context.refusal(tensor))
+                else:
+                    outside = tensor
             found = self._take(outside)
             self.captured[tensor] = found
         return found

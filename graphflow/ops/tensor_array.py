@@ -45,6 +45,16 @@ def _flow(op: Operation) -> Signature:
     return [(dtypes.float32, ())]
 
 
+def _scattered(op: Operation) -> Signature:
+    indices, value = op.inputs[1].dims, op.inputs[2].dims
+    if indices is not None and value is not None:
+        if len(indices) != 1:
+            raise ValueError(f"indices must be a vector, got shape {shapes.text(indices)}.")
+        if not shapes.compatible(indices, value[:1]):
+            raise ValueError(f"{indices[0]} indices for {value[0]} rows: one index is needed for each row.")
+    return _flow(op)
+
+
 def _elements(op: Operation) -> Signature:
     return [(op.attrs["dtype"], None)]
 
@@ -140,7 +150,7 @@ GATHER = op_def(
 SCATTER = op_def(
     "TensorArrayScatterV3",
     ("handle: resource", "indices: int32", "value: T", "flow_in: float32"),
-    infer=_flow,
+    infer=_scattered,
     gradient=_scatter_gradient,
     stateful=True,
     outputs=("flow_out",),

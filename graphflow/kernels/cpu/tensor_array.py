@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.errors import InvalidArgumentError
+from graphflow.errors import InvalidArgumentError, UnimplementedError
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.dtypes import DType
 from graphflow.graph.shapes import Dims
@@ -105,8 +105,8 @@ class ArrayList:
         if not shapes.compatible(self._dims, shape):
             raise _wrong(
                 f"Could not write to TensorArray index {place}: the value has shape {list(shape)}, which is "
-                f"incompatible with the TensorArray's inferred element shape {shapes.text(self._dims)} (consider setting "
-                "infer_shape=False)."
+                f"incompatible with the TensorArray's inferred element shape {shapes.text(self._dims)} (consider "
+                "setting infer_shape=False)."
             )
         if element.read:
             raise _wrong(f"Could not write to TensorArray index {place} because it has already been read.")
@@ -173,7 +173,7 @@ class ArrayList:
                 f"{shapes.text(shape)} is not fully known, so that it is not zeros either. Write it first, or give the "
                 "element_shape."
             )
-        return _blank(self._dtype, _whole(shape))
+        return _blank(self._dtype, tuple(shape))
 
     def stack(self, indices: Sequence[int], dims: Dims) -> Any:
         """The elements at the indices along a new first axis; `dims` is the shape of one where there is none."""
@@ -185,7 +185,8 @@ class ArrayList:
             if value.shape != first:
                 raise _wrong(
                     f"TensorArray has inconsistent shapes: index {indices[0]} has shape {list(first)}, but "
-                    f"index {index} has shape {list(value.shape)}. Use concat for elements that differ in the first axis."
+                    f"index {index} has shape {list(value.shape)}. Use concat for elements that differ in the "
+                    "first axis."
                 )
         return np.stack(values)
 
@@ -218,9 +219,11 @@ class ArrayList:
 def _whole(dims: Dims) -> tuple[int, ...]:
     """A shape that is fully known."""
     if dims is None or None in dims:
-        raise _wrong(
-            f"The result has no element, and their shape {shapes.text(dims)} is not fully known: it has no shape. "
-            "Give the element_shape."
+        raise UnimplementedError(
+            None,
+            None,
+            f"The TensorArray has no element to give, and the element shape {shapes.text(dims)} is not fully known: the "
+            "result has no shape. Give the element_shape.",
         )
     return tuple(d for d in dims if d is not None)
 
