@@ -12,7 +12,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +32,7 @@ from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.threads import ThreadPool
 
 _TASK = "/job:localhost/replica:0/task:0"
 _GROWTH_WARNING_AFTER = 10
@@ -105,7 +105,7 @@ class BaseSession:
         self._lock = threading.RLock()
         self._closed = False
         self._pid = os.getpid()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: ThreadPool | None = None
         self._logged: set[str] = set()
         self._growth: list[int] = []
         count = self._config.device_count.get("CPU", 1)
@@ -143,7 +143,7 @@ class BaseSession:
         with self._lock:
             self._prepared.clear()
             if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool.close()
                 self._pool = None
             self._store = ResourceStore()
 
@@ -189,7 +189,7 @@ class BaseSession:
             )
         timeout = timeout_ms or self._config.operation_timeout_in_ms
         store = self._store
-        run = RunContext(store, self._config, time.monotonic() + timeout / 1000 if timeout else None)
+        run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
         run.trace = trace
         store.enter()
         try:
@@ -274,10 +274,10 @@ class BaseSession:
             _TASK,
         )
 
-    def _threads(self) -> ThreadPoolExecutor:
+    def _threads(self) -> ThreadPool:
         with self._lock:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(max(2, len(self._devices)), thread_name_prefix="graphflow")
+                self._pool = ThreadPool()
             return self._pool
 
     def _watch_growth(self) -> None:

@@ -101,9 +101,11 @@ class _Assembler:
         self._check = check
         self._globals: dict[str, Any] = {"own": own}
         self._names: dict[str, str] = {}
+        self._fed: dict[str, str] = {}
         self._cells: dict[str, str] = {}
         self._cell_objects: list[VariableCell] = []
         self._borrowed: set[str] = set()
+        """Expressions whose memory may be somebody else's: feeds, constants, variables, and views of these."""
         self._lines: list[_Line] = []
         self._scalars: set[str] = set()
         self._count = 0
@@ -126,6 +128,8 @@ class _Assembler:
 
     def _use(self, value: str, *, keep: bool = False) -> str:
         """The expression for a value; with `keep`, one that a later write of a variable does not change."""
+        if value in self._fed:
+            return self._fed[value]
         if value in self._cells:
             copied = ".copy()" if keep and value in self._written else ""
             return f"{self._cells[value]}.get(){copied}"
@@ -139,6 +143,7 @@ class _Assembler:
             self._names[value] = f"f{position}"
             self._borrowed.add(f"f{position}")
             feeds.append(f"f{position}")
+            self._fed[value] = f"f{position}"
         self._emit(f"def part({', '.join(['run', *feeds])}):", 0)
         self._level(self._plan, 1)
         self._emit(
@@ -206,6 +211,8 @@ class _Assembler:
         if self._trace:
             self._emit(f"started = {self._bind('t', _clock())}()", depth, i)
         outputs = [self._define(o) for o in i.outputs]
+        if self._kernels.may_view(i.type) or i.type in PASS_THROUGH:
+            self._borrowed.update(outputs)
         self._scalars |= {local for local, dims in zip(outputs, i.shapes, strict=True) if dims == ()}
         target = f"{', '.join(outputs)}{',' if len(outputs) > 1 else ''} = " if outputs else ""
         if i.type == "Recv":
@@ -236,7 +243,10 @@ class _Assembler:
         return f"{self._bind('k', self._kernels.make(i))}({', '.join(arguments)})"
 
     def _define(self, value: str) -> str:
-        name = self._names[value] = self._fresh("v")
+        """A local for a result; what is fed keeps the value that is fed."""
+        name = self._fresh("v")
+        if value not in self._fed:
+            self._names[value] = name
         return name
 
     def _branch(self, i: Instruction, depth: int) -> None:
@@ -248,6 +258,7 @@ class _Assembler:
             for local, value in zip(outputs, body.fetches, strict=True):
                 self._emit(f"{local} = {self._use(value, keep=True) if value else None}", depth + 1, i)
             self._emit("pass", depth + 1)
+        self._borrowed.update(outputs)
         for value, local in zip(i.outputs, outputs, strict=True):
             self._names[value] = local
 
@@ -265,6 +276,7 @@ class _Assembler:
         if parameters:
             nexts = ", ".join(self._use(v, keep=True) for v in body.fetches)
             self._emit(f"{', '.join(parameters)}, = {nexts},", depth + 1, i)
+        self._borrowed.update(parameters)
         for value, local in zip(i.outputs, parameters, strict=True):
             self._names[value] = local
 

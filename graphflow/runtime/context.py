@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -45,17 +46,22 @@ class Rendezvous:
 class RunContext:
     """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run."""
 
-    __slots__ = ("_cancelled", "deadline", "environment", "observe", "per_run", "rendezvous", "store", "trace")
+    __slots__ = ("_cancelled", "deadline", "observe", "per_run", "rendezvous", "store", "tag", "trace")
 
-    def __init__(self, store: ResourceStore, environment: Any, deadline: float | None = None) -> None:
+    def __init__(self, store: ResourceStore, deadline: float | None = None, tag: str = "") -> None:
         self.store = store
-        self.environment = environment
+        self.tag = tag
         self.deadline = deadline
         self.rendezvous: Any = None
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
         self.observe: Any = None
         self._cancelled = False
+
+    def write_error(self, text: str) -> None:
+        """Writes a line to sys.stderr, with the tag of the task that the run is on."""
+        sys.stderr.write(f"{self.tag}{text}\n")
+        sys.stderr.flush()
 
     def cancel(self) -> None:
         """Asks the run to end at the next point where it checks."""

@@ -6,10 +6,10 @@ error of its operation, with the user's line.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from graphflow.plan.ir import Instruction
 from graphflow.plan.partition import Partition
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble
 from graphflow.runtime.context import Rendezvous, RunContext
-from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.resources import ResourceStore, VariableCell
+from graphflow.runtime.threads import ThreadPool
 
 
 class Executable:
@@ -31,7 +32,7 @@ class Executable:
         partition: Partition,
         store: ResourceStore,
         kernels: KernelTable,
-        pool: Callable[[], ThreadPoolExecutor],
+        pool: Callable[[], ThreadPool],
         **options: bool,
     ) -> None:
         self._parts = [assemble(part, store, kernels, **options) for part in partition.parts.values()]
@@ -72,7 +73,7 @@ class Executable:
 class _Crew:
     """One run of several parts."""
 
-    def __init__(self, parts: Sequence[Assembled], run: RunContext, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, parts: Sequence[Assembled], run: RunContext, pool: ThreadPool) -> None:
         self._parts = parts
         self._run = run
         self._pool = pool
@@ -80,6 +81,8 @@ class _Crew:
         self._ended = threading.Event()
         self._active = 0
         self._left = len(parts)
+        self._threads: dict[int, int] = {}
+        self._abandoned = False
         self._results: list[tuple[Any, ...]] = [()] * len(parts)
         self._error: BaseException | None = None
 
@@ -102,18 +105,31 @@ class _Crew:
                 if deadline is not None and time.monotonic() >= deadline:
                     self._give_up()
         except BaseException:
-            self._run.cancel()
+            self._abandon()
             raise
 
-    def _give_up(self) -> None:
+    def _abandon(self) -> None:
+        """Leaves the parts to themselves; as long as one is at work the run counts as active, for its writes' sake."""
         self._run.cancel()
-        waiting = ", ".join(f"{key[0]} from {key[1]}" for key in self._run.rendezvous.pending())
-        running = ", ".join(part_name(p) for p in self._parts)
+        with self._lock:
+            if self._active:
+                self._abandoned = True
+                self._run.store.enter()
+
+    def _give_up(self) -> None:
+        with self._lock:
+            running = dict(self._threads)
+        frames = sys._current_frames()
+        at_work = [_current(self._parts[number], frames.get(thread)) for number, thread in running.items()]
+        waiting = [f"{key[0]!r} from {key[1]}" for key in self._run.rendezvous.pending()]
+        told = "".join(
+            f" {what}: {', '.join(names)}."
+            for what, names in (("Still running", at_work), ("Awaited", waiting))
+            if names
+        )
         raise errors.DeadlineExceededError(
-            None, None,
-            "The run did not finish within its operation timeout. "
-            + (f"It waits for: {waiting}." if waiting else f"Still running: {running}."),
-        )  # fmt: skip
+            None, None, f"The run did not finish within its operation timeout.{told}"
+        )
 
     def _submit(self, number: int, generator: Any, feeds: Sequence[Any], value: Any) -> None:
         with self._lock:
@@ -122,6 +138,7 @@ class _Crew:
 
     def _advance(self, number: int, generator: Any, feeds: Sequence[Any], value: Any) -> None:
         part = self._parts[number]
+        self._threads[number] = threading.get_ident()
         try:
             with np.errstate(all="ignore"):
                 if generator is None:
@@ -133,30 +150,41 @@ class _Crew:
                         there, value = self._run.rendezvous.receive(
                             key, lambda late: self._submit(number, generator, feeds, late)
                         )
-                    self._step_done(finished=False)
+                    self._step_done(number, finished=False)
                     return
         except StopIteration as stop:
             self._results[number] = stop.value
         except BaseException as error:
-            explained = explain(error, part) if isinstance(error, Exception) else error
+            cells = [cell for other in self._parts for cell in other.cells]
+            explained = explain(error, part, cells) if isinstance(error, Exception) else error
             with self._lock:
                 self._error = self._error or explained
             self._run.cancel()
-        self._step_done(finished=True)
+        self._step_done(number, finished=True)
 
-    def _step_done(self, finished: bool) -> None:
+    def _step_done(self, number: int, finished: bool) -> None:
         with self._lock:
+            if self._threads.get(number) == threading.get_ident():
+                del self._threads[number]
             self._active -= 1
             self._left -= finished
             ended = self._left == 0 or (self._error is not None and self._active == 0)
+            leaves = self._abandoned and self._active == 0
+        if leaves:
+            self._run.store.leave()
         if ended:
             self._ended.set()
 
 
-def part_name(part: Assembled) -> str:
-    """Where a part runs, and its last operation."""
-    last = next((i for i in reversed(part.lines) if i is not None), None)
-    return "an empty part" if last is None else f"{last.device} up to {last.name!r}"
+def _current(part: Assembled, frame: Any) -> str:
+    """The operation that a thread is at, and where it was built."""
+    while frame is not None and frame.f_code.co_filename != part.filename:
+        frame = frame.f_back
+    instruction = None if frame is None else part.lines[frame.f_lineno - 1]
+    if instruction is None:
+        return "an operation"
+    built = "" if instruction.op is None else " (built at {}:{})".format(*instruction.op.line)
+    return f"{instruction.describe()} on {instruction.device}{built}"
 
 
 def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | None:
@@ -169,8 +197,11 @@ def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | 
     return found
 
 
-def explain(error: Exception, part: Assembled) -> Exception:
-    """The error as graphflow's, naming the operation and the line that built it."""
+def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None) -> Exception:
+    """The error as graphflow's, naming the operation and the line that built it.
+
+    `cells` are the variables of the whole run, by default those of the part.
+    """
     instruction = _failed_instruction(error, part)
     op = None if instruction is None else instruction.op
     if isinstance(error, errors.OpError) and error.op is not None:
@@ -180,7 +211,7 @@ def explain(error: Exception, part: Assembled) -> Exception:
         where = f"{instruction.describe()}: "
     built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
     if isinstance(error, errors.FailedPreconditionError) and "uninitialized" in error.message:
-        return _uninitialized(error, part, op, where, built)
+        return _uninitialized(error, part.cells if cells is None else cells, op, where, built)
     node_def = None if op is None else op.node_def
     if isinstance(error, errors.OpError):
         return type(error)(node_def, op, f"{where}{error.message}{built}")
@@ -192,9 +223,9 @@ def explain(error: Exception, part: Assembled) -> Exception:
 
 
 def _uninitialized(
-    error: errors.OpError, part: Assembled, op: Operation | None, where: str, built: str
+    error: errors.OpError, cells: Sequence[VariableCell], op: Operation | None, where: str, built: str
 ) -> Exception:
-    missing = [cell for cell in part.cells if cell.value is None]
+    missing = [cell for cell in cells if cell.value is None]
     listing = "; ".join(f"{cell.name} (built at {cell.line[0]}:{cell.line[1]})" for cell in missing)
     return errors.FailedPreconditionError(
         None if op is None else op.node_def,

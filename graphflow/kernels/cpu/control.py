@@ -88,7 +88,7 @@ def _print(node: Node) -> Kernel:
         if first < 0 or printed[0] < first:
             printed[0] += 1
             text = message + "".join(_bracketed(d, count) for d in data)
-            sys.stderr.write(text + "\n")
+            run.write_error(text)
         return value
 
     return run_print
