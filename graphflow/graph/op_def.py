@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from graphflow.graph import dtypes
@@ -128,10 +129,15 @@ class OpDef:
     dynamic_shape: bool = False
     outputs: tuple[str, ...] = ("output",)
 
-    @property
+    @cached_property
     def writes(self) -> bool:
         """Whether it writes a variable."""
         return any(spec.written for spec in self.inputs)
+
+    @cached_property
+    def takes_places(self) -> bool:
+        """Whether it takes a variable itself, and not its value."""
+        return any(spec.place for spec in self.inputs)
 
 
 _REGISTRY: Final[dict[str, OpDef]] = {}

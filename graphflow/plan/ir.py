@@ -45,7 +45,7 @@ class Instruction:
     op: Operation | None = None
     bodies: tuple[Plan, ...] = ()
     used: tuple[bool, ...] = ()
-    """Whether anything takes each output; known once the plan is whole."""
+    """Whether anything takes each output, () where all are taken; known once the plan is whole."""
 
     @property
     def stateful(self) -> bool:
@@ -64,7 +64,7 @@ class Instruction:
 
     def places(self) -> tuple[bool, ...]:
         """For each input whether it is a variable itself and not its value."""
-        if self.definition is None or not any(spec.place for spec in self.definition.inputs):
+        if self.definition is None or not self.definition.takes_places:
             return (False,) * len(self.inputs)
         return tuple(spec.place for spec in self.definition.inputs)
 

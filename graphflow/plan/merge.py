@@ -24,14 +24,7 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
     replaced: dict[str, str] = {}
     result: list[Instruction] = []
     for instruction in _by_dependency(plan):
-        i = replace(
-            instruction,
-            inputs=tuple(names.get(n, n) for n in instruction.inputs),
-            control=tuple(dict.fromkeys(replaced.get(c, c) for c in instruction.control)),
-            bodies=tuple(rename_inputs(b, names) for b in instruction.bodies)
-            if names
-            else instruction.bodies,
-        )
+        i = _renamed(instruction, names, replaced)
         key = _key(i, variables)
         if key is not None and key in seen:
             first = seen[key]
@@ -41,20 +34,28 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
         if key is not None:
             seen[key] = i
         result.append(i)
-    merged = Plan(
+    return Plan(
         tuple(
-            replace(
-                i,
-                bodies=tuple(_merge(rename_inputs(b, names), variables, {}) for b in i.bodies),
-                control=tuple(dict.fromkeys(replaced.get(c, c) for c in i.control)),
-            )
+            replace(i, bodies=tuple(_merge(rename_inputs(b, names), variables, {}) for b in i.bodies))
+            if i.bodies
+            else _renamed(i, {}, replaced)
             for i in result
         ),
         plan.feeds,
         tuple(names.get(f, f) for f in plan.fetches),
         tuple(replaced.get(t, t) for t in plan.targets),
     )
-    return merged
+
+
+def _renamed(i: Instruction, names: dict[str, str], replaced: dict[str, str]) -> Instruction:
+    """The instruction with what was merged under its new names."""
+    if any(n in names for n in i.inputs):
+        i = replace(i, inputs=tuple(names.get(n, n) for n in i.inputs))
+    if any(c in replaced for c in i.control):
+        i = replace(i, control=tuple(dict.fromkeys(replaced.get(c, c) for c in i.control)))
+    if names and i.bodies:
+        i = replace(i, bodies=tuple(rename_inputs(b, names) for b in i.bodies))
+    return i
 
 
 def _by_dependency(plan: Plan) -> list[Instruction]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from graphflow.plan.fold import fold
-from graphflow.plan.ir import Plan
+from graphflow.plan.ir import Instruction, Plan
 from graphflow.plan.merge import merge_common
 from graphflow.plan.order import order
 from graphflow.plan.passes import Pass, PassContext
@@ -33,13 +33,11 @@ def mark_used(plan: Plan, around: frozenset[str]) -> Plan:
         taken |= set(instruction.inputs)
         for body in instruction.bodies:
             taken |= set(body.fetches)
-    return plan.with_instructions(
-        [
-            replace(
-                i,
-                used=tuple(o in taken for o in i.outputs),
-                bodies=tuple(mark_used(body, frozenset(taken)) for body in i.bodies),
-            )
-            for i in plan.instructions
-        ]
-    )
+    return plan.with_instructions([_marked(i, taken) for i in plan.instructions])
+
+
+def _marked(i: Instruction, taken: set[str]) -> Instruction:
+    if not i.bodies and taken.issuperset(i.outputs):
+        return replace(i, used=()) if i.used else i
+    bodies = tuple(mark_used(body, frozenset(taken)) for body in i.bodies)
+    return replace(i, used=tuple(o in taken for o in i.outputs), bodies=bodies)

@@ -8,6 +8,7 @@ which of job, device or kernel is missing; with it, another device of the same t
 from __future__ import annotations
 
 import difflib
+import functools
 from dataclasses import replace
 
 from graphflow import errors
@@ -35,7 +36,9 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
             device = _device_of(instruction, ctx, placed, values, around)
             placed[instruction.name] = device
         bodies = tuple(_place(body, ctx, placed, values, device) for body in instruction.bodies)
-        instructions.append(replace(instruction, device=device, bodies=bodies))
+        if bodies or device != instruction.device:
+            instruction = replace(instruction, device=device, bodies=bodies)
+        instructions.append(instruction)
     return plan.with_instructions(instructions)
 
 
@@ -100,7 +103,12 @@ def _complaint(
 def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:
     if instruction.bodies or instruction.type in VARIABLE_TYPES:
         return True
-    return ctx.has_kernel(instruction.type, devices.DeviceSpec.from_string(device).device_type or "CPU")
+    return ctx.has_kernel(instruction.type, _device_type(device))
+
+
+@functools.lru_cache(maxsize=4096)
+def _device_type(device: str) -> str:
+    return devices.DeviceSpec.from_string(device).device_type or "CPU"
 
 
 def _task_part(device: str) -> str:
@@ -108,6 +116,7 @@ def _task_part(device: str) -> str:
     return devices.DeviceSpec(spec.job, spec.replica, spec.task).to_string()
 
 
+@functools.lru_cache(maxsize=4096)
 def matches(wanted: str, device: str, default_task: str) -> bool:
     """Whether a full device name fulfils a partial one; a name without a job means `default_task`."""
     asked, given = devices.DeviceSpec.from_string(wanted), devices.DeviceSpec.from_string(device)
