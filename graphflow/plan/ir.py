@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from graphflow.graph.dtypes import DType
 from graphflow.graph.elements import Operation
@@ -17,6 +19,8 @@ from graphflow.graph.op_def import OpDef
 from graphflow.graph.shapes import Dims
 
 VARIABLE_TYPES = frozenset({"VariableV2"})
+_SHORT: Final = 8
+"""Constants of at most so many elements are printed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,12 +129,20 @@ def _lines(plan: Plan, indent: str) -> Iterator[str]:
         yield f"{indent}return {', '.join(plan.fetches + plan.targets)}"
 
 
+def _literal(value: Any) -> str:
+    """A constant as text; nothing where it is long."""
+    if value.size > _SHORT:
+        return ""
+    return np.array2string(value, separator=", ").replace("\n", "")
+
+
 def _line(i: Instruction) -> str:
     types = ", ".join(
         f"{d.name}{'' if s is None else '[' + ','.join('?' if n is None else str(n) for n in s) + ']'}"
         for d, s in zip(i.dtypes, i.shapes, strict=True)
     )
-    text = f"{i.name} = {i.type}({', '.join(i.inputs)})"
+    literal = _literal(i.attrs["value"]) if i.type == "Const" else ""
+    text = f"{i.name} = {i.type}({literal or ', '.join(i.inputs)})"
     if types:
         text += f" : {types}"
     if i.control:
