@@ -64,7 +64,7 @@ globals().update(
         "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
         "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
-        "ops.template", "ops.checking", "ops.control_flow", "ops.tensor_array", "ops.functional",
+        "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
         "ops.custom_gradient", "ops.scopes", "autodiff",
     )
 )  # fmt: skip
@@ -75,7 +75,9 @@ random = namespace(
     "Random numbers (tf.random).",
     exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"),
 )
-strings = namespace("strings", "Strings (tf.strings).", exports("ops.strings", names="STRINGS_EXPORTS"))
+strings = namespace(
+    "strings", "Strings (tf.strings).", exports("ops.strings", "ops.printing", names="STRINGS_EXPORTS")
+)
 initializers = namespace(
     "initializers",
     "Initial values of variables (tf.initializers).",

@@ -177,7 +177,7 @@ def _converted(tensor: Tensor, value: Any) -> Any:
             array = np.asarray(value, dtype=wanted)
         elif array.dtype == object:
             if any(item is None for item in array.reshape(-1)):
-                raise TypeError("None is not a number.")
+                raise ValueError("None is not a number.")
             array = np.array(value, dtype=wanted)
     except (TypeError, ValueError, OverflowError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
-from graphflow.ops.core import apply, convert_to_tensor
+from graphflow.ops.core import apply, convert_to_tensor, op_scope
 from graphflow.ops.rules import no_outputs, same_as_input
 
 
@@ -19,7 +18,6 @@ def _rest_none(op: Operation, g: Tensor) -> list[Any]:
 
 
 PRINT = op_def("Print", ("input: T", "data*: any"), infer=same_as_input, gradient=_rest_none, stateful=True)
-PRINT_V2 = op_def("PrintV2", ("input: string",), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True)
 ASSERT = op_def(
     "Assert", ("condition: bool", "data*: any"), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True
 )
@@ -79,23 +77,6 @@ def print_(
     return apply(PRINT, (input_, list(data)), attrs, name).outputs[0]
 
 
-def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that prints its inputs (tf.print): to `output_stream`, each summarised to the first and last 3."""
-    from graphflow.ops.strings import string_format
-
-    stream = kwargs.pop("output_stream", sys.stderr)
-    summarize = kwargs.pop("summarize", 3)
-    end = kwargs.pop("end", "\n")
-    separator = kwargs.pop("sep", " ")
-    name = kwargs.pop("name", None)
-    if kwargs:
-        raise ValueError(f"Unrecognized keyword arguments for tf.print: {list(kwargs)}")
-    names = {id(sys.stdout): "stdout", id(sys.stderr): "stderr"}
-    target = stream if isinstance(stream, str) else names.get(id(stream), "stderr")
-    text = string_format(separator.join(["{}"] * len(inputs)), list(inputs), summarize=summarize)
-    return apply(PRINT_V2, (text,), {"output_stream": target, "end": end}, name)
-
-
 def assert_(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
@@ -121,8 +102,12 @@ def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Tensor:
     """The tensor itself; InvalidArgumentError where it has a NaN or infinity (tf.verify_tensor_all_finite)."""
-    tensor = convert_to_tensor(x if t is None else t)
-    return check_numerics(tensor, (message if msg is None else msg) or "", name)
+    from graphflow.ops.shaping import identity
+
+    with op_scope(name, "VerifyFinite", [t, x]):
+        tensor = convert_to_tensor(x if t is None else t)
+        checked = check_numerics(tensor, (message if msg is None else msg) or "", None)
+        return identity(checked, name="control_dependency")
 
 
 def add_check_numerics_ops() -> Operation:
@@ -164,7 +149,6 @@ def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 EXPORTS: dict[str, Any] = {
     "Print": print_,
-    "print": print_v2,
     "Assert": assert_,
     "check_numerics": check_numerics,
     "verify_tensor_all_finite": verify_tensor_all_finite,

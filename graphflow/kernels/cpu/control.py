@@ -1,15 +1,14 @@
-"""NumPy kernels of placeholders, stacks, printing, assertions and Python functions."""
+"""NumPy kernels of placeholders, stacks, assertions and Python functions."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphflow import errors
 from graphflow.graph import dtypes, shapes
+from graphflow.kernels.cpu.printing import summarized
 from graphflow.kernels.registry import Kernel, Node, kernel
 
 
@@ -45,84 +44,13 @@ def _pop(node: Node) -> Kernel:
     return lambda run: run.per_run[name].pop()
 
 
-def summarized(value: Any, count: int) -> str:
-    """A value as TensorFlow's Print writes it: the first `count` elements in brackets."""
-    array = np.asarray(value)
-    flat = array.reshape(-1)
-    items = [_printed(v) for v in flat[: count if count >= 0 else flat.size]]
-    more = "..." if flat.size > len(items) else ""
-    return _nested(items, array.shape, more) if array.ndim else (items[0] if items else "")
-
-
-def _printed(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, np.bool_ | bool):
-        return "1" if value else "0"
-    if isinstance(value, np.floating):
-        return f"{float(value):.9g}" if not isinstance(value, np.float64) else f"{float(value):.17g}"
-    return str(value)
-
-
-def _nested(items: Sequence[str], shape: tuple[int, ...], more: str) -> str:
-    if len(shape) == 1:
-        return "[" + " ".join(items) + more + "]"
-    step = int(np.prod(shape[1:]))
-    rows = (
-        [
-            _nested(items[start : start + step], shape[1:], more if start + step >= len(items) else "")
-            for start in range(0, len(items), step)
-        ]
-        if step
-        else []
-    )
-    return "[" + "".join(rows) + ("" if len(rows) == shape[0] else more if not rows else "...") + "]"
-
-
-@kernel("Print", stateful=True, view=True)
-def _print(node: Node) -> Kernel:
-    message, first, count = node.attrs["message"], node.attrs["first_n"], node.attrs["summarize"]
-    printed = [0]
-
-    def run_print(run: Any, value: Any, *data: Any) -> Any:
-        if first < 0 or printed[0] < first:
-            printed[0] += 1
-            text = message + "".join(_bracketed(d, count) for d in data)
-            run.write_error(text)
-        return value
-
-    return run_print
-
-
-def _bracketed(value: Any, count: int) -> str:
-    text = summarized(value, count)
-    return text if np.ndim(value) else f"[{text}]"
-
-
-@kernel("PrintV2", stateful=True)
-def _print_v2(node: Node) -> Kernel:
-    stream, end = node.attrs["output_stream"], node.attrs.get("end", "\n")
-
-    def run_print(run: Any, text: Any) -> None:
-        decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-        target = {"stdout": sys.stdout, "stderr": sys.stderr}.get(stream)
-        if target is None:
-            with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
-                file.write(decoded + end)
-        else:
-            target.write(decoded + end)
-            target.flush()
-
-    return run_print
-
-
 @kernel("Assert", stateful=True)
 def _assert(node: Node) -> Kernel:
     count = node.attrs.get("summarize", 3)
 
     def check(run: Any, condition: Any, *data: Any) -> None:
         if not np.all(condition):
-            listing = " ".join(_bracketed(d, count) for d in data)
+            listing = " ".join(summarized(d, count) for d in data)
             raise errors.InvalidArgumentError(None, None, f"assertion failed: {listing}")
 
     return check
