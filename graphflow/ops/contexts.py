@@ -93,7 +93,7 @@ class Context:
         what = "loop" if isinstance(self, LoopContext) else "branch"
         name = self.construct.name
         return (
-            f"Cannot use {tensor.name!r} outside of the {what} {name!r} it was built in: there it has a value only while "
+            f"Cannot use {tensor.name!r} outside of the {what} {name!r} it was built in: it has a value only while "
             f"the {what} runs. Return it from the {what}, and use that result."
         )
 

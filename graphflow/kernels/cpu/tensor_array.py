@@ -222,8 +222,8 @@ def _whole(dims: Dims) -> tuple[int, ...]:
         raise UnimplementedError(
             None,
             None,
-            f"The TensorArray has no element to give, and the element shape {shapes.text(dims)} is not fully known: the "
-            "result has no shape. Give the element_shape.",
+            f"The TensorArray has no element to give, and the element shape {shapes.text(dims)} is not fully known: "
+            "the result has no shape. Give the element_shape.",
         )
     return tuple(d for d in dims if d is not None)
 
