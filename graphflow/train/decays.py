@@ -26,6 +26,7 @@ from graphflow.ops.math import (
     negative,
     pow_,
     subtract,
+    truediv,
 )
 
 
@@ -78,7 +79,7 @@ def inverse_time_decay(
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
         rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
         power = divide(step, steps)
-        return divide(
+        return truediv(
             rate,
             add(constant(1, dtype=rate.dtype), multiply(decay, floor(power) if staircase else power)),
             name=scope,
@@ -115,7 +116,8 @@ def _boundary(edge: Tensor, step: Tensor) -> Tensor:
     if edge.dtype is step.dtype:
         return edge
     if edge.dtype is dtypes.int32 and step.dtype is dtypes.int64:
-        return cast(edge, step.dtype)
+        wider: Tensor = cast(edge, step.dtype)
+        return wider
     raise ValueError(f"Boundaries ({edge.dtype.name}) must have the same dtype as x ({step.dtype.name}).")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -167,13 +167,13 @@ class ArrayList:
 
     def _zeros(self, place: int, element: _Element) -> Any:
         shape = element.shape if element.shape is not None else self._dims
-        if shape is None or None in shape:
+        if not _is_whole(shape):
             raise _wrong(
                 f"Could not read from TensorArray index {place}: nothing was written there, and the element shape "
                 f"{shapes.text(shape)} is not fully known, so that it is not zeros either. Write it first, or give the "
                 "element_shape."
             )
-        return _blank(self._dtype, tuple(shape))
+        return _blank(self._dtype, shape)
 
     def stack(self, indices: Sequence[int], dims: Dims) -> Any:
         """The elements at the indices along a new first axis; `dims` is the shape of one where there is none."""
@@ -216,16 +216,21 @@ class ArrayList:
             )
 
 
+def _is_whole(dims: Dims) -> TypeGuard[tuple[int, ...]]:
+    """Whether a shape is fully known."""
+    return dims is not None and None not in dims
+
+
 def _whole(dims: Dims) -> tuple[int, ...]:
     """A shape that is fully known."""
-    if dims is None or None in dims:
+    if not _is_whole(dims):
         raise UnimplementedError(
             None,
             None,
             f"The TensorArray has no element to give, and the element shape {shapes.text(dims)} is not fully known: "
             "the result has no shape. Give the element_shape.",
         )
-    return tuple(d for d in dims if d is not None)
+    return dims
 
 
 def _plain(value: Any, dtype: DType) -> Any:
