@@ -418,8 +418,8 @@ def _strings(value: Any, dtype: DType | None) -> Any:
 
 def _from_numpy(array: Any, dtype: DType | None) -> Any:
     kind = array.dtype.kind
-    if kind in "SU":
-        return _strings(array.tolist(), dtype)
+    if kind in "SU" or (kind == "O" and not array.size):
+        return _strings(array.tolist(), dtype).reshape(array.shape)
     if kind == "O":
         return as_array(array.tolist(), dtype)
     if kind not in "fiubc":

@@ -9,11 +9,17 @@ import zlib
 
 import numpy as np
 
-from op_samples import elementwise, reductions
+from op_samples import arrays, elementwise, making, matrices, reductions
 from op_samples.sample import Draw
 from op_samples.sample import Sample as Sample
 
-TABLE: dict[str, Draw] = {**elementwise.TABLE, **reductions.TABLE}
+TABLE: dict[str, Draw] = {
+    **arrays.TABLE,
+    **elementwise.TABLE,
+    **making.TABLE,
+    **matrices.TABLE,
+    **reductions.TABLE,
+}
 
 PLUMBING: dict[str, str] = {
     "Const": "has no kernel: its value is in the plan",

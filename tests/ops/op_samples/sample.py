@@ -169,3 +169,41 @@ def ints(*values: Any, dtype: Any = np.int32) -> Array:
 def scalar(value: Any, dtype: Any = np.int32) -> Array:
     """A scalar of int32."""
     return np.array(value, dtype)
+
+
+# ---- ops of one array -----------------------------------------------------------------------------------------------
+
+DOUBLE, SINGLE, INT = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int32)
+KINDS = [DOUBLE, SINGLE, INT, np.dtype(bool), np.dtype(object), np.dtype(np.complex128), np.dtype(np.uint8)]
+NUMBERS = [d for d in KINDS if d.kind != "O"]
+Case = tuple[Sequence[int], tuple[Any, ...], dict[str, Any]]
+"""A shape, further inputs (arrays, or tuples for vectors of int32), and attributes."""
+
+
+def differentiable(dtype: Any) -> bool:
+    """Whether it is a dtype of floats or complex numbers."""
+    return np.dtype(dtype).kind in "fc"
+
+
+def of_one(
+    reference: Callable[..., Any], cases: Iterable[Case], kinds: Sequence[Any] = KINDS, smooth: bool = True
+) -> Draw:
+    """Samples of an op of one array and integer inputs; the reference gets the arrays, and the attributes by name."""
+    listed = list(cases)
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for dtype, (shape, rest, attrs) in over(kinds, listed):
+
+            def expected(*arrays: Any, attrs: dict[str, Any] = attrs) -> Any:
+                return reference(*arrays, **attrs)
+
+            others = tuple(r if isinstance(r, np.ndarray) else ints(*r) for r in rest)
+            inputs = (draw(random, dtype, shape), *others)
+            yield Sample(inputs, attrs, expected, smooth=differentiable(dtype) and smooth)
+
+    return generate
+
+
+def shapes_only(attrs: dict[str, Any] | None = None) -> list[Case]:
+    """Cases without further inputs."""
+    return [(shape, (), attrs or {}) for shape in SHAPES]
