@@ -10,15 +10,12 @@ with gf.Session() as sess:
 
 from __future__ import annotations
 
-from graphflow import bitwise as bitwise
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from graphflow import errors as errors
-from graphflow import linalg as linalg
-from graphflow import losses as losses
-from graphflow import math as math
 from graphflow import nest as nest
-from graphflow import nn as nn
-from graphflow import testing as testing
-from graphflow import train as train
 from graphflow.config import ConfigProto as ConfigProto
 from graphflow.config import GPUOptions as GPUOptions
 from graphflow.config import GraphOptions as GraphOptions
@@ -53,6 +50,15 @@ from graphflow.namespaces import exports, missing, namespace
 from graphflow.ops.variable import install_operators
 from graphflow.session import InteractiveSession as InteractiveSession
 from graphflow.session import Session as Session
+
+if TYPE_CHECKING:
+    from graphflow import bitwise as bitwise
+    from graphflow import linalg as linalg
+    from graphflow import losses as losses
+    from graphflow import math as math
+    from graphflow import nn as nn
+    from graphflow import testing as testing
+    from graphflow import train as train
 
 __version__ = "0.1.0"
 NoGradient = NotDifferentiable
@@ -95,29 +101,40 @@ debugging = namespace(
     | exports("ops.checking", names="DEBUGGING_EXPORTS")
     | {name: globals()[name] for name in ("is_finite", "is_inf", "is_nan")},
 )
-contrib = namespace(
-    "contrib",
-    "What programs use of tf.contrib.",
-    {
-        "training": namespace(
-            "contrib.training",
-            "Load balancing between parameter servers (tf.contrib.training).",
-            exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS"),
-        ),
-        "framework": namespace(
-            "contrib.framework",
-            "Nested structures (tf.contrib.framework).",
-            {"nest": nest, "argsort": globals()["argsort"]},
-        ),
-        "layers": namespace(
-            "contrib.layers",
-            "Initial values of variables (tf.contrib.layers).",
-            exports("ops.initializers", names="CONTRIB_LAYERS_EXPORTS"),
-        ),
-    },
-)
 sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
 
-test = namespace("test", "What tests of programs need (tf.test).", exports("testing"))
 
-__getattr__ = missing("gf", globals())
+def _contrib() -> ModuleType:
+    training = exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS")
+    layers = exports("ops.initializers", names="CONTRIB_LAYERS_EXPORTS")
+    framework = {"nest": nest, "argsort": globals()["argsort"]}
+    members = {
+        "training": namespace("contrib.training", "Load balancing (tf.contrib.training).", training),
+        "framework": namespace("contrib.framework", "Nested structures (tf.contrib.framework).", framework),
+        "layers": namespace("contrib.layers", "Initial values (tf.contrib.layers).", layers),
+    }
+    return namespace("contrib", "What programs use of tf.contrib.", members)
+
+
+_LATER = {
+    name: lambda name=name: import_module(f"graphflow.{name}")
+    for name in ("bitwise", "linalg", "losses", "math", "nn", "testing", "train")
+} | {
+    "contrib": _contrib,
+    "test": lambda: namespace("test", "What tests of programs need (tf.test).", exports("testing")),
+}
+"""What is imported when it is first used, so that importing graphflow stays quick."""
+
+_missing = missing("gf", globals())
+
+
+def __getattr__(name: str) -> Any:
+    make = _LATER.get(name)
+    if make is None:
+        return _missing(name)
+    globals()[name] = module = make()
+    return module
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
