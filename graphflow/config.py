@@ -107,21 +107,51 @@ class NodeStats:
     duration_us: float
     thread: int
 
+    @property
+    def all_start_micros(self) -> float:
+        """When it started, as TensorFlow names it."""
+        return self.start_us
+
+    @property
+    def all_end_rel_micros(self) -> float:
+        """How long it took, as TensorFlow names it."""
+        return self.duration_us
+
+
+@dataclass(frozen=True)
+class DeviceStats:
+    """What ran on one device, in the order it ran."""
+
+    device: str
+    node_stats: list[NodeStats]
+
+
+@dataclass(frozen=True)
+class StepStats:
+    """What ran in one run, by device."""
+
+    dev_stats: list[DeviceStats] = field(default_factory=list)
+
+    def nodes(self) -> list[NodeStats]:
+        """The operations of all devices, in the order they ran."""
+        return sorted((n for d in self.dev_stats for n in d.node_stats), key=lambda n: n.start_us)
+
 
 @dataclass
 class RunMetadata:
-    """What a traced run recorded: `step_stats`, one NodeStats an operation, in the order they ran."""
+    """What a traced run recorded: `step_stats`, with one NodeStats an operation."""
 
-    step_stats: list[NodeStats] = field(default_factory=list)
+    step_stats: StepStats = field(default_factory=StepStats)
 
     def chrome_trace(self) -> str:
         """The timeline in Chrome's trace format: save it and open it in chrome://tracing or Perfetto."""
-        devices = sorted({s.device for s in self.step_stats})
+        nodes = self.step_stats.nodes()
+        devices = sorted({s.device for s in nodes})
         events: list[dict[str, Any]] = [
             {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": device}}
             for pid, device in enumerate(devices)
         ]
-        for s in self.step_stats:
+        for s in nodes:
             events.append(
                 {
                     "ph": "X",

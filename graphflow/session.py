@@ -10,15 +10,14 @@ import os
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from graphflow.config import ConfigProto, NodeStats, RunMetadata, RunOptions
+from graphflow.config import ConfigProto, RunMetadata, RunOptions
 from graphflow.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow.graph import defaults
-from graphflow.graph.elements import Tensor, user_line
+from graphflow.graph.elements import Tensor
 from graphflow.graph.graph import Graph
 from graphflow.kernels import registry
 from graphflow.plan.ir import Instruction, Plan, walk
@@ -31,11 +30,12 @@ from graphflow.runtime.compiled.native import native
 from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
+from graphflow.runtime.growth import GrowthWatch
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
+from graphflow.runtime.trace import Recorder
 
 _TASK = "/job:localhost/replica:0/task:0"
-_GROWTH_WARNING_AFTER = 10
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class _Prepared:
     rebuild: Callable[[Sequence[Any]], Any]
     feeds: list[Tensor]
     changes: int
+    stamp: int
+    """The graph's stamp when it was last seen to be still right; none where the feeds have to be taken apart."""
 
 
 def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
@@ -107,7 +109,7 @@ class BaseSession:
         self._pid = os.getpid()
         self._pool: ThreadPool | None = None
         self._logged: set[str] = set()
-        self._growth: list[int] = []
+        self._growth = GrowthWatch(self._graph)
         count = self._config.device_count.get("CPU", 1)
         self._devices = [f"{_TASK}/device:CPU:{i}" for i in range(max(1, count))]
 
@@ -166,14 +168,14 @@ class BaseSession:
         RuntimeError on a closed session, TypeError or ValueError on fetches and feeds that cannot be, and a subclass
         of gf.errors.OpError where an operation fails. Thread-safe.
         """
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+        if self._closed or self._pid != os.getpid():
+            self._refuse()
         try:
             key = (fetch_key(fetches), tuple(feed_dict) if feed_dict else None)
             prepared = self._prepared.get(key)
         except TypeError:
             key, prepared = None, None
-        if prepared is None or prepared.changes != self._graph.changes or options is not None:
+        if prepared is None or prepared.stamp != self._graph.stamp or options is not None:
             return self._run_slowly(key, fetches, feed_dict, options, run_metadata)
         feeds = (
             [feed_array(t, v) for t, v in zip(prepared.feeds, feed_dict.values(), strict=True)]
@@ -182,11 +184,14 @@ class BaseSession:
         )
         return self._execute(prepared, feeds, 0)
 
+    def _refuse(self) -> NoReturn:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        raise RuntimeError(
+            "This Session was made before a fork and cannot be used in the child process: make a new one there."
+        )
+
     def _execute(self, prepared: _Prepared, feeds: Sequence[Any], timeout_ms: int, trace: Any = None) -> Any:
-        if self._pid != os.getpid():
-            raise RuntimeError(
-                "This Session was made before a fork and cannot be used in the child process: make a new one there."
-            )
         timeout = timeout_ms or self._config.operation_timeout_in_ms
         store = self._store
         run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
@@ -209,22 +214,33 @@ class BaseSession:
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
             raise TypeError(f"feed_dict must be a dictionary from tensors to values, got {feed_dict!r}.")
         values = expand_feeds(self._graph, feed_dict or {})
+        self._growth.look()
         traced = options is not None and options.trace_level > 0 and metadata is not None
-        prepared = self._prepare(fetches, list(values), traced)
-        direct = feed_dict is None or len(values) == len(feed_dict)
-        if key is not None and not traced and direct:
-            with self._lock:
+        direct = feed_dict is None or list(values) == [self._graph.as_graph_element(k) for k in feed_dict]
+        prepared = None if traced or key is None else self._kept(key, direct)
+        if prepared is None:
+            prepared = self._prepare(fetches, list(values), traced)
+            if key is not None and not traced:
                 self._prepared[key] = prepared
-        feeds = [feed_array(t, v) for t, v in values.items()]
-        recorder = _Recorder() if traced else None
+                self._kept(key, direct)
+        feeds = [feed_array(t, values[t]) for t in prepared.feeds]
+        recorder = Recorder() if traced else None
         result = self._execute(prepared, feeds, 0 if options is None else options.timeout_in_ms, recorder)
         if recorder is not None and metadata is not None:
             metadata.step_stats = recorder.stats()
         return result
 
+    def _kept(self, key: Any, direct: bool) -> _Prepared | None:
+        """The plan kept under a key, where nothing in the graph was changed since."""
+        prepared = self._prepared.get(key)
+        if prepared is None or prepared.changes != self._graph.changes:
+            return None
+        if direct:
+            prepared.stamp = self._graph.stamp
+        return prepared
+
     def _prepare(self, fetches: Any, feeds: list[Tensor], traced: bool = False) -> _Prepared:
         with self._lock:
-            self._watch_growth()
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
             cut = partition(plan, self._devices[0])
@@ -239,7 +255,7 @@ class BaseSession:
             if self._config.log_device_placement:
                 self._log_placement(plan)
             return _Prepared(
-                plan, cut, self._tiered(executable, cut, traced), structure.rebuild, feeds, changes
+                plan, cut, self._tiered(executable, cut, traced), structure.rebuild, feeds, changes, -1
             )
 
     def _tiered(self, executable: Executable, cut: Partition, traced: bool) -> Executable | TieredExecutable:
@@ -270,7 +286,7 @@ class BaseSession:
             self._devices,
             _has_kernel,
             self._config.allow_soft_placement,
-            _evaluate if folding else None,
+            _evaluate if folding and not self._config.check_numerics else None,
             _TASK,
         )
 
@@ -279,25 +295,6 @@ class BaseSession:
             if self._pool is None:
                 self._pool = ThreadPool()
             return self._pool
-
-    def _watch_growth(self) -> None:
-        """Warns where the graph grows between runs again and again: the sign of ops built inside a loop."""
-        size = self._graph.version
-        if self._growth and size == self._growth[-1]:
-            self._growth = [size]
-            return
-        self._growth.append(size)
-        if len(self._growth) == _GROWTH_WARNING_AFTER + 1:
-            newest = self._graph.get_operations()[-1]
-            warnings.warn(
-                f"The graph grew before each of the last {_GROWTH_WARNING_AFTER} new runs and has {size} "
-                "operations now: operations are "
-                f"built inside a loop, which slows every run down. The newest is {newest.name!r}, built at "
-                "{}:{}. Build it once, before the loop; gf.get_default_graph().finalize() finds every "
-                "such place.".format(*newest.line),
-                RuntimeWarning,
-                stacklevel=_stack_level(),
-            )
 
     def _log_placement(self, plan: Plan) -> None:
         lines = [
@@ -327,7 +324,10 @@ class BaseSession:
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the values of `feed_list` that runs `fetches`: a run without the look-up."""
-        feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
+        feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_list or ())))
+
+        prepared = [self._prepare(fetches, feeds)]
+        stamp = [self._graph.stamp]
 
         def call(
             *values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
@@ -336,36 +336,20 @@ class BaseSession:
                 raise TypeError(
                     f"The callable takes {len(feeds)} values, one for each of its feed_list, but got {len(values)}."
                 )
-            return self.run(fetches, dict(zip(feeds, values, strict=True)) or None, options, run_metadata)
+            if options is not None:
+                return self.run(fetches, dict(zip(feeds, values, strict=True)) or None, options, run_metadata)
+            if self._closed or self._pid != os.getpid():
+                self._refuse()
+            if stamp[0] != self._graph.stamp:
+                stamp[0] = self._graph.stamp
+                self._growth.look()
+                if prepared[0].changes != self._graph.changes:
+                    prepared[0] = self._prepare(fetches, feeds)
+            return self._execute(
+                prepared[0], [feed_array(t, v) for t, v in zip(feeds, values, strict=True)], 0
+            )
 
-        self._prepare(fetches, feeds)  # type: ignore[arg-type]
         return call
-
-
-def _stack_level() -> int:
-    """How many frames up the user's code is, for warnings."""
-    line = user_line()
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and (frame.f_code.co_filename, frame.f_lineno) != line:
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level
-
-
-class _Recorder:
-    """Collects start and end of each instruction of a traced run. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._origin = time.perf_counter_ns()
-        self._records: list[tuple[Instruction, int, int, int]] = []
-
-    def __call__(self, instruction: Instruction, started: int) -> None:
-        self._records.append((instruction, started, time.perf_counter_ns(), threading.get_ident()))
-
-    def stats(self) -> list[NodeStats]:
-        return [
-            NodeStats(i.name, i.type, i.device, (start - self._origin) / 1e3, (end - start) / 1e3, thread)
-            for i, start, end, thread in sorted(self._records, key=lambda r: r[1])
-        ]
 
 
 class _DefaultSession:

@@ -125,7 +125,7 @@ def show_placement(session: gf.Session, model: Model, images: Array, labels: Lab
     traced = gf.RunMetadata()
     feed = {model.images: images[:BATCH], model.labels: labels[:BATCH]}
     session.run([model.loss, model.step], feed, options=options, run_metadata=traced)
-    counts = Counter((scope_of(stats), stats.device) for stats in traced.step_stats)
+    counts = Counter((scope_of(stats), stats.device) for stats in traced.step_stats.nodes())
     scopes = dict.fromkeys(scope for scope, _ in counts)
     devices = sorted({device for _, device in counts})
     width = max(len("operations of"), *map(len, scopes))

@@ -33,12 +33,20 @@ def _fold(plan: Plan, ctx: PassContext, known: dict[str, Any]) -> Plan:
     progress = True
     folded: dict[str, list[Instruction]] = {}
     for instruction in waiting:
-        if instruction.type == "Const" and not instruction.control:
+        if (
+            instruction.type == "Const"
+            and not instruction.control
+            and instruction.outputs[0] not in plan.feeds
+        ):
             known[instruction.outputs[0]] = instruction.attrs["value"]
     while progress:
         progress = False
         for instruction in waiting:
-            if instruction.name not in folded and _foldable(instruction, known):
+            if (
+                instruction.name not in folded
+                and _foldable(instruction, known)
+                and not _fed(instruction, plan)
+            ):
                 constants = _evaluate(instruction, ctx, known)
                 if constants is not None:
                     folded[instruction.name] = constants
@@ -52,6 +60,10 @@ def _fold(plan: Plan, ctx: PassContext, known: dict[str, Any]) -> Plan:
         else:
             instructions.append(instruction)
     return plan.with_instructions(instructions)
+
+
+def _fed(i: Instruction, plan: Plan) -> bool:
+    return any(output in plan.feeds for output in i.outputs)
 
 
 def _foldable(i: Instruction, known: dict[str, Any]) -> bool:

@@ -66,6 +66,12 @@ class Instruction:
             return ()
         return tuple(n for n, spec in zip(self.inputs, self.definition.inputs, strict=False) if spec.written)
 
+    def held(self) -> tuple[str, ...]:
+        """The inputs that must be variables themselves, those inside its bodies included."""
+        if self.bodies:
+            return tuple(name for body in self.bodies for i in body.instructions for name in i.held())
+        return tuple(n for n, place in zip(self.inputs, self.places(), strict=True) if place)
+
     def places(self) -> tuple[bool, ...]:
         """For each input whether it is a variable itself and not its value."""
         if self.definition is None or not self.definition.takes_places:
@@ -112,8 +118,8 @@ def walk(plan: Plan) -> Iterator[Instruction]:
 
 
 def producers(plan: Plan) -> dict[str, Instruction]:
-    """The instruction that makes each value of the outermost level."""
-    return {output: i for i in plan.instructions for output in i.outputs}
+    """The instruction that makes each value of the outermost level; nothing makes what is fed."""
+    return {output: i for i in plan.instructions for output in i.outputs if output not in plan.feeds}
 
 
 def _lines(plan: Plan, indent: str) -> Iterator[str]:

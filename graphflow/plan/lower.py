@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from graphflow import errors
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 
@@ -101,6 +102,8 @@ class _Lowering:
         return tuple(result)
 
     def _instruction(self, op: Operation, level: Any) -> Instruction:
+        if op.op_def.writes:
+            self._refuse_fed_place(op)
         return Instruction(
             op.name,
             op.type,
@@ -115,6 +118,16 @@ class _Lowering:
             op.op_def,
             op,
         )
+
+    def _refuse_fed_place(self, op: Operation) -> None:
+        for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
+            if spec.written and tensor in self._fed:
+                raise errors.InvalidArgumentError(
+                    op.node_def,
+                    op,
+                    f"{op.describe()} writes the variable {tensor.op.name!r}, which is fed in the same run. Feed its "
+                    "value() instead, or what is assigned to it.",
+                )
 
     def _control(self, ops: Iterable[Operation], level: Any, own_name: str) -> tuple[str, ...]:
         names: dict[str, None] = {}

@@ -25,7 +25,7 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
     result: list[Instruction] = []
     for instruction in _by_dependency(plan):
         i = _renamed(instruction, names, replaced)
-        key = _key(i, variables)
+        key = None if any(o in plan.feeds for o in i.outputs) else _key(i, variables)
         if key is not None and key in seen:
             first = seen[key]
             names.update(zip(i.outputs, first.outputs, strict=True))

@@ -6,14 +6,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from graphflow.plan.fold import fold
+from graphflow.plan.initializers import order_initializers
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.plan.merge import merge_common
 from graphflow.plan.order import order
 from graphflow.plan.passes import Pass, PassContext
 from graphflow.plan.placement import place
+from graphflow.plan.prune import prune
 from graphflow.plan.simplify import simplify
+from graphflow.plan.snapshot import snapshot_fetches
 
-PASSES: tuple[Pass, ...] = (place, fold, simplify, merge_common, order)
+PASSES: tuple[Pass, ...] = (
+    place,
+    fold,
+    simplify,
+    merge_common,
+    prune,
+    order_initializers,
+    snapshot_fetches,
+    order,
+)
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""
 
 

@@ -45,9 +45,16 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
 def _device_of(
     instruction: Instruction, ctx: PassContext, placed: dict[str, str], values: dict[str, str], around: str
 ) -> str:
-    for name, place in zip(instruction.inputs, instruction.places(), strict=True):
-        if place and name in values:
-            return values[name]
+    held = {values[name]: name for name in instruction.held() if name in values}
+    if len(held) > 1:
+        raise errors.InvalidArgumentError(
+            None if instruction.op is None else instruction.op.node_def,
+            instruction.op,
+            f"{instruction.describe()} changes variables on several devices: "
+            f"{', '.join(f'{name} on {device}' for device, name in held.items())}. Put them on one device.",
+        )
+    if held:
+        return next(iter(held))
     for group in instruction.attrs.get("_class", ()):
         other = (
             group.decode().removeprefix("loc:@")

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from graphflow.graph.op_def import lookup
 from graphflow.plan.ir import Instruction, Plan, producers
 from graphflow.plan.passes import PassContext
 
@@ -113,7 +114,11 @@ def simplify(plan: Plan, ctx: PassContext) -> Plan:
                 if isinstance(found, str):
                     if not _may_take(i, found, makers):
                         continue
-                    found = replace(i, type="Identity", inputs=(found,), attrs={})
+                    found = replace(
+                        i, type="Identity", inputs=(found,), attrs={}, definition=lookup("Identity")
+                    )
+                if not _keeps_order(i, found, makers):
+                    continue
                 instructions[position] = i = found
                 makers.update(dict.fromkeys(found.outputs, found))
                 changed = True
@@ -127,3 +132,18 @@ def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> 
     """
     maker = makers.get(value)
     return maker is not None and maker.device == i.device and maker.type != "VariableV2"
+
+
+def _keeps_order(i: Instruction, found: Instruction, makers: Mapping[str, Instruction]) -> bool:
+    """Whether what the instruction waited for through an input that it no longer takes is nothing but that input."""
+
+    def free(name: str) -> bool:
+        maker = makers.get(name)
+        return name in found.inputs or maker is None or (maker.type == "Const" and not maker.control)
+
+    for name in i.inputs:
+        if not free(name):
+            maker = makers[name]
+            if maker.control or maker.stateful or not all(map(free, maker.inputs)):
+                return False
+    return True

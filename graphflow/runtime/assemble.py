@@ -190,6 +190,8 @@ class _Assembler:
                 "c", value[()] if value.ndim == 0 and value.dtype != object else value
             )
             self._borrowed.add(name)
+            if self._trace:
+                self._emit(f"run.trace({self._bind('i', i)}, {self._bind('t', _clock())}())", depth, i)
         elif i.type == "If":
             self._branch(i, depth)
         elif i.type == "While":
