@@ -378,7 +378,7 @@ def _scatter(operation: str) -> Rule:
         from graphflow.kernels.native import PROGRAM_STATUS
 
         variable, indices, updates = (lowering.value(n) for n in i.inputs)
-        if variable is None or indices is None or updates is None or (i.used and i.used[0]):
+        if variable is None or indices is None or updates is None or (not i.used or i.used[0]):
             return False
         if variable.dtype not in (*_FLOATS, "int32", "int64") or updates.shape != indices.shape + variable.shape[1:]:
             return False
