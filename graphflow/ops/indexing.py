@@ -19,7 +19,7 @@ from graphflow.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow.ops.creation import range_, zeros_like
 from graphflow.ops.joining import concat
 from graphflow.ops.layout import broadcast_to
-from graphflow.ops.shaping import full_value, reshape, scalar_value, shape, size, squeeze, transpose
+from graphflow.ops.shaping import full_value, rank, reshape, scalar_value, shape, size, squeeze, transpose
 
 # ---- gather -------------------------------------------------------------------------------------------------------
 
@@ -64,56 +64,34 @@ def _gather_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
         count = reshape(size(indices), [1])
         values = reshape(g, concat([count, dense[1:]], 0))
         return IndexedSlices(values, reshape(indices, count), dense), None, None
-    if axis is None or params.dims is None or indices.dims is None:
-        raise ValueError(
-            f"The gradient of {op.describe()} needs the ranks of params and indices, and the axis, to "
-            "be known while the "
-            "graph is built. Use set_shape."
-        )
-    rank, extra = len(params.dims), len(indices.dims)
-    axis += rank if axis < 0 else 0
-    batch += extra if batch < 0 else 0
-    return _summed_rows(convert_to_tensor(g), params, indices, axis, batch, rank, extra), None, None
+    return _summed_rows(convert_to_tensor(g), params, indices, where if axis is None else axis, batch), None, None
 
 
-def _summed_rows(
-    g: Tensor, params: Tensor, indices: Tensor, axis: int, batch: int, rank: int, extra: int
-) -> Tensor:
+def _summed_rows(g: Tensor, params: Tensor, indices: Tensor, axis: Any, batch: Any) -> Tensor:
     """The transpose of a gather along an inner axis: rows of the gradient summed by index, batch by batch."""
+    from graphflow.ops import arithmetic, reductions
     from graphflow.ops.segments import unsorted_segment_sum
 
-    inner = extra - batch
-    order = [
-        *range(batch),
-        *range(axis, axis + inner),
-        *range(batch, axis),
-        *range(axis + inner, rank - 1 + inner),
-    ]
+    if isinstance(axis, Tensor) or axis < 0:
+        known = params.dims is not None and not isinstance(axis, Tensor)
+        axis = axis + len(params.dims or ()) if known else arithmetic.floormod(axis, _as_type(rank(params), axis))
+    if batch < 0:
+        batch = batch + (rank(indices) if indices.dims is None else len(indices.dims))
     extents = shape(params)
-    moved = transpose(g, order)
-    length = extents[axis]
-    rest = [*range(batch, axis), *range(axis + 1, rank)]
-    rest_shape = [extents[i] for i in rest]
-    ids = indices
-    if batch:
-        places = shape(indices)
-        offset = reshape(range_(_product([places[i] for i in range(batch)])), [-1, 1])
-        rows = reshape(indices, [size(offset), -1])
-        ids = rows + _as_type(offset * length, indices)
-    total = _product([extents[i] for i in range(batch)] + [length])
-    flat = reshape(moved, [size(indices), *rest_shape]) if rest_shape else reshape(moved, [-1])
-    summed = unsorted_segment_sum(flat, reshape(ids, [-1]), total)
-    whole = reshape(summed, [*(extents[i] for i in range(batch)), length, *rest_shape])
-    back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, rank)]
-    result = transpose(whole, back)
+    batches, middle, length, rest = (
+        reductions.reduce_prod(extents[:batch]),
+        reductions.reduce_prod(extents[batch:axis]),
+        extents[axis],
+        reductions.reduce_prod(extents[axis + 1 :]),
+    )
+    count = reductions.reduce_prod(shape(indices)[batch:])
+    rows = transpose(reshape(g, [batches, middle, count, rest]), [0, 2, 1, 3])
+    ids = reshape(indices, [batches, count]) + _as_type(reshape(range_(batches) * length, [-1, 1]), indices)
+    flat = reshape(rows, [batches * count, middle, rest])
+    summed = unsorted_segment_sum(flat, reshape(ids, [batches * count]), batches * length)
+    whole = transpose(reshape(summed, [batches, length, middle, rest]), [0, 2, 1, 3])
+    result = reshape(whole, extents)
     result.set_shape(params.dims)
-    return result
-
-
-def _product(parts: list[Any]) -> Any:
-    result = parts[0]
-    for part in parts[1:]:
-        result = result * part
     return result
 
 

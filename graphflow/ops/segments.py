@@ -41,10 +41,10 @@ def _like_rows(vector: Tensor, data: Tensor) -> Tensor:
 
 def _counts(ids: Tensor, data: Tensor) -> Tensor:
     """How many rows each segment has, at least 1."""
-    from graphflow.ops import arithmetic
+    from graphflow.ops import arithmetic, numeric
 
-    ones = ones_like(ids, dtype=data.dtype)
-    return _like_rows(arithmetic.maximum(segment_sum(ones, ids), 1), data)
+    ones = ones_like(ids, dtype=data.dtype.real_dtype)
+    return _like_rows(numeric.cast(arithmetic.maximum(segment_sum(ones, ids), 1), data.dtype), data)
 
 
 def _segment_mean_gradient(op: Operation, g: Any) -> tuple[Any, None]:
@@ -176,13 +176,13 @@ def _unsorted_prod_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
     """The product of the others: the segment's by the row, or, where that is 0, that of the rows that are not."""
     from graphflow.ops import comparison, numeric
 
-    data, ids, count = op.inputs
+    data, ids, count = numeric.conj(op.inputs[0]), op.inputs[1], op.inputs[2]
     zero = comparison.equal(data, 0)
     zeros = unsorted_segment_sum(numeric.cast(zero, "int32"), ids, count)
     g = convert_to_tensor(g)
     passed = where(comparison.greater(zeros, 1), zeros_like(g), g)
     others = unsorted_segment_prod(where(zero, ones_like(data), data), ids, count)
-    product, clipped, _ = _kept_rows(op.outputs[0], ids)
+    product, clipped, _ = _kept_rows(numeric.conj(op.outputs[0]), ids)
     without, _, _ = _kept_rows(others, ids, clipped)
     quotient = product / where(zero, ones_like(data), data)
     rows, _, _ = _kept_rows(passed, ids, clipped)

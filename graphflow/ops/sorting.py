@@ -68,8 +68,9 @@ def _top_k_gradient(op: Operation, g: Any, _: Any) -> tuple[Any, None]:
     length = extents[-1]
     total = reductions.reduce_prod(extents)
     places = op.outputs[1]
-    rows = reshape(places, [-1, shape(places)[-1]])
-    starts = expand_dims(range_(0, total, length), -1)
+    count = reductions.reduce_prod(extents[:-1])
+    rows = reshape(places, [count, shape(places)[-1]])
+    starts = expand_dims(range_(count) * length, -1)
     flat = reshape(rows + starts, [-1, 1])
     result = reshape(scatter_nd(flat, reshape(g, [-1]), reshape(total, [1])), extents)
     result.set_shape(x.dims)

@@ -35,7 +35,8 @@ def _function(name: str, slope: Any, scalar: str | None) -> OpDef:
 def _trigamma(x: Tensor) -> Tensor:
     # Polygamma takes no float16.
     wide = x if x.dtype is not dtypes.float16 else numeric.cast(x, dtypes.float32)
-    return numeric.cast(polygamma(1, wide), x.dtype)
+    trigamma: Tensor = numeric.cast(polygamma(1, wide), x.dtype)
+    return trigamma
 
 
 def _bessel_i1_slope(x: Tensor, y: Tensor) -> Tensor:

@@ -9,13 +9,14 @@ import zlib
 
 import numpy as np
 
-from op_samples import arrays, elementwise, making, matrices, reductions
+from op_samples import arrays, elementwise, indexing, making, matrices, reductions
 from op_samples.sample import Draw
 from op_samples.sample import Sample as Sample
 
 TABLE: dict[str, Draw] = {
     **arrays.TABLE,
     **elementwise.TABLE,
+    **indexing.TABLE,
     **making.TABLE,
     **matrices.TABLE,
     **reductions.TABLE,
