@@ -19,6 +19,7 @@ from graphflow.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow.graph import defaults
 from graphflow.graph.elements import Tensor
 from graphflow.graph.graph import Graph
+from graphflow.graph.slices import IndexedSlices, SparseTensor
 from graphflow.kernels import registry
 from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.plan.lower import lower
@@ -216,7 +217,9 @@ class BaseSession:
         values = expand_feeds(self._graph, feed_dict or {})
         self._growth.look()
         traced = options is not None and options.trace_level > 0 and metadata is not None
-        direct = feed_dict is None or list(values) == [self._graph.as_graph_element(k) for k in feed_dict]
+        direct = all(not isinstance(k, SparseTensor | IndexedSlices) for k in feed_dict or ()) and len(
+            values
+        ) == len(feed_dict or ())
         prepared = None if traced or key is None else self._kept(key, direct)
         if prepared is None:
             prepared = self._prepare(fetches, list(values), traced)

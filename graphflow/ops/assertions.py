@@ -42,7 +42,7 @@ def _checked(
     return assert_(condition, told if data is None else list(data), summarize=summarize)
 
 
-def _static(compare: Callable[[Any, Any], Any], *tensors: Tensor) -> bool | None:
+def _static(compare: Callable[..., Any], *tensors: Tensor) -> bool | None:
     values = [constant_value(t) for t in tensors]
     if any(v is None for v in values):
         return None
@@ -358,7 +358,8 @@ def is_numeric_tensor(tensor: Any) -> bool:
 def _ordered(x: Any, compare: _Compare, name: str | None, default: str) -> Tensor:
     with op_scope(name, default, [x]):
         flat = reshape(convert_to_tensor(x), [-1])
-        return reduce_all(compare(flat[:-1], flat[1:]))
+        found: Tensor = reduce_all(compare(flat[:-1], flat[1:]))
+        return found
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:

@@ -1,0 +1,491 @@
+"""Protects Session: what may be fetched and fed, what is refused and how, and what sessions share (nothing)."""
+
+from __future__ import annotations
+
+import collections
+import json
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.fetches import feed_array
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with gf.Graph().as_default() as made:
+        yield made
+
+
+Pair = collections.namedtuple("Pair", ["left", "right"])
+
+
+# ---- fetches ------------------------------------------------------------------------------------------------------
+
+
+def test_fetched_structures_keep_their_form() -> None:
+    a, b = gf.constant(1.0, name="a"), gf.constant([2, 3], name="b")
+    order = collections.OrderedDict([("z", a), ("y", [b])])
+    with gf.Session() as session:
+        got = session.run([a, (b,), Pair(a, b), {"k": a, "op": b.op}, [], order, "a:0", "b"])
+    assert got[0] == 1.0 and type(got[1]) is tuple and isinstance(got[2], Pair)
+    assert got[3] == {"k": 1.0, "op": None} and got[4] == []
+    assert type(got[5]) is collections.OrderedDict and list(got[5]) == ["z", "y"]
+    assert got[6] == 1.0 and got[7] is None
+
+
+def test_a_scalar_is_a_numpy_scalar_and_the_rest_are_arrays() -> None:
+    with gf.Session() as session:
+        scalar, vector, text = session.run([gf.constant(2.5), gf.constant([1]), gf.constant("t")])
+    assert type(scalar) is np.float32 and type(vector) is np.ndarray and text == b"t"
+
+
+def test_sparse_values_are_fetched_and_fed() -> None:
+    sparse = gf.sparse_placeholder(gf.float32)
+    slices = gf.IndexedSlices(gf.constant([[1.0]]), gf.constant([2]))
+    value = gf.SparseTensorValue([[0, 1]], np.array([3.0], np.float32), [2, 2])
+    with gf.Session() as session:
+        for _ in range(2):  # the second time from the kept plan
+            got = session.run(sparse, {sparse: value})
+        rows = session.run(slices)
+    assert isinstance(got, gf.SparseTensorValue) and got.values.tolist() == [3.0]
+    assert (
+        isinstance(rows, gf.IndexedSlicesValue) and rows.indices.tolist() == [2] and rows.dense_shape is None
+    )
+
+
+def test_what_is_fetched_belongs_to_the_caller() -> None:
+    v = gf.Variable([1.0, 2.0])
+    x = gf.placeholder(gf.float32, [2])
+    c = gf.constant([5.0, 6.0])
+    taken = gf.cond(gf.constant(True), lambda: gf.identity(x), lambda: gf.identity(x))
+    checked = gf.check_numerics(v, "bad")
+    fetches = [v, v.value(), gf.identity(v), c, gf.identity(c), x, gf.identity(x), taken, checked, c, v]
+    fed = np.array([7.0, 8.0], np.float32)
+    with gf.Session() as session:
+        session.run(v.initializer)
+        first = session.run(fetches, {x: fed})
+        for array in first:
+            array[:] = -1.0
+        again = session.run(fetches, {x: fed})
+    assert [a.tolist() for a in again] == [
+        [1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [5.0, 6.0], [5.0, 6.0], [7.0, 8.0], [7.0, 8.0], [7.0, 8.0], [1.0, 2.0],
+        [5.0, 6.0], [1.0, 2.0],
+    ]  # fmt: skip
+
+
+def test_an_earlier_result_does_not_change_when_the_variable_does() -> None:
+    v = gf.Variable([1.0, 2.0])
+    reads = [v, v.value(), gf.check_numerics(v, "m"), gf.reshape(v, [2, 1])]
+    step = v.assign_add([10.0, 10.0])
+    with gf.Session() as session:
+        session.run(v.initializer)
+        before = session.run(reads)
+        session.run(step.op)
+        assert [b.reshape(-1).tolist() for b in before] == [[1.0, 2.0]] * 4
+
+
+@pytest.mark.parametrize("fetch", [None, 3, 1.5, object(), [None], {"a": 3}])
+def test_what_is_no_fetch_is_a_type_error(fetch: Any) -> None:
+    with gf.Session() as session, pytest.raises(TypeError, match="Fetch argument"):
+        session.run(fetch)
+
+
+def test_unknown_names_and_foreign_elements_are_value_errors() -> None:
+    here = gf.constant(1)
+    with gf.Graph().as_default():
+        foreign = gf.constant(1)
+    with gf.Session(graph=here.graph) as session:
+        for fetch in ("nothing:0", "nothing", foreign, foreign.op, [here, foreign]):
+            with pytest.raises(ValueError, match="Fetch argument"):
+                session.run(fetch)
+        with pytest.raises(TypeError, match="Cannot interpret feed_dict key"):
+            session.run(here, {foreign: 1})
+        with pytest.raises(ValueError, match="different from the session's graph"):
+            foreign.eval(session=session)
+
+
+def test_what_is_inside_a_branch_is_not_fetched() -> None:
+    inside = []
+
+    def branch() -> Any:
+        inside.append(gf.constant(1.0) * 2.0)
+        return inside[0]
+
+    gf.cond(gf.placeholder(gf.bool, []), branch, lambda: gf.constant(0.0))
+    with gf.Session() as session, pytest.raises(ValueError, match="not fetchable"):
+        session.run(inside[0])
+
+
+# ---- feeds --------------------------------------------------------------------------------------------------------
+
+VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
+LAYOUTS = {
+    "as it is": VALUES,
+    "list": VALUES.tolist(),
+    "tuple of arrays": tuple(VALUES),
+    "float64": VALUES.astype(np.float64),
+    "int8": VALUES.astype(np.int8),
+    "column major": np.asfortranarray(VALUES),
+    "transposed twice": np.ascontiguousarray(VALUES.T).T,
+    "strided": np.repeat(VALUES, 2, axis=1)[:, ::2],
+    "reversed": VALUES[::-1, ::-1].copy()[::-1, ::-1],
+    "byte-swapped": VALUES.astype(">f4"),
+    "byte-swapped float64": VALUES.astype(">f8"),
+    "objects": VALUES.astype(object),
+    "subclass": VALUES.view(type("Mine", (np.ndarray,), {})),
+}
+
+
+@pytest.mark.parametrize("tier", ["never", "always"])
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_feeds_of_every_layout_give_the_same(layout: str, tier: str) -> None:
+    x = gf.placeholder(gf.float32, [None, 3])
+    y = gf.matmul(x * 2.0 + 1.0, gf.ones([3, 2]))
+    with gf.Session(config=gf.ConfigProto(compiled=tier)) as session:
+        got = session.run([x, y], {x: LAYOUTS[layout]})
+    np.testing.assert_array_equal(got[0], VALUES)
+    np.testing.assert_array_equal(got[1], (VALUES * 2 + 1) @ np.ones((3, 2), np.float32))
+    assert got[0].dtype == np.float32 and got[0].flags.writeable and got[0].flags.c_contiguous or got[0].ndim
+
+
+def test_a_read_only_feed_works_and_stays_as_it_is() -> None:
+    x = gf.placeholder(gf.float32, [3])
+    v = gf.Variable(gf.zeros([3]))
+    fed = np.array([1.0, 2.0, 3.0], np.float32)
+    fed.flags.writeable = False
+    with gf.Session() as session:
+        session.run(v.initializer)
+        got = session.run([x * 2.0, v.assign(x), v.assign_add(x)], {x: fed})
+    assert fed.tolist() == [1.0, 2.0, 3.0] and got[0].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_zero_stride_and_nan_feeds() -> None:
+    x = gf.placeholder(gf.float32, [4])
+    with gf.Session() as session:
+        assert session.run(x + 1.0, {x: np.broadcast_to(np.float32(2), (4,))}).tolist() == [3.0] * 4
+        got = session.run(x + 1.0, {x: [np.nan, np.inf, -np.inf, -0.0]})
+    assert np.isnan(got[0]) and got[1] == np.inf and got[2] == -np.inf and got[3] == 1.0
+
+
+BAD_FEEDS = [
+    (gf.float32, [2], [1.0, 2.0, 3.0], ValueError),
+    (gf.float32, [2], [[1.0, 2.0]], ValueError),
+    (gf.float32, [], [1.0], ValueError),
+    (gf.float32, [2], 1.0, ValueError),
+    (gf.float32, None, "text", ValueError),
+    (gf.float32, None, [[1.0], [1.0, 2.0]], ValueError),
+    (gf.float32, None, None, ValueError),
+    (gf.float32, None, [1.0, None], ValueError),
+    (gf.float32, None, [object()], TypeError),
+    (gf.float32, None, {}, TypeError),
+    (gf.float32, None, 1j, TypeError),
+    (gf.float32, None, np.datetime64("2020-01-01"), TypeError),
+    (gf.float32, None, np.zeros(2, [("a", "f4")]), TypeError),
+    (gf.int32, None, 1.5, TypeError),
+    (gf.int32, None, [0.5], TypeError),
+    (gf.int32, None, float("nan"), TypeError),
+    (gf.int32, None, 2**40, TypeError),
+    (gf.int32, None, np.array([2**40]), TypeError),
+    (gf.int64, None, 2**70, TypeError),
+    (gf.uint8, None, [-1], TypeError),
+    (gf.uint8, None, [300], TypeError),
+    (gf.bool, None, [2], TypeError),
+    (gf.string, None, [1], TypeError),
+    (gf.string, None, np.array(["a", 1], object), TypeError),
+]
+
+
+@pytest.mark.parametrize("case", BAD_FEEDS, ids=lambda case: f"{case[0].name} {case[1]} {case[2]!r}"[:60])
+def test_a_bad_feed_is_refused_by_name(case: Any) -> None:
+    dtype, shape, value, error = case
+    x = gf.placeholder(dtype, shape, name="victim")
+    good = {gf.string: "s", gf.bool: True}.get(dtype, np.zeros(shape or (), dtype.as_numpy_dtype))
+    with gf.Session() as session:
+        with pytest.raises(error, match="victim"):
+            session.run(gf.identity(x), {x: value})
+        session.run(gf.identity(x), {x: good})  # and the session goes on
+
+
+GOOD_FEEDS = [
+    (gf.int32, 3.0, 3),
+    (gf.int32, [1.0, 2.0], [1, 2]),
+    (gf.int64, np.array([1], np.uint8), [1]),
+    (gf.float32, True, 1.0),
+    (gf.float32, 7, 7.0),
+    (gf.float16, 1e300, np.inf),
+    (gf.float32, 1e300, np.inf),
+    (gf.bool, [1, 0], [True, False]),
+    (gf.complex64, 1.5, 1.5),
+    (gf.string, "é", "é".encode()),
+    (gf.string, ["a", b"b"], [b"a", b"b"]),
+    (gf.string, np.array(["a", b"b"], object), [b"a", b"b"]),
+    (gf.string, np.array(["x"]), [b"x"]),
+    (gf.string, np.array([b"x"]), [b"x"]),
+    (gf.float32, "1.5", 1.5),
+]
+
+
+@pytest.mark.parametrize("case", GOOD_FEEDS, ids=lambda case: f"{case[0].name} {case[1]!r}"[:60])
+def test_a_feed_is_converted_without_loss(case: Any) -> None:
+    dtype, value, expected = case
+    x = gf.placeholder(dtype)
+    with gf.Session() as session:
+        got = session.run(gf.identity(x), {x: value})
+    assert np.asarray(got).tolist() == np.asarray(expected, object).tolist()
+    if dtype is not gf.string:
+        assert got.dtype == dtype.as_numpy_dtype
+
+
+def test_tensors_and_variables_are_no_feeds() -> None:
+    x = gf.placeholder(gf.float32)
+    for value in (gf.constant(1.0), gf.Variable(1.0)):
+        with gf.Session() as session, pytest.raises(TypeError, match="cannot be a gf.Tensor"):
+            session.run(x, {x: value})
+
+
+@pytest.mark.parametrize("feeds", [[1], 3, "x:0", {3: 1.0}, {"nothing:0": 1.0}, {None: 1.0}])
+def test_a_feed_dict_that_is_none_is_a_type_error(feeds: Any) -> None:
+    x = gf.placeholder(gf.float32, name="x")
+    with gf.Session() as session, pytest.raises(TypeError):
+        session.run(x, feeds)
+
+
+def test_any_tensor_can_be_fed_also_a_constant_or_a_variable() -> None:
+    c = gf.constant(1.0)
+    twin = gf.constant(1.0)
+    v = gf.Variable(5.0)
+    inner = -c
+    values, indices = gf.nn.top_k(gf.constant([1.0, 3.0, 2.0]), 1)
+    with gf.Session() as session:
+        assert session.run([c + 1.0, c.op, twin + 1.0], {c: 41.0})[::2] == [42.0, 2.0]
+        assert session.run([-inner, inner.op], {inner: 7.0})[0] == -7.0
+        assert session.run(v * 2.0, {v: 3.0}) == 6.0
+        assert session.run([values, indices], {values: [9.0]})[0].tolist() == [9.0]
+        assert session.run([values, indices], {values: [9.0]})[1].tolist() == [1]
+
+
+def test_a_variable_is_not_written_while_it_is_fed() -> None:
+    v = gf.Variable(5.0)
+    with gf.Session() as session, pytest.raises(gf.errors.InvalidArgumentError, match="fed in the same run"):
+        session.run(v.assign_add(1.0), {v: 3.0})
+
+
+def test_a_tensor_fed_under_two_names_counts_once() -> None:
+    x = gf.placeholder(gf.float32, name="x")
+    with gf.Session() as session:
+        for _ in range(2):
+            assert session.run(x * 2.0, {"x:0": 1.0, x: 3.0}) == 6.0
+
+
+def test_an_unfed_placeholder_is_named_with_its_line() -> None:
+    x = gf.placeholder(gf.float32, [None, 2], name="wanted")
+    with gf.Session() as session:
+        with pytest.raises(gf.errors.InvalidArgumentError) as caught:
+            session.run(x * 2.0)
+        assert caught.value.op is x.op
+        for part in ("wanted", "float32", "(?, 2)", "feed_dict", "test_session.py"):
+            assert part in str(caught.value)
+        assert session.run(x * 2.0, {x: [[1.0, 2.0]]}).tolist() == [[2.0, 4.0]]
+
+
+# ---- sessions and graphs ------------------------------------------------------------------------------------------
+
+
+def test_a_closed_session_refuses_everything() -> None:
+    x = gf.constant(1.0)
+    session = gf.Session()
+    call = session.make_callable(x)
+    session.close()
+    session.close()
+    for use in (lambda: session.run(x), call, lambda: x.eval(session=session), x.op.run):
+        with pytest.raises((RuntimeError, ValueError), match=r"closed Session|no default session"):
+            use()
+
+
+def test_default_sessions_nest() -> None:
+    x = gf.placeholder_with_default(1.0, [])
+    outer, inner = gf.Session(), gf.Session()
+    assert gf.get_default_session() is None
+    with outer.as_default():
+        with inner.as_default():
+            with outer.as_default():
+                assert gf.get_default_session() is outer
+            assert gf.get_default_session() is inner
+            assert x.eval() == 1.0
+        assert gf.get_default_session() is outer
+    assert gf.get_default_session() is None
+    with pytest.raises(ValueError, match="no default session"):
+        x.eval()
+    assert outer.run(x) == 1.0  # as_default() closes nothing
+
+
+def test_default_graphs_nest() -> None:
+    first, second = gf.Graph(), gf.Graph()
+    with first.as_default():
+        with second.as_default():
+            with first.as_default():
+                assert gf.get_default_graph() is first
+            assert gf.get_default_graph() is second
+        assert gf.get_default_graph() is first
+
+
+def test_an_interactive_session_is_the_default_until_it_is_closed() -> None:
+    session = gf.InteractiveSession()
+    assert gf.get_default_session() is session and gf.constant(3).eval() == 3
+    session.close()
+    assert gf.get_default_session() is None
+
+
+def test_variables_belong_to_their_session() -> None:
+    v = gf.Variable(1.0)
+    with gf.Session() as one, gf.Session() as two:
+        one.run(v.initializer)
+        two.run(v.initializer)
+        one.run(v.assign(5.0))
+        assert one.run(v) == 5.0 and two.run(v) == 1.0
+
+
+def test_operations_added_between_runs_are_run() -> None:
+    x = gf.constant(2.0)
+    with gf.Session() as session:
+        assert session.run(x) == 2.0
+        assert session.run(x * 3.0) == 6.0
+        gf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])  # changes operations that it built before
+        assert session.run(x) == 2.0
+
+
+def test_a_target_is_refused_and_a_wrong_config() -> None:
+    with pytest.raises(ValueError, match="in this process"):
+        gf.Session("grpc://localhost:2222")
+    with pytest.raises(TypeError, match="ConfigProto"):
+        gf.Session(config={"device_count": 1})  # type: ignore[arg-type]
+
+
+# ---- make_callable ------------------------------------------------------------------------------------------------
+
+
+def test_make_callable() -> None:
+    x, y = gf.placeholder(gf.float32, []), gf.placeholder(gf.float32, [])
+    v = gf.Variable(1.0)
+    with gf.Session() as session:
+        session.run(v.initializer)
+        call = session.make_callable({"sum": x + y + v, "x": x}, [x, y])
+        assert call(1.0, 2.0) == {"sum": 4.0, "x": 1.0}
+        session.run(v.assign(10.0))
+        assert call(1.0, 2.0)["sum"] == 13.0
+        with pytest.raises(TypeError, match="takes 2 values"):
+            call(1.0)
+        with pytest.raises(ValueError, match="Cannot feed"):
+            call([1.0], 2.0)
+        metadata = gf.RunMetadata()
+        options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
+        traced = session.make_callable(x + y, [x, y], accept_options=True)
+        assert traced(1.0, 2.0, options=options, run_metadata=metadata) == 3.0
+        assert metadata.step_stats.nodes()
+        assert session.make_callable(v.assign_add(1.0).op)() is None
+        with pytest.raises(TypeError):
+            session.make_callable(x, [3])
+
+
+# ---- threads ------------------------------------------------------------------------------------------------------
+
+
+def test_threads_each_have_their_own_defaults() -> None:
+    seen: list[Any] = []
+
+    def look() -> None:
+        seen.append(gf.get_default_session())
+        with gf.Graph().as_default() as mine:
+            gf.constant(1)
+            seen.append(len(mine.get_operations()))
+
+    with gf.Session() as session:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        assert gf.get_default_session() is session
+    assert seen == [None, 1]
+
+
+def test_updates_from_many_threads_are_all_counted() -> None:
+    v = gf.Variable(gf.zeros([100]))
+    step = v.assign_add(gf.ones([100])).op
+    torn: list[Any] = []
+    with gf.Session() as session:
+        session.run(v.initializer)
+
+        def train() -> None:
+            for _ in range(50):
+                session.run(step)
+                got = session.run(v)
+                if got.min() != got.max():
+                    torn.append(got)
+
+        threads = [threading.Thread(target=train) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert session.run(v).tolist() == [400.0] * 100
+    assert not torn
+
+
+# ---- what a run tells ---------------------------------------------------------------------------------------------
+
+
+def test_a_trace_has_every_operation_with_its_device() -> None:
+    x = gf.placeholder(gf.float32, [2])
+    with gf.device("/cpu:1"):
+        y = gf.multiply(x, 2.0, name="there")
+    z = gf.add(y, 1.0, name="here")
+    metadata = gf.RunMetadata()
+    with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
+        options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
+        session.run(z, {x: [1.0, 2.0]}, options=options, run_metadata=metadata)
+    devices = {n.node_name: n.device.rpartition(":")[2] for n in metadata.step_stats.nodes()}
+    assert devices["there"] == "1" and devices["here"] == "0"
+    assert {"Send", "Recv"} <= {n.op for n in metadata.step_stats.nodes()}
+    assert [d.device[-5:] for d in metadata.step_stats.dev_stats]
+    events = json.loads(metadata.chrome_trace())["traceEvents"]
+    named = {e["args"]["name"] for e in events if e["ph"] == "X"}
+    assert {"there", "here"} <= named
+    assert all(e["ts"] >= 0 and e["dur"] >= 0 for e in events if e["ph"] == "X")
+    assert {e["args"]["name"][-5:] for e in events if e["ph"] == "M"} == {"CPU:0", "CPU:1"}
+
+
+def test_placements_are_logged_once(capfd: Any) -> None:
+    with gf.device("/cpu:1"):
+        y = gf.multiply(gf.placeholder(gf.float32, name="x"), 2.0, name="y")
+    config = gf.ConfigProto(device_count={"CPU": 2}, log_device_placement=True)
+    with gf.Session(config=config) as session:
+        for _ in range(2):
+            session.run(y, {"x:0": 1.0})
+        session.run(y + 1.0, {"x:0": 1.0})
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("y: (Mul):")]
+    assert len(lines) == 1 and lines[0].endswith("/job:localhost/replica:0/task:0/device:CPU:1")
+
+
+def test_explain_prints_the_plan_without_running() -> None:
+    x = gf.placeholder(gf.float32, [None, 2], name="x")
+    v = gf.Variable(1.0, name="v")
+    y = gf.reduce_sum(x * v, name="total")
+    with gf.Session() as session:
+        text = session.explain(y, [x])
+    assert "feed x:0" in text and "total = Sum(" in text and "float32" in text and "CPU:0" in text
+    assert text.endswith("return total:0")
+
+
+def test_devices_are_listed() -> None:
+    with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
+        names = [d.name for d in session.list_devices()]
+    assert names == [f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in (0, 1)]
+
+
+def test_feed_array_gives_the_users_own_memory() -> None:
+    x = gf.placeholder(gf.float32, [None, 3])
+    for layout in ("as it is", "column major", "strided", "reversed", "subclass"):
+        assert np.shares_memory(feed_array(x, LAYOUTS[layout]), LAYOUTS[layout])
