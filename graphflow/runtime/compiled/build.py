@@ -242,12 +242,22 @@ class CompiledPlan:
             end = position
             python = isinstance(groups[position].nodes[0], PythonNode)
             while end < len(groups) and isinstance(groups[end].nodes[0], PythonNode) == python:
+                if python and self._views_what_is_made(groups[position:end], groups[end]):
+                    break
                 end += 1
             if python:
                 self._segments.append(self._python_segment(groups[position:end], kernels))
             else:
                 self._segments.append(self._native_segment(range(position, end), machine, threads))
             position = end
+
+    def _views_what_is_made(self, before: Sequence[Group], group: Group) -> bool:
+        """Whether a group takes a view of memory that one of those before fills, which happens at their end."""
+        outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
+        made = {root for g in before for node in g.nodes for root in node.makes}
+        names = [n for node in group.nodes for n in self._names_used(node.instruction) if n not in outputs]
+        values = [self._lowering.values.get(n) for n in names]
+        return any(value is not None and value.root in made for value in values)
 
     def _native_segment(self, numbers: range, machine: Machine, threads: int) -> _NativeSegment:
         steps: list[Any] = []

@@ -21,6 +21,10 @@ Known: TypeAlias = Mapping[str, tuple[tuple[int, ...], str]]
 Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 
 
+_SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
+"""Types of which the further inputs are looked at for their shapes alone."""
+
+
 class Lowering:
     """The nodes of a plan, while they are being made."""
 
@@ -227,9 +231,11 @@ class Lowering:
             elif position is None:
                 position = index
                 arguments.append(None)
-            else:
+            elif i.type in _SHAPE_ONLY:
                 shape, dtype = self.known[name]
                 arguments.append(np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape)))
+            else:
+                return False
         if position is None:
             return False
         value = self.values[i.inputs[position]]
