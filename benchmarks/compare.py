@@ -1,4 +1,4 @@
-"""Measures graphflow and its peers in one run and prints one table of ratios.
+"""Measures graphflow and its peers in one run and prints one table of ratios, which the README shows.
 
 Times taken at different times or on different machines say nothing about each other; ratios taken in turns
 do. So for every workload each peer is built in a process of its own, and then all are timed in rounds, one
@@ -317,6 +317,16 @@ def processor() -> str:
     return names[0] if names else platform.machine()
 
 
+def included(readme: str, results: str) -> str:
+    """The README with these results between its two marks; ValueError where it has none."""
+    marks = "<!-- results, written by `make bench` -->", "<!-- end of results -->"
+    before, found, rest = readme.partition(marks[0])
+    _, found_end, after = rest.partition(marks[1])
+    if not found or not found_end:
+        raise ValueError(f"the README has no marks for the results: {' and '.join(marks)}")
+    return f"{before}{marks[0]}\n\n{results}\n\n{marks[1]}{after}"
+
+
 def main() -> int:
     """Prints the table and writes it to a file; the exit code is 1 where a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -355,6 +365,11 @@ def main() -> int:
         f"\nand to JAX's (jit): each the median of {options.rounds} rounds in which the peers take turns.\n\n"
     )
     options.output.write_text(head + text + "\n", encoding="utf-8")
+    if options.output == HERE / "results.md" and not options.workloads and set(pythons) == set(PEERS):
+        readme = PROJECT / "README.md"
+        readme.write_text(
+            included(readme.read_text(encoding="utf-8"), head.partition("\n\n")[2] + text), encoding="utf-8"
+        )
     broken = [w for w, results in measured.items() if verdict(w, results) not in ("", "goal", "within")]
     return 1 if broken else 0
 

@@ -1,42 +1,92 @@
-"""Protects the documents: every Python snippet of the README and of docs/ runs as it stands there."""
+"""Protects the documents: the README and docs/ say what is true.
 
+The Python snippets of a page run as they stand there, in order and in one program; a ```text block behind a snippet is
+what that snippet prints, where "..." stands for anything, as in doctest. Links lead somewhere.
+"""
+
+import doctest
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [PROJECT / "README.md", *sorted(PROJECT.glob("docs/**/*.md"))]
+SNIPPET = re.compile(r"^```python\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
+END = "---- end of snippet ----"
 
 
-def snippets() -> dict[str, str]:
-    """The snippets of each page joined to one program, so that a later one may use what an earlier one made."""
-    pages = [PROJECT / "README.md", *sorted(PROJECT.glob("docs/**/*.md"))]
-    programs = {
-        str(page.relative_to(PROJECT)): FENCE.findall(page.read_text(encoding="utf-8")) for page in pages
-    }
-    return {page: "\n".join(parts) for page, parts in programs.items() if parts}
+def snippets(page: Path) -> list[tuple[str, str]]:
+    """The snippets of a page, each with what it should print; "" where the page does not say."""
+    return SNIPPET.findall(page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", snippets())
-def test_snippets_run(page: str, tmp_path: Path) -> None:
+def name(page: Path) -> str:
+    return str(page.relative_to(PROJECT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=name)
+def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
+    parts = snippets(page)
+    # Padded to its lines, so that an error shows the line of the page.
+    text = page.read_text(encoding="utf-8")
+    program, lines = "", 0
+    for code, _ in parts:
+        start = text.count("\n", 0, text.index(f"```python\n{code}")) + 1
+        program += "\n" * (start - lines) + code + f"print({END!r})\n"
+        lines = program.count("\n")
+    source = tmp_path / "model.py"
+    source.write_text(program, encoding="utf-8")
     process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", snippets()[page]],
+        [sys.executable, "-W", "error", str(source)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        timeout=100,
     )
-    assert process.returncode == 0, process.stderr
+    assert process.returncode == 0, f"{name(page)}: {process.stderr}"
+    printed = process.stdout.split(f"{END}\n")[:-1]
+    checker = doctest.OutputChecker()
+    for (code, expected), found in zip(parts, printed, strict=True):
+        if expected:
+            right = checker.check_output(expected, found, doctest.ELLIPSIS)
+            assert right, f"{name(page)}: this snippet\n\n{code}\nprints\n\n{found}\nand not\n\n{expected}"
 
 
-def test_readme_result() -> None:
-    """The README says what its program prints."""
-    process = subprocess.run(
-        [sys.executable, "-c", snippets()["README.md"]], capture_output=True, text=True, cwd=PROJECT
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [
+        link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("picture", sorted(PROJECT.glob("docs/**/*.svg")), ids=name)
+def test_picture_is_well_formed(picture: Path) -> None:
+    root = ElementTree.parse(picture).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def test_readme_names_the_commands_there_are() -> None:
+    """`make` lists the targets; the README and the docs name no others."""
+    targets = set(
+        re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     )
-    numbers = [float(n) for n in re.findall(r"\d+\.\d+", process.stdout)]
-    assert numbers == pytest.approx([3.0, 1.0], abs=0.01), process.stdout + process.stderr
+    named = {t for page in PAGES for t in re.findall(r"make ([a-z-]+)\b(?=[`\s])", commands(page))}
+    assert named
+    assert named <= targets
+
+
+def commands(page: Path) -> str:
+    """The code of a page: what stands between backticks, and indented lines."""
+    text = page.read_text(encoding="utf-8")
+    return "\n".join(
+        re.findall(r"`(make [^`]*`)", text) + re.findall(r"^    (make .*\n)", text, re.MULTILINE)
+    )

@@ -6,8 +6,8 @@ and not of the model. The data lie beside this file; README.md there says whose 
 
 import argparse
 import math
-import re
 import sys
+import textwrap
 import time
 from collections import Counter
 from pathlib import Path
@@ -73,26 +73,29 @@ class Model:
         with gf.device("/cpu:0"):
             hidden = self.images
             for name, (inputs, outputs) in {"first": (64, 128), "second": (128, 64)}.items():
-                hidden = gf.nn.relu(self.dense(name, hidden, inputs, outputs))
-                hidden = gf.nn.dropout(hidden, keep_prob=self.keep)
-            logits = self.dense("logits", hidden, 64, 10)
+                with gf.variable_scope(name):
+                    hidden = gf.nn.relu(self.dense(hidden, inputs, outputs))
+                    hidden = gf.nn.dropout(hidden, keep_prob=self.keep)
+            with gf.variable_scope("logits"):
+                logits = self.dense(hidden, 64, 10)
         with gf.device("/cpu:1"):
-            self.predictions = gf.argmax(logits, axis=1, name="predictions")
-            right = gf.equal(self.predictions, self.labels)
-            self.accuracy = gf.reduce_mean(gf.cast(right, gf.float32), name="accuracy")
-            one_hot = gf.one_hot(self.labels, 10)
-            losses = gf.nn.softmax_cross_entropy_with_logits_v2(logits=logits, labels=one_hot)
-            self.loss = gf.reduce_mean(losses, name="loss")
+            with gf.name_scope("loss"):
+                one_hot = gf.one_hot(self.labels, 10)
+                losses = gf.nn.softmax_cross_entropy_with_logits_v2(logits=logits, labels=one_hot)
+                self.loss = gf.reduce_mean(losses)
+            with gf.name_scope("accuracy"):
+                self.predictions = gf.argmax(logits, axis=1)
+                right = gf.equal(self.predictions, self.labels)
+                self.accuracy = gf.reduce_mean(gf.cast(right, gf.float32))
         self.step = gf.train.AdamOptimizer(2e-3).minimize(self.loss, name="step")
         self.initialize = gf.global_variables_initializer()
 
     @staticmethod
-    def dense(name: str, inputs: gf.Tensor, size: int, outputs: int) -> gf.Tensor:
+    def dense(inputs: gf.Tensor, size: int, outputs: int) -> gf.Tensor:
         """A matrix product and a bias."""
-        with gf.variable_scope(name):
-            weights = gf.get_variable("weights", [size, outputs], initializer=gf.glorot_uniform_initializer())
-            bias = gf.get_variable("bias", [outputs], initializer=gf.zeros_initializer())
-            return gf.matmul(inputs, weights) + bias
+        weights = gf.get_variable("weights", [size, outputs], initializer=gf.glorot_uniform_initializer())
+        bias = gf.get_variable("bias", [outputs], initializer=gf.zeros_initializer())
+        return gf.matmul(inputs, weights) + bias
 
 
 def train(session: gf.Session, model: Model, images: Array, labels: Labels, steps: int) -> list[float]:
@@ -116,25 +119,28 @@ def scope_of(stats: Any) -> str:
     """The outermost name scope of a traced operation; what only carries a value between devices is told apart."""
     if stats.op in ("Send", "Recv"):
         return "(send, receive)"
-    return re.sub(r"_\d+$", "", stats.node_name.partition("/")[0])
+    return str(stats.node_name.partition("/")[0])
 
 
 def show_placement(session: gf.Session, model: Model, images: Array, labels: Labels) -> None:
-    """Prints how many operations of one training step ran on each device, by their name scope."""
+    """Prints which operations of one training step ran on each device, by their name scope.
+
+    `ConfigProto(log_device_placement=True)` writes every single operation, `session.explain(...)` the whole plan.
+    """
     options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
     traced = gf.RunMetadata()
     feed = {model.images: images[:BATCH], model.labels: labels[:BATCH]}
     session.run([model.loss, model.step], feed, options=options, run_metadata=traced)
-    counts = Counter((scope_of(stats), stats.device) for stats in traced.step_stats.nodes())
-    scopes = dict.fromkeys(scope for scope, _ in counts)
-    devices = sorted({device for _, device in counts})
-    width = max(len("operations of"), *map(len, scopes))
-    print(
-        f"\n{'operations of':<{width}}  "
-        + "  ".join(f"{device.rpartition('/')[2]:>12}" for device in devices)
-    )
-    for scope in scopes:
-        print(f"{scope:<{width}}  " + "  ".join(f"{counts[scope, device] or '':>12}" for device in devices))
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for stats in traced.step_stats.nodes():
+        if stats.op != "Const":
+            rows.setdefault((scope_of(stats), stats.device), Counter())[stats.op] += 1
+    width = max(len(scope) for scope, _ in rows)
+    print(f"\n{'scope':<{width}}  device        operations of a training step")
+    for (scope, device), ops in rows.items():
+        names = [f"{op} x {count}" if count > 1 else op for op, count in ops.most_common()]
+        text = textwrap.shorten(", ".join(names), 100 - width - 16, placeholder=" ...")
+        print(f"{scope:<{width}}  {device.rpartition('/')[2]:<12}  {text}")
     print()
 
 

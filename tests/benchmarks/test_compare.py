@@ -1,5 +1,7 @@
 """Protects the benchmark's arithmetic: ratios are taken within a round, and a broken limit is never called kept."""
 
+from pathlib import Path
+
 import compare
 import pytest
 
@@ -59,3 +61,14 @@ def test_different_work_is_told() -> None:
 def test_not_a_number_is_different_work() -> None:
     results = {"tf2": compare.Result(check=2.0), "graphflow": compare.Result(check=float("nan"))}
     assert "graphflow" in compare.disagreement(results)
+
+
+def test_results_go_into_the_readme_as_it_is() -> None:
+    readme = (Path(compare.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    once = compare.included(readme, "| new |")
+    assert "| new |" in once
+    assert compare.included(once, "| newer |") == once.replace("| new |", "| newer |")
+    assert once.startswith(readme.partition("<!--")[0])
+    assert once.endswith(readme.rpartition("-->")[2])
+    with pytest.raises(ValueError, match="no marks"):
+        compare.included("no marks here", "")
