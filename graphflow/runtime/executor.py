@@ -119,6 +119,9 @@ class _Crew:
     def _give_up(self) -> None:
         with self._lock:
             running = dict(self._threads)
+            noticed = self._error
+        if noticed is not None:  # a loop saw the deadline first, and has said where
+            raise noticed
         frames = sys._current_frames()
         at_work = [_current(self._parts[number], frames.get(thread)) for number, thread in running.items()]
         waiting = [f"{key[0]!r} from {key[1]}" for key in self._run.rendezvous.pending()]
