@@ -142,7 +142,7 @@ def _matmul_infer(op: Operation) -> Signature:
 
 
 def _matmul_gradient(op: Operation, g: Any) -> tuple[None, Any, None, Any]:
-    from graphflow.ops import reductions
+    from graphflow.ops import numeric, reductions
 
     indices, values, dense_shape, b = op.inputs
     adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
@@ -154,9 +154,9 @@ def _matmul_gradient(op: Operation, g: Any) -> tuple[None, Any, None, Any]:
     rows, columns = indices[:, 0], indices[:, 1]
     if adjoint_a:
         rows, columns = columns, rows
-    right = transpose(b, conjugate=True) if adjoint_b else b
-    products = gather(g, rows) * gather(right, columns)
-    return None, reductions.reduce_sum(products, 1), None, b_gradient
+    right = transpose(b) if adjoint_b else numeric.conj(b)
+    a_gradient = reductions.reduce_sum(gather(g, rows) * gather(right, columns), 1)
+    return None, numeric.conj(a_gradient) if adjoint_a else a_gradient, None, b_gradient
 
 
 MATMUL = op_def(

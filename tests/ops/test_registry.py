@@ -54,21 +54,22 @@ class Use:
         self.variables: list[Any] = []
         self.flat: list[Any] = []
         values: list[Any] = []
-        for spec, value in zip(definition.inputs, sample.inputs, strict=True):
+        for position, (spec, value) in enumerate(zip(definition.inputs, sample.inputs, strict=True)):
             if spec.place or spec.written:
                 self.variables.append(gf.Variable(value, trainable=False, dtype=gf.as_dtype(value.dtype)))
                 values.append(self.variables[-1]._ref())
                 continue
-            tensors = [self._tensor(v, random) for v in (value if spec.variadic else [value])]
+            fixed = form == "constants" or position in sample.constants
+            tensors = [self._tensor(v, fixed, random) for v in (value if spec.variadic else [value])]
             self.flat += tensors
             if sample.symmetric and form != "constants":
                 tensors = [(t + gf.linalg.adjoint(t)) / 2 for t in tensors]
             values.append(tensors if spec.variadic else tensors[0])
         self.op = apply(definition, values, dict(sample.attrs))
 
-    def _tensor(self, value: Any, random: np.random.Generator) -> Any:
+    def _tensor(self, value: Any, fixed: bool, random: np.random.Generator) -> Any:
         dtype = gf.as_dtype(value.dtype) if value.dtype != object else gf.string
-        if self.form == "constants":
+        if fixed:
             return gf.constant(value, dtype)
         dims = list(value.shape) if self.form != "unknown" else None
         if self.form == "partly":

@@ -5,11 +5,14 @@ TABLE maps an op type to a function (random generator) -> samples. The first sam
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import zlib
 
 import numpy as np
 
-from op_samples import arrays, elementwise, indexing, making, matrices, reductions
+import graphflow.ops
+from op_samples import arrays, elementwise, indexing, making, matrices, reductions, sparse
 from op_samples.sample import Draw
 from op_samples.sample import Sample as Sample
 
@@ -20,6 +23,7 @@ TABLE: dict[str, Draw] = {
     **making.TABLE,
     **matrices.TABLE,
     **reductions.TABLE,
+    **sparse.TABLE,
 }
 
 PLUMBING: dict[str, str] = {
@@ -31,8 +35,20 @@ PLUMBING: dict[str, str] = {
         "lifted into branches and loops before anything runs",
     ),
     **dict.fromkeys(("StackPushV2", "StackPopV2"), "work in pairs inside the gradient of a loop only"),
+    **dict.fromkeys(
+        [
+            f"TensorArray{what}V3"
+            for what in ("", "Grad", "Write", "Read", "Gather", "Scatter", "Concat", "Split", "Size", "Close")
+        ],
+        "work on one array that lives for a run, which a sample cannot hold",
+    ),
 }
 """Op types without samples, and why."""
+
+
+# Modules of ops may be loaded at first use; the registry is whole when all are.
+for _module in pkgutil.iter_modules(graphflow.ops.__path__):
+    importlib.import_module(f"graphflow.ops.{_module.name}")
 
 
 def samples(op_type: str, count: int | None = None) -> list[Sample]:

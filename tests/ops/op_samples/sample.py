@@ -38,7 +38,8 @@ class Sample:
     then holds the positions of the inputs that they are taken of, all floats where it is None. `through`: for ops whose
     results are not unique (eigenvectors), a function of the output arrays that is compared instead of them.
     symmetric: only half of each matrix is read, so the gradient is checked through (a + transposed a) / 2. static: the
-    gradient exists for known shapes only, as in TensorFlow. tolerance: how much more than rounding results may differ.
+    gradient exists for known shapes only, as in TensorFlow. constants: positions of inputs that are always constants.
+    tolerance: how much more than rounding results may differ.
     """
 
     inputs: tuple[Any, ...]
@@ -50,6 +51,7 @@ class Sample:
     through: Callable[..., Any] | None = None
     symmetric: bool = False
     static: bool = False
+    constants: tuple[int, ...] = ()
     tolerance: float = 1.0
 
     def __repr__(self) -> str:

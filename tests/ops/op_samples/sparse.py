@@ -1,0 +1,278 @@
+"""Samples of ops on sparse tensors: coordinates, values and a shape."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from op_samples.sample import (
+    DOUBLE,
+    INT,
+    NUMBERS,
+    SINGLE,
+    Draw,
+    Random,
+    Sample,
+    differentiable,
+    distinct,
+    draw,
+    ints,
+    over,
+    scalar,
+)
+
+COMPLEX = np.dtype(np.complex128)
+KINDS = [DOUBLE, SINGLE, INT]
+SHAPES = (((2, 3), 3), ((3, 2), 0), ((4,), 2), ((2, 2, 2), 5), ((1, 1), 1), ((3, 3), 9))
+"""Dense shapes, and how many values there are."""
+
+
+def _long(values: Any) -> Any:
+    return np.array(values, np.int64)
+
+
+def _places(random: Random, shape: Sequence[int], count: int) -> Any:
+    """Coordinates in row-major order, none twice."""
+    chosen = np.sort(random.choice(math.prod(shape), count, replace=False)) if count else np.zeros(0, int)
+    return (
+        np.stack(np.unravel_index(chosen.astype(int), tuple(shape)), -1)
+        .astype(np.int64)
+        .reshape(count, len(shape))
+    )
+
+
+def _dense(indices: Any, values: Any, shape: Any, default: Any = 0) -> Any:
+    result = np.empty(tuple(shape), values.dtype)
+    result[...] = default
+    for i, place in enumerate(indices.tolist()):
+        result[tuple(place)] = values[i] if values.ndim else values[()]
+    return result
+
+
+def _to_dense(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, shape: Any, values: Any, default: Any) -> Any:
+        return _dense(indices.reshape(-1, len(shape)), values, shape, default[()])
+
+    for number, (dtype, (shape, count)) in enumerate(over([*NUMBERS, np.dtype(object)], SHAPES)):
+        index = (np.int64, np.int32)[number % 2]
+        values = draw(random, dtype, (count,) if number % 3 else ())
+        inputs = (
+            _places(random, shape, count).astype(index),
+            np.array(shape, index),
+            values,
+            draw(random, dtype, ()),
+        )
+        # A scalar value has no gradient of its own in TensorFlow either.
+        smooth = differentiable(dtype) and values.ndim == 1
+        yield Sample(inputs, {"validate_indices": True}, reference, smooth=smooth)
+
+
+def _matmul(random: Random) -> Iterable[Sample]:
+    flags = itertools.cycle(itertools.product((False, True), repeat=2))
+    sizes = (((2, 3), 3, 2), ((3, 2), 0, 1), ((1, 4), 2, 3), ((2, 2), 4, 0), ((3, 3), 5, 2))
+    for dtype, (shape, count, columns) in over([DOUBLE, SINGLE, COMPLEX, INT], sizes, 4):
+        left, right = next(flags)
+
+        def reference(
+            indices: Any, values: Any, shape: Any, b: Any, left: bool = left, right: bool = right
+        ) -> Any:
+            a = _dense(indices, values, shape)
+            return (np.conj(a.T) if left else a) @ (np.conj(b.T) if right else b)
+
+        inner = shape[0] if left else shape[1]
+        b = draw(random, dtype, (columns, inner) if right else (inner, columns))
+        inputs = (_places(random, shape, count), draw(random, dtype, (count,)), _long(shape), b)
+        yield Sample(inputs, {"adjoint_a": left, "adjoint_b": right}, reference, smooth=differentiable(dtype))
+
+
+def _reduction(largest: bool) -> Draw:
+    def generate(random: Random) -> Iterable[Sample]:
+        for number, (dtype, (shape, count)) in enumerate(over(KINDS, SHAPES)):
+            keep = number % 2 == 0
+
+            def reference(indices: Any, values: Any, shape: Any, axes: Any, keep: bool = keep) -> Any:
+                reduced = {int(a) % len(shape) for a in axes}
+                dims = [1 if i in reduced else int(n) for i, n in enumerate(shape)]
+                groups: dict[tuple[int, ...], list[Any]] = {}
+                for place, value in zip(indices.tolist(), values):
+                    groups.setdefault(
+                        tuple(0 if i in reduced else p for i, p in enumerate(place)), []
+                    ).append(value)
+                result = np.zeros(dims, values.dtype)
+                for at, group in groups.items():
+                    result[at] = max(group) if largest else sum(group)
+                return result if keep else result.reshape([n for i, n in enumerate(dims) if i not in reduced])
+
+            axes = [ints(0), ints(-1), ints(*range(len(shape)))][number % 3]
+            values = (distinct if largest else draw)(random, dtype, (count,))
+            inputs = (_places(random, shape, count), values, _long(shape), axes)
+            # As in TensorFlow, the gradient needs the rank and the axes to be known.
+            smooth = differentiable(dtype)
+            yield Sample(inputs, {"keep_dims": keep}, reference, smooth=smooth, static=True, constants=(3,))
+
+    return generate
+
+
+def _reorder(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, values: Any, shape: Any) -> Any:
+        order = sorted(range(len(indices)), key=lambda i: indices[i].tolist())
+        return indices[order], values[order]
+
+    for dtype, (shape, count) in over([*NUMBERS, np.dtype(object)], SHAPES):
+        indices = random.permutation(_places(random, shape, count))
+        yield Sample(
+            (indices, draw(random, dtype, (count,)), _long(shape)),
+            {},
+            reference,
+            smooth=differentiable(dtype),
+        )
+
+
+def _reshape(random: Random) -> Iterable[Sample]:
+    for old, new, wanted in (
+        ((2, 3), (3, 2), (3, 2)),
+        ((4,), (2, 2), (2, -1)),
+        ((2, 2, 2), (8,), (-1,)),
+        ((1, 1), (1,), (1,)),
+    ):
+
+        def reference(indices: Any, shape: Any, wanted: Any, new: Any = new) -> Any:
+            marks = np.arange(math.prod(new)).reshape(new)
+            flat = np.arange(math.prod(shape)).reshape(tuple(shape))
+            found = [np.argwhere(marks == flat[tuple(place)])[0] for place in indices]
+            return np.array(found, np.int64).reshape(len(found), len(new)), _long(new)
+
+        for count in (0, 1, min(3, math.prod(old))):
+            yield Sample((_places(random, old, count), _long(old), _long(wanted)), {}, reference)
+
+
+def _slice(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> Any:
+        end = np.minimum(start + size, shape)
+        kept = [i for i, p in enumerate(indices) if all(p >= start) and all(p < end)]
+        return indices[kept] - start, values[kept], np.maximum(end - start, 0)
+
+    for dtype, (shape, count) in over([*NUMBERS, np.dtype(object)], SHAPES):
+        start = np.minimum(_long([1, 0, 1][: len(shape)]), _long(shape) - 1)
+        inputs = (
+            _places(random, shape, count),
+            draw(random, dtype, (count,)),
+            _long(shape),
+            start,
+            _long(shape),
+        )
+        yield Sample(inputs, {}, reference, smooth=differentiable(dtype))
+
+
+def _slice_grad(random: Random) -> Iterable[Sample]:
+    def reference(g: Any, indices: Any, start: Any, kept: Any) -> Any:
+        rows = [r.tolist() for r in kept + start]
+        found = [g[rows.index(p)] if p in rows else 0 for p in indices.tolist()]
+        return np.array(found, g.dtype)
+
+    for dtype, (shape, count) in over([DOUBLE, SINGLE], SHAPES):
+        indices, start = _places(random, shape, count), _long([0] * len(shape))
+        kept = indices[::2]
+        yield Sample((draw(random, dtype, (len(kept),)), indices, start, kept), {}, reference)
+
+
+def _sums(a: Any, b: Any) -> dict[tuple[int, ...], Any]:
+    found: dict[tuple[int, ...], Any] = {}
+    for indices, values in (a, b):
+        for place, value in zip(indices.tolist(), values):
+            found[tuple(place)] = found.get(tuple(place), 0) + value
+    return dict(sorted(found.items()))
+
+
+def _add(random: Random) -> Iterable[Sample]:
+    def reference(ai: Any, av: Any, shape: Any, bi: Any, bv: Any, _: Any, threshold: Any) -> Any:
+        kept = {p: v for p, v in _sums((ai, av), (bi, bv)).items() if abs(v) >= threshold}
+        places = np.array(list(kept), np.int64).reshape(len(kept), len(shape))
+        return places, np.array(list(kept.values()), av.dtype), shape
+
+    for dtype, (shape, count) in over([DOUBLE, SINGLE, COMPLEX, INT], SHAPES):
+        real = np.zeros(0, dtype).real.dtype
+        for threshold in (0, 1):
+            a, b = (_places(random, shape, count) for _ in range(2))
+            values = [draw(random, dtype, (count,)) for _ in range(2)]
+            # A sum of float64 at the threshold itself would jump; none is drawn there.
+            inputs = (a, values[0], _long(shape), b, values[1], _long(shape), scalar(threshold, real))
+            yield Sample(inputs, {}, reference, smooth=differentiable(dtype), varied=(1, 4))
+
+
+def _add_grad(random: Random) -> Iterable[Sample]:
+    def reference(g: Any, ai: Any, bi: Any, sums: Any) -> Any:
+        rows = sums.tolist()
+        return [
+            np.array([g[rows.index(p)] if p in rows else 0 for p in x.tolist()], g.dtype) for x in (ai, bi)
+        ]
+
+    for dtype, (shape, count) in over([DOUBLE, SINGLE], SHAPES):
+        a, b = (_places(random, shape, count) for _ in range(2))
+        places = np.array(list(_sums((a, [0] * count), (b, [0] * count))), np.int64).reshape(-1, len(shape))[
+            1:
+        ]
+        yield Sample((draw(random, dtype, (len(places),)), a, b, places), {}, reference)
+
+
+def _dense_add(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, values: Any, shape: Any, b: Any) -> Any:
+        return _dense(indices, values, shape) + b
+
+    for dtype, (shape, count) in over([DOUBLE, SINGLE, COMPLEX, INT], SHAPES):
+        inputs = (
+            _places(random, shape, count),
+            draw(random, dtype, (count,)),
+            _long(shape),
+            draw(random, dtype, shape),
+        )
+        yield Sample(inputs, {}, reference, smooth=differentiable(dtype))
+
+
+def _fill_empty_rows(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, values: Any, shape: Any, default: Any) -> Any:
+        rows, filled, back = [], [], []
+        for row in range(shape[0]):
+            own = [i for i, p in enumerate(indices) if p[0] == row]
+            for i in own:
+                back.append((i, len(rows)))
+                rows.append(indices[i].tolist())
+                filled.append(values[i])
+            if not own:
+                rows.append([row] + [0] * (len(shape) - 1))
+                filled.append(default[()])
+        empty = [row not in indices[:, 0] for row in range(shape[0])]
+        found = np.empty(len(filled), values.dtype)
+        found[:] = filled
+        places = [new for _, new in sorted(back)]
+        return (
+            _long(rows).reshape(len(rows), len(shape)),
+            found,
+            np.array(empty, bool),
+            _long(places).reshape(len(places)),
+        )
+
+    for dtype, (shape, count) in over([*NUMBERS, np.dtype(object)], SHAPES):
+        values = draw(random, dtype, (count,))
+        inputs = (_places(random, shape, count), values, _long(shape), draw(random, dtype, ()))
+        yield Sample(inputs, {}, reference, smooth=differentiable(dtype))
+
+
+TABLE: dict[str, Draw] = {
+    "SparseToDense": _to_dense,
+    "SparseTensorDenseMatMul": _matmul,
+    "SparseReduceSum": _reduction(False),
+    "SparseReduceMax": _reduction(True),
+    "SparseReorder": _reorder,
+    "SparseReshape": _reshape,
+    "SparseSlice": _slice,
+    "SparseSliceGrad": _slice_grad,
+    "SparseAdd": _add,
+    "SparseAddGrad": _add_grad,
+    "SparseTensorDenseAdd": _dense_add,
+    "SparseFillEmptyRows": _fill_empty_rows,
+}
