@@ -24,7 +24,7 @@ from graphflow.kernels.native.compiler import Compilation, Compiler
 from graphflow.kernels.native.scalar_machine_source import interpreter_source
 from graphflow.kernels.native.scalar_text import ScalarTextError
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
-from graphflow.runtime.assemble import KernelTable, assemble, own
+from graphflow.runtime.assemble import KernelTable, assemble, copied, own
 from graphflow.runtime.compiled.emit import FusedRegion, fused_region, scalar_program
 from graphflow.runtime.compiled.fuse import Group, fuse
 from graphflow.runtime.compiled.lower import Lowering
@@ -302,7 +302,20 @@ class CompiledPlan:
         )
         part = assemble(sub_plan, self._store, kernels)
         targets = [(o, self._array(self._lowering.values[o]) if o in self._lowering.values else None) for o in outputs]
-        return _PythonSegment(part, [self._reader(n) for n in inputs], targets)
+        kept = {
+            name
+            for node in nodes
+            if node.instruction.bodies or node.instruction.stateful or kernels.may_view(node.instruction.type)
+            for name in self._names_used(node.instruction)
+        }
+        return _PythonSegment(part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets)
+
+    def _kept_reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        """A reader for what may keep the value beyond its run of the segment, while the memory is used again."""
+        read = self._reader(name)
+        if name not in self._lowering.values:
+            return read
+        return lambda objects: copied(read(objects))
 
     def _names_used(self, instruction: Instruction) -> list[str]:
         names = list(instruction.inputs)
