@@ -13,14 +13,13 @@ cannot be compiled, the caller stays on NumPy.
         statements=(Statement("y", "float32", "tanh(v * 2 + 1)"),),
         outputs=(RegionOutput("y", "float32"), RegionOutput("y", "float32", "sum", (0,))),
     )
-    handle = compiler.compile_async(region_source(region))    # handle.done(), handle.result(timeout) ->
-    address machine = Machine(compiler)                               # the sequencer, from the cache or
-    compiled now sizes, scratch = (n,), np.empty(layout(region, (n,)).scratch + 1, np.uint8) steps =
-    region_steps(region, handle.result(), sizes, [(v.ctypes.data, (1,))],
-                         [(y.ctypes.data, None), (total.ctypes.data, None)], error.ctypes.data,
-                         scratch.ctypes.data) program = machine.program(steps, threads=2)     # steps of many
-                         kernels in order; arguments(k) can be patched status = program.run()
-                         # non-zero: an error of a kernel (ERROR_...), or abort()
+    handle = compiler.compile_async(region_source(region))    # handle.done(), handle.result(timeout) -> address
+    machine = Machine(compiler)                               # the sequencer, from the cache or compiled now
+    sizes, scratch = (n,), np.empty(layout(region, (n,)).scratch + 1, np.uint8)
+    steps = region_steps(region, handle.result(), sizes, [(v.ctypes.data, (1,))],
+                         [(y.ctypes.data, None), (total.ctypes.data, None)], error.ctypes.data, scratch.ctypes.data)
+    program = machine.program(steps, threads=2)               # steps of many kernels; arguments(k) can be patched
+    status = program.run()                                    # non-zero: an error of a kernel (ERROR_...), or abort()
 
 Other generators of sources and steps: `blas` (matrix products, run under blas.single_threaded()), `nnkernels`
 (softmax and its losses, gather, scatter, transposition, argmax), `scalar_machine` (long scalar chains and
