@@ -314,13 +314,17 @@ class BaseSession:
     def explain(self, fetches: Any, feed_dict: Any = None) -> str:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
-        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs.
+        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. Where runs of the same fetches and feeds
+        have become compiled, what was fused and the places of results in memory follow.
         """
         feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
         plan, _ = self.plan(fetches, feeds)
         cut = partition(plan, self._devices[0])
         if len(cut.parts) == 1:
-            return str(plan)
+            prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
+            executable = None if prepared is None else prepared.executable
+            compiled = executable.describe() if isinstance(executable, TieredExecutable) else ""
+            return f"{plan}\n{compiled}" if compiled else str(plan)
         return "\n".join(f"part {device}\n{part}" for device, part in cut.parts.items())
 
     def make_callable(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
@@ -150,6 +150,21 @@ class CompiledPlan:
     @property
     def arena_bytes(self) -> int:
         """The size of the block that its values share."""
+        return int(self._arena.nbytes)
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """What runs, in order."""
+        return self._draft.groups
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """Where the blocks of values lie in the arena."""
+        return self._offsets
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of the arena."""
         return int(self._arena.nbytes)
 
     # ---- memory ---------------------------------------------------------------------------------------------------

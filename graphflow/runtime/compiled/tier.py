@@ -98,6 +98,16 @@ class TieredExecutable:
                 pass
         return self._base.run(run, feeds)
 
+    def describe(self) -> str:
+        """The compiled plans that there are, for each combination of fed shapes; "" where there is none."""
+        from graphflow.runtime.compiled.describe import describe
+
+        return "".join(
+            f"compiled for {', '.join(map(str, shapes)) or 'no feeds'}\n{describe(state.compiled)}\n"
+            for shapes, state in self._states.items()
+            if state.compiled is not None
+        )
+
     def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Takes the combination a step further; the result, where that step was a run."""
         if not state.lock.acquire(blocking=False):
