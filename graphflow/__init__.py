@@ -10,6 +10,8 @@ with gf.Session() as sess:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -116,8 +118,8 @@ def _contrib() -> ModuleType:
     return namespace("contrib", "What programs use of tf.contrib.", members)
 
 
-_LATER = {
-    name: lambda name=name: import_module(f"graphflow.{name}")
+_LATER: dict[str, Callable[[], ModuleType]] = {
+    name: partial(import_module, f"graphflow.{name}")
     for name in ("bitwise", "linalg", "losses", "math", "nn", "testing", "train")
 } | {
     "contrib": _contrib,

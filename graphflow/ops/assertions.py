@@ -335,12 +335,12 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
     """The tensor; ValueError now where it is known to be no scalar (tf.assert_scalar)."""
     with op_scope(name, "assert_scalar", [tensor]):
-        tensor = convert_to_tensor(tensor, name="tensor")
-        if tensor.dims not in (None, ()):
+        checked = convert_to_tensor(tensor, name="tensor")
+        if checked.dims not in (None, ()):
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {tensor.name}, saw shape: {shapes.text(tensor.dims)}."
+                f"{message or ''}Expected scalar shape for {checked.name}, saw shape: {shapes.text(checked.dims)}."
             )
-        return tensor
+        return checked
 
 
 def is_tensor(x: Any) -> bool:

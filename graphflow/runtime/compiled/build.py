@@ -162,11 +162,6 @@ class CompiledPlan:
         """Where the blocks of values lie in the arena."""
         return self._offsets
 
-    @property
-    def arena_bytes(self) -> int:
-        """The size of the arena."""
-        return int(self._arena.nbytes)
-
     # ---- memory ---------------------------------------------------------------------------------------------------
 
     def _find_externals(self) -> None:

@@ -112,9 +112,9 @@ class _Fusing:
         group.needs |= needs
         bit = 1 << index
         if added:
-            for other in self._groups:
-                if other.needs & bit:
-                    other.needs |= group.needs
+            for later in self._groups:
+                if later.needs & bit:
+                    later.needs |= group.needs
         for value in node.reads:
             group.operands.add(value.root)
             readers = self._readers.setdefault(value.root, [])
