@@ -64,7 +64,11 @@ def _gather_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
         count = reshape(size(indices), [1])
         values = reshape(g, concat([count, dense[1:]], 0))
         return IndexedSlices(values, reshape(indices, count), dense), None, None
-    return _summed_rows(convert_to_tensor(g), params, indices, where if axis is None else axis, batch), None, None
+    return (
+        _summed_rows(convert_to_tensor(g), params, indices, where if axis is None else axis, batch),
+        None,
+        None,
+    )
 
 
 def _summed_rows(g: Tensor, params: Tensor, indices: Tensor, axis: Any, batch: Any) -> Tensor:
@@ -74,7 +78,11 @@ def _summed_rows(g: Tensor, params: Tensor, indices: Tensor, axis: Any, batch: A
 
     if isinstance(axis, Tensor) or axis < 0:
         known = params.dims is not None and not isinstance(axis, Tensor)
-        axis = axis + len(params.dims or ()) if known else arithmetic.floormod(axis, _as_type(rank(params), axis))
+        axis = (
+            axis + len(params.dims or ())
+            if known
+            else arithmetic.floormod(axis, _as_type(rank(params), axis))
+        )
     if batch < 0:
         batch = batch + (rank(indices) if indices.dims is None else len(indices.dims))
     extents = shape(params)

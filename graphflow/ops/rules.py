@@ -48,14 +48,18 @@ def require_rank(dims: Dims, rank: int, what: str) -> Dims:
     if dims is None:
         return (None,) * rank
     if len(dims) != rank:
-        raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)} for {what} with shape {shapes.text(dims)}.")
+        raise ValueError(
+            f"Shape must be rank {rank} but is rank {len(dims)} for {what} with shape {shapes.text(dims)}."
+        )
     return dims
 
 
 def require_rank_at_least(dims: Dims, rank: int, what: str) -> Dims:
     """The shape; ValueError where its rank is known and smaller."""
     if dims is not None and len(dims) < rank:
-        raise ValueError(f"Shape must be at least rank {rank} but is rank {len(dims)} for {what} with shape {shapes.text(dims)}.")
+        raise ValueError(
+            f"Shape must be at least rank {rank} but is rank {len(dims)} for {what} with shape {shapes.text(dims)}."
+        )
     return dims
 
 

@@ -112,7 +112,7 @@ def simplify(plan: Plan, ctx: PassContext) -> Plan:
                 if found is None:
                     continue
                 if isinstance(found, str):
-                    if not _may_take(i, found, makers):
+                    if found not in plan.feeds and not _may_take(i, found, makers):
                         continue
                     found = replace(
                         i, type="Identity", inputs=(found,), attrs={}, definition=lookup("Identity")

@@ -288,29 +288,53 @@ def copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) and value.ndim else own(value)
 
 
+def _blocks(lines: list[_Line]) -> list[tuple[int, ...]]:
+    """For each line the numbers of the lines that open the blocks around it."""
+    result: list[tuple[int, ...]] = []
+    headers: list[int] = []
+    for number, line in enumerate(lines):
+        del headers[line.depth :]
+        result.append(tuple(headers))
+        headers.append(number)
+    return result
+
+
 def _forget_early(lines: list[_Line], scalars: set[str]) -> list[_Line]:
-    """The lines, with a `del` of each array after the statement that uses it last."""
-    first: dict[str, int] = {}
+    """The lines, with each array forgotten after the statement that uses it last.
+
+    That is a statement of the innermost block which has all its uses: what a loop takes from outside lives as long as
+    the loop.
+    """
+    blocks = _blocks(lines)
+    homes: dict[str, tuple[int, ...]] = {}
     last: dict[str, int] = {}
     for number, line in enumerate(lines):
         for local in _LOCAL.findall(line.text):
-            first.setdefault(local, number)
+            home = homes.setdefault(local, blocks[number])
+            common = next(
+                (k for k, (x, y) in enumerate(zip(home, blocks[number], strict=False)) if x != y),
+                min(len(home), len(blocks[number])),
+            )
+            homes[local] = home[:common]
             last[local] = number
     after: dict[int, list[str]] = {}
     for local, number in last.items():
-        depth = lines[first[local]].depth
-        if local in scalars or lines[number].depth < depth or lines[number].text.startswith("return"):
+        depth = len(homes[local])
+        if local in scalars or lines[number].text.startswith("return"):
             continue
-        while number + 1 < len(lines) and lines[number + 1].depth > depth:
+        while number + 1 < len(lines) and (
+            lines[number + 1].depth > depth
+            or (lines[number + 1].depth == depth and lines[number + 1].text == "else:")
+        ):
             number += 1
-        if number + 1 < len(lines) and lines[number + 1].depth == depth and lines[number + 1].text != "else:":
+        if number + 1 < len(lines) and lines[number + 1].depth == depth:
             after.setdefault(number, []).append(local)
     result: list[_Line] = []
     for number, line in enumerate(lines):
         result.append(line)
         if number in after:
-            depth = lines[first[after[number][0]]].depth
-            result.append(_Line(depth, f"del {', '.join(after[number])}", None))
+            depth = len(homes[after[number][0]])
+            result.append(_Line(depth, f"{' = '.join(after[number])} = None", None))
     return result
 
 

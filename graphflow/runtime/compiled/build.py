@@ -72,7 +72,9 @@ class Draft:
             own_sources = self._sources_of(number, group)
             self._sources[number] = own_sources
             sources.update(dict.fromkeys(own_sources))
-        self._handles: dict[str, Compilation] = dict(zip(sources, compiler.compile_many(list(sources)), strict=True))
+        self._handles: dict[str, Compilation] = dict(
+            zip(sources, compiler.compile_many(list(sources)), strict=True)
+        )
 
     def _stored(self) -> set[str]:
         """The roots that something outside their group takes."""
@@ -122,7 +124,9 @@ class Draft:
 class CompiledPlan:
     """A draft whose kernels are there, laid out in memory and ready to run."""
 
-    def __init__(self, draft: Draft, machine: Machine, threads: int, store: ResourceStore, kernels: KernelTable) -> None:
+    def __init__(
+        self, draft: Draft, machine: Machine, threads: int, store: ResourceStore, kernels: KernelTable
+    ) -> None:
         self._draft = draft
         self._lowering = draft.lowering
         self._store = store
@@ -212,7 +216,9 @@ class CompiledPlan:
             root in node.makes
             for group in self._draft.groups
             for node in group.nodes
-            if isinstance(node, KernelNode) or isinstance(node, Statements) and (node.forced or node.reduce is not None)
+            if isinstance(node, KernelNode)
+            or isinstance(node, Statements)
+            and (node.forced or node.reduce is not None)
         )
 
     def _address(self, value: Value) -> int:
@@ -311,14 +317,19 @@ class CompiledPlan:
             (*extra.values(), *[n.instruction for n in nodes]), feeds=tuple(inputs), fetches=tuple(outputs)
         )
         part = assemble(sub_plan, self._store, kernels)
-        targets = [(o, self._array(self._lowering.values[o]) if o in self._lowering.values else None) for o in outputs]
+        targets = [
+            (o, self._array(self._lowering.values[o]) if o in self._lowering.values else None)
+            for o in outputs
+        ]
         kept = {
             name
             for node in nodes
             if node.instruction.bodies or node.instruction.stateful or kernels.may_view(node.instruction.type)
             for name in self._names_used(node.instruction)
         }
-        return _PythonSegment(part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets)
+        return _PythonSegment(
+            part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets
+        )
 
     def _kept_reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
         """A reader for what may keep the value beyond its run of the segment, while the memory is used again."""
@@ -359,7 +370,9 @@ class CompiledPlan:
         if value is None or value.root in self._externals:
             read = self._reader(name)
             if value is not None:
-                return lambda objects: np.array(read(objects))[()] if not value.shape else np.array(read(objects))
+                return lambda objects: (
+                    np.array(read(objects))[()] if not value.shape else np.array(read(objects))
+                )
             return lambda objects: own(read(objects))
         array = self._array(value)
         if not value.shape:
@@ -374,7 +387,9 @@ class CompiledPlan:
             if not isinstance(segment, _NativeSegment):
                 continue
             for words in segment.program.all_arguments():
-                for position in np.flatnonzero((words >= _EXTERNAL) & (words < _EXTERNAL + (len(names) + 1) * _RANGE)):
+                for position in np.flatnonzero(
+                    (words >= _EXTERNAL) & (words < _EXTERNAL + (len(names) + 1) * _RANGE)
+                ):
                     word = int(words[position])
                     start = _EXTERNAL + (word - _EXTERNAL) // _RANGE * _RANGE
                     patches[names[start]].append((words, int(position), word - start))
@@ -418,7 +433,9 @@ class CompiledPlan:
             if name in self._staging:
                 self._staging[name][0] = value
             elif name in self._externals:
-                objects[name] = value if value.flags.c_contiguous and value.flags.aligned else np.array(value, order="C")
+                objects[name] = (
+                    value if value.flags.c_contiguous and value.flags.aligned else np.array(value, order="C")
+                )
             else:
                 objects[name] = value
         bound = self._bound
@@ -443,7 +460,11 @@ class CompiledPlan:
         for (name, target), result in zip(segment.outputs, results, strict=True):
             if target is not None:
                 if np.shape(result) != target.shape:
-                    raise errors.InternalError(None, None, f"{name!r} changed its shape from {target.shape} to {np.shape(result)} in a compiled plan.")
+                    raise errors.InternalError(
+                        None,
+                        None,
+                        f"{name!r} changed its shape from {target.shape} to {np.shape(result)} in a compiled plan.",
+                    )
                 target[...] = result
             else:
                 objects[name] = own(result)
@@ -457,7 +478,9 @@ class CompiledPlan:
         what = "Integer division by zero" if status == ERROR_DIVISION_BY_ZERO else "an index is out of range"
         op = instruction.op
         built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
-        raise errors.InvalidArgumentError(None if op is None else op.node_def, op, f"{instruction.describe()}: {what}.{built}")
+        raise errors.InvalidArgumentError(
+            None if op is None else op.node_def, op, f"{instruction.describe()}: {what}.{built}"
+        )
 
 
 _DIVISIONS: Final = frozenset({"FloorDiv", "FloorMod", "Div", "TruncateDiv", "TruncateMod"})

@@ -27,15 +27,22 @@ def _step(kernel: Kernel, address: int, words: Sequence[int], images: int) -> An
     return Step(address, words, 0, units, kernel.grain)
 
 
-def _described(i: Instruction, image: tuple[int, ...], window: tuple[int, ...], outputs: tuple[int, ...]) -> conv.Convolution | None:
+def _described(
+    i: Instruction, image: tuple[int, ...], window: tuple[int, ...], outputs: tuple[int, ...]
+) -> conv.Convolution | None:
     """The convolution of an instruction; None for layouts and paddings without a kernel."""
-    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in ("SAME", "VALID"):
+    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in (
+        "SAME",
+        "VALID",
+    ):
         return None
     strides, dilations = i.attrs["strides"], i.attrs.get("dilations", [1, 1, 1, 1])
     padding = _text(i.attrs["padding"])
     if window[2] != image[3]:
         return None
-    axes = [Axis.of(image[k + 1], window[k], int(strides[k + 1]), padding, int(dilations[k + 1])) for k in (0, 1)]
+    axes = [
+        Axis.of(image[k + 1], window[k], int(strides[k + 1]), padding, int(dilations[k + 1])) for k in (0, 1)
+    ]
     if (axes[0].outputs, axes[1].outputs) != outputs[1:3]:
         return None
     return conv.Convolution(axes[0], axes[1], window[2], window[3])
@@ -85,7 +92,9 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
             _step(kernel, kernels[1], [address(dy), address(turned), address(target)], shape[0]),
         ]
 
-    lowering.add(KernelNode(i, [w, dy], [turned.root, target.root], sources=[turn.source, kernel.source], emit=emit))
+    lowering.add(
+        KernelNode(i, [w, dy], [turned.root, target.root], sources=[turn.source, kernel.source], emit=emit)
+    )
     return True
 
 
@@ -105,7 +114,9 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
     if groups == 1:
 
         def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
-            return [_step(kernel, kernels[0], [address(x), address(dy), address(target), x.shape[0]], x.shape[0])]
+            return [
+                _step(kernel, kernels[0], [address(x), address(dy), address(target), x.shape[0]], x.shape[0])
+            ]
 
         lowering.add(KernelNode(i, [x, dy], [target.root], sources=[kernel.source], emit=emit))
         return True
@@ -119,13 +130,18 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
         ]
 
     lowering.add(
-        KernelNode(i, [x, dy], [partial.root, target.root], sources=[kernel.source, total.source], emit=emit_both)
+        KernelNode(
+            i, [x, dy], [partial.root, target.root], sources=[kernel.source, total.source], emit=emit_both
+        )
     )
     return True
 
 
 def _pool_of(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> pooling.Pool | None:
-    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in ("SAME", "VALID"):
+    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in (
+        "SAME",
+        "VALID",
+    ):
         return None
     window, strides, padding = i.attrs["ksize"], i.attrs["strides"], _text(i.attrs["padding"])
     if any(int(window[k]) != 1 or int(strides[k]) != 1 for k in (0, 3)):

@@ -56,7 +56,9 @@ class _Builder:
         self._inputs: dict[tuple[str, int, tuple[int, ...]], str] = {}
         self._values: list[tuple[Value, tuple[int, ...]]] = []
         self._lines: list[tuple[str, str, str]] = []
-        self._results: list[tuple[str, str, Value, tuple[int, ...] | None, tuple[str, tuple[int, ...]] | None]] = []
+        self._results: list[
+            tuple[str, str, Value, tuple[int, ...] | None, tuple[str, tuple[int, ...]] | None]
+        ] = []
 
     def build(self) -> FusedRegion:
         for node in self._group.nodes:
@@ -121,7 +123,9 @@ class _Builder:
             walk = next(whole_strides)
             in_place = self._in_place(value, walk, input_strides)
             outputs.append(
-                regions.RegionOutput(name, dtype, in_place=in_place, strided=walk[-1] != 1 and in_place is None)
+                regions.RegionOutput(
+                    name, dtype, in_place=in_place, strided=walk[-1] != 1 and in_place is None
+                )
             )
             placed.append((value, walk))
         statements = tuple(regions.Statement(*line) for line in self._lines)
@@ -129,7 +133,9 @@ class _Builder:
         pairs = tuple((value, walk) for (value, _), walk in zip(self._values, input_strides, strict=True))
         return FusedRegion(region, sizes, pairs, tuple(placed))
 
-    def _in_place(self, value: Value, walk: tuple[int, ...], input_strides: Sequence[tuple[int, ...]]) -> int | None:
+    def _in_place(
+        self, value: Value, walk: tuple[int, ...], input_strides: Sequence[tuple[int, ...]]
+    ) -> int | None:
         for index, ((given, _), strides) in enumerate(zip(self._values, input_strides, strict=True)):
             if given.root == value.root and given.offset == value.offset and strides == walk:
                 return index

@@ -93,9 +93,15 @@ class _Fusing:
         made_here = {root for n in group.nodes for root in n.makes}
         if any(v.root in made_here and v.root not in aligned for v in node.reads):
             return False
-        if any(isinstance(n, Statements) and n.reduce is not None and set(n.makes) & {v.root for v in node.reads} for n in group.nodes):
+        if any(
+            isinstance(n, Statements) and n.reduce is not None and set(n.makes) & {v.root for v in node.reads}
+            for n in group.nodes
+        ):
             return False
-        if any(isinstance(n, Statements) and n.forced and set(n.makes) & {v.root for v in node.reads} for n in group.nodes):
+        if any(
+            isinstance(n, Statements) and n.forced and set(n.makes) & {v.root for v in node.reads}
+            for n in group.nodes
+        ):
             return False
         if set(node.makes) & made_here:
             return False
@@ -124,7 +130,9 @@ class _Fusing:
         group.written.update(node.variables)
         if isinstance(node, Statements):
             group.lines += len(node.lines)
-            group.skewed |= {v.root for v in node.reads if v.shape != node.space or not v.contiguous or v.offset}
+            group.skewed |= {
+                v.root for v in node.reads if v.shape != node.space or not v.contiguous or v.offset
+            }
         self._of.append(index)
 
     def ordered(self) -> list[Group]:

@@ -21,7 +21,10 @@ _MACHINE_DTYPES: Final = frozenset({"float32", "float64", "int32", "int64", "boo
 def _control(lowering: Lowering, i: Instruction) -> bool:
     """An If or a While of which every value is a scalar, as one statement of the scalar machine."""
     outputs = [(name, dtype.name) for name, dtype in zip(i.outputs, i.dtypes, strict=True)]
-    if any(dtype not in _MACHINE_DTYPES or lowering.known.get(name, ((1,), ""))[0] != () for name, dtype in outputs):
+    if any(
+        dtype not in _MACHINE_DTYPES or lowering.known.get(name, ((1,), ""))[0] != ()
+        for name, dtype in outputs
+    ):
         return False
     captured: dict[str, Value] = {}
     for name in dict.fromkeys(i.inputs):
@@ -43,7 +46,9 @@ def _control(lowering: Lowering, i: Instruction) -> bool:
         return False
     results = [(f"out{k}", lowering.result(i, k)) for k in range(len(outputs))]
     lowering.add(
-        Statements(i, list(captured.values()), [v.root for _, v in results], space=(), results=results, build=build)
+        Statements(
+            i, list(captured.values()), [v.root for _, v in results], space=(), results=results, build=build
+        )
     )
     return True
 

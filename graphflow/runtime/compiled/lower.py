@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,9 @@ from graphflow.runtime.assemble import PASS_THROUGH, KernelTable
 from graphflow.runtime.compiled.nodes import KernelNode, Node, PythonNode, Statements
 from graphflow.runtime.compiled.values import Value, view_of, whole
 
-NATIVE_DTYPES = frozenset({"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"})
+NATIVE_DTYPES = frozenset(
+    {"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"}
+)
 Known: TypeAlias = Mapping[str, tuple[tuple[int, ...], str]]
 """Shape and NumPy dtype name of every value, as a run had them."""
 Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
@@ -133,7 +135,9 @@ class Lowering:
             )
         )
 
-    def reduction(self, instruction: Instruction, kind: str, axes: tuple[int, ...], value: Value, text: str = "{0}") -> None:
+    def reduction(
+        self, instruction: Instruction, kind: str, axes: tuple[int, ...], value: Value, text: str = "{0}"
+    ) -> None:
         """Adds the reduction of a text of one value over axes, as the instruction's result."""
         target = self.result(instruction)
         if not axes or all(value.shape[a] == 1 for a in axes):
@@ -190,7 +194,11 @@ class Lowering:
             return self._constant(i)
         if not all(n in self.values for n in i.inputs) or not i.outputs and i.type not in self._rules:
             return False
-        if any(self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0] for o in i.outputs if o in self.known):
+        if any(
+            self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0]
+            for o in i.outputs
+            if o in self.known
+        ):
             return False
         if i.type in PASS_THROUGH:
             return self._pass_through(i)
@@ -226,14 +234,20 @@ class Lowering:
         position = None
         for index, name in enumerate(i.inputs):
             constant = self.constants.get(name)
-            if constant is not None and constant.dtype.kind in "iu" and (i.definition is None or index or len(i.inputs) > 1):
+            if (
+                constant is not None
+                and constant.dtype.kind in "iu"
+                and (i.definition is None or index or len(i.inputs) > 1)
+            ):
                 arguments.append(constant[()] if constant.ndim == 0 else constant)
             elif position is None:
                 position = index
                 arguments.append(None)
             elif i.type in _SHAPE_ONLY:
                 shape, dtype = self.known[name]
-                arguments.append(np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape)))
+                arguments.append(
+                    np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
+                )
             else:
                 return False
         if position is None:
@@ -259,7 +273,9 @@ class Lowering:
         for name in dict.fromkeys(i.inputs):
             if name in self.values:
                 reads.append(self.values[name])
-        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())), needed=list(dict.fromkeys(i.inputs)))
+        node = PythonNode(
+            i, reads, [], list(dict.fromkeys(i.written())), needed=list(dict.fromkeys(i.inputs))
+        )
         number = len(self.nodes)
         producers = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
         node.after = producers
@@ -287,7 +303,10 @@ class Lowering:
         if i.bodies or i.definition is None or i.definition.dynamic_shape:
             return False
         return all(
-            n in self.values and (n in self.constants or self.known[n][1] not in ("int32", "int64") or len(self.known[n][0]) > 1)
+            n in self.values
+            and (
+                n in self.constants or self.known[n][1] not in ("int32", "int64") or len(self.known[n][0]) > 1
+            )
             for n in i.inputs
         )
 
@@ -335,7 +354,9 @@ def expressible(text: str, reads: Sequence[Value], dtype: str) -> bool:
 def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[str, str]) -> bool:
     definition = i.definition
     assert definition is not None and definition.scalar is not None
-    written = [(spec.name, value) for spec, value in zip(definition.inputs, reads, strict=True) if spec.written]
+    written = [
+        (spec.name, value) for spec, value in zip(definition.inputs, reads, strict=True) if spec.written
+    ]
     space = written[0][1].shape
     if any(value.shape != space for _, value in written):
         return False
@@ -350,7 +371,9 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
     texts = (definition.scalar,) if isinstance(definition.scalar, str) else definition.scalar
     lines = []
     for position, text in enumerate(texts):
-        target, _, expression = text.partition(" = ") if " = " in text else (definition.inputs[0].name, "", text)
+        target, _, expression = (
+            text.partition(" = ") if " = " in text else (definition.inputs[0].name, "", text)
+        )
         del position
         lines.append((target, dtype, scalar_text(i, expression, names)))
     results = [(name, value) for name, value in written]
@@ -359,7 +382,14 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
         results.append((written[0][0], lowering.result(i)))
     lowering.add(
         Statements(
-            i, reads, [i.outputs[0]] if used and used[0] else [], roots, space=space, lines=lines, results=results, forced=True
+            i,
+            reads,
+            [i.outputs[0]] if used and used[0] else [],
+            roots,
+            space=space,
+            lines=lines,
+            results=results,
+            forced=True,
         )
     )
     return True

@@ -45,7 +45,10 @@ def _sum_to_shape(lowering: Lowering, i: Instruction) -> bool:
         lowering.define(i.outputs[0], value)
         return True
     missing = len(value.shape) - len(wanted)
-    axes = [*range(missing), *[k + missing for k, n in enumerate(wanted) if n == 1 and value.shape[k + missing] != 1]]
+    axes = [
+        *range(missing),
+        *[k + missing for k, n in enumerate(wanted) if n == 1 and value.shape[k + missing] != 1],
+    ]
     lowering.reduction(i, "sum", tuple(axes), value)
     return True
 
@@ -114,7 +117,9 @@ def _select(lowering: Lowering, i: Instruction) -> bool:
 def _filled(number: int) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
         shape, dtype = lowering.known[i.outputs[0]]
-        lowering.constants[i.outputs[0]] = array = np.full(shape, number, dtype) if len(shape) == 0 else np.full((), number, dtype)
+        lowering.constants[i.outputs[0]] = array = (
+            np.full(shape, number, dtype) if len(shape) == 0 else np.full((), number, dtype)
+        )
         root = lowering.fresh(i.outputs[0])
         lowering.constants[root] = array
         lowering.define(i.outputs[0], Value(root, dtype, shape, (0,) * len(shape)))
@@ -156,7 +161,9 @@ def _one_hot(lowering: Lowering, i: Instruction) -> bool:
 
 def _part(target: Value, axis: int, start: int, size: int) -> Value:
     shape = tuple(size if k == axis else n for k, n in enumerate(target.shape))
-    return Value(target.root, target.dtype, shape, target.strides, target.offset + start * target.strides[axis])
+    return Value(
+        target.root, target.dtype, shape, target.strides, target.offset + start * target.strides[axis]
+    )
 
 
 def _assemble(lowering: Lowering, i: Instruction, parts: Sequence[tuple[Value, Value]]) -> bool:
@@ -190,7 +197,11 @@ def _pack(lowering: Lowering, i: Instruction) -> bool:
         assert value is not None
         place = _part(target, axis, k, 1)
         squeezed = Value(
-            place.root, place.dtype, value.shape, place.strides[:axis] + place.strides[axis + 1 :], place.offset
+            place.root,
+            place.dtype,
+            value.shape,
+            place.strides[:axis] + place.strides[axis + 1 :],
+            place.offset,
         )
         parts.append((value, squeezed))
     return _assemble(lowering, i, parts)
@@ -211,7 +222,9 @@ def _pad(lowering: Lowering, i: Instruction) -> bool:
         return False
     target = _zeroed(lowering, i)
     offset = sum(int(before) * stride for (before, _), stride in zip(paddings, target.strides, strict=True))
-    return _assemble(lowering, i, [(value, Value(target.root, target.dtype, value.shape, target.strides, offset))])
+    return _assemble(
+        lowering, i, [(value, Value(target.root, target.dtype, value.shape, target.strides, offset))]
+    )
 
 
 def _strided_slice_gradient(lowering: Lowering, i: Instruction) -> bool:
@@ -276,7 +289,11 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
     a_layout, b_layout = _matrix(a), _matrix(b)
     assert a_layout is not None and b_layout is not None
     first, second = a, b
-    shape, dtype, batch_strides = (rows, columns, depth), target.dtype, (strides[0], strides[1], rows * columns)
+    shape, dtype, batch_strides = (
+        (rows, columns, depth),
+        target.dtype,
+        (strides[0], strides[1], rows * columns),
+    )
 
     def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
         return blas.gemm_steps(
@@ -299,7 +316,9 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
 # ---- losses, rows -------------------------------------------------------------------------------------------------
 
 
-def _rows_kernel(lowering: Lowering, i: Instruction, source: str, reads: list[Value], targets: list[Value], emit: Any) -> bool:
+def _rows_kernel(
+    lowering: Lowering, i: Instruction, source: str, reads: list[Value], targets: list[Value], emit: Any
+) -> bool:
     lowering.add(KernelNode(i, reads, [t.root for t in targets], sources=[source], emit=emit))
     return True
 
@@ -320,7 +339,13 @@ def _softmax(lowering: Lowering, i: Instruction) -> bool:
 
 def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
     logits, labels = (lowering.value(n) for n in i.inputs)
-    if logits is None or labels is None or logits.shape != labels.shape or logits.dtype not in _FLOATS or len(logits.shape) != 2:
+    if (
+        logits is None
+        or labels is None
+        or logits.shape != labels.shape
+        or logits.dtype not in _FLOATS
+        or len(logits.shape) != 2
+    ):
         return False
     x, y = lowering.compact(i, logits), lowering.compact(i, labels)
     loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
@@ -346,7 +371,14 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
 
     def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
         return nnkernels.sparse_cross_entropy_steps(
-            kernels[0], PROGRAM_STATUS, address(x), address(y), address(loss), address(gradient), rows, columns
+            kernels[0],
+            PROGRAM_STATUS,
+            address(x),
+            address(y),
+            address(loss),
+            address(gradient),
+            rows,
+            columns,
         )
 
     source = nnkernels.sparse_cross_entropy_source(x.dtype, y.dtype)
@@ -356,7 +388,11 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
 def _gather(lowering: Lowering, i: Instruction) -> bool:
     from graphflow.kernels.native import PROGRAM_STATUS
 
-    params, indices, axis = lowering.value(i.inputs[0]), lowering.value(i.inputs[1]), lowering.constant(i.inputs[2])
+    params, indices, axis = (
+        lowering.value(i.inputs[0]),
+        lowering.value(i.inputs[1]),
+        lowering.constant(i.inputs[2]),
+    )
     if params is None or indices is None or axis is None or int(axis) != 0 or i.attrs.get("batch_dims", 0):
         return False
     if not params.shape or not params.contiguous or indices.dtype not in ("int32", "int64"):
@@ -367,7 +403,14 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
 
     def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
         return nnkernels.gather_steps(
-            kernels[0], PROGRAM_STATUS, address(params), rows, row_bytes, address(ids), ids.size, address(target)
+            kernels[0],
+            PROGRAM_STATUS,
+            address(params),
+            rows,
+            row_bytes,
+            address(ids),
+            ids.size,
+            address(target),
         )
 
     return _rows_kernel(lowering, i, nnkernels.gather_source(ids.dtype), [params, ids], [target], emit)
@@ -380,14 +423,24 @@ def _scatter(operation: str) -> Rule:
         variable, indices, updates = (lowering.value(n) for n in i.inputs)
         if variable is None or indices is None or updates is None or (not i.used or i.used[0]):
             return False
-        if variable.dtype not in (*_FLOATS, "int32", "int64") or updates.shape != indices.shape + variable.shape[1:]:
+        if (
+            variable.dtype not in (*_FLOATS, "int32", "int64")
+            or updates.shape != indices.shape + variable.shape[1:]
+        ):
             return False
         ids, rows = lowering.compact(i, indices), lowering.compact(i, updates)
         columns = variable.size // variable.shape[0]
 
         def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
             return nnkernels.scatter_steps(
-                kernels[0], PROGRAM_STATUS, address(variable), variable.shape[0], columns, address(ids), ids.size, address(rows)
+                kernels[0],
+                PROGRAM_STATUS,
+                address(variable),
+                variable.shape[0],
+                columns,
+                address(ids),
+                ids.size,
+                address(rows),
             )
 
         source = nnkernels.scatter_source(variable.dtype, ids.dtype, operation)
@@ -408,7 +461,9 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
     source = nnkernels.argument_source(x.dtype, target.dtype, i.type == "ArgMax")
 
     def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
-        return nnkernels.argument_steps(kernels[0], address(x), address(target), x.size // count // inner, count, inner)
+        return nnkernels.argument_steps(
+            kernels[0], address(x), address(target), x.size // count // inner, count, inner
+        )
 
     return _rows_kernel(lowering, i, source, [x], [target], emit)
 

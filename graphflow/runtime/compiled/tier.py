@@ -116,7 +116,11 @@ class TieredExecutable:
             state.runs += 1
             always = self._policy.mode == "always"
             if state.draft is None:
-                return self._observe(state, run, feeds) if state.runs >= (1 if always else _OBSERVED_RUN) else None
+                return (
+                    self._observe(state, run, feeds)
+                    if state.runs >= (1 if always else _OBSERVED_RUN)
+                    else None
+                )
             fixed = self._policy.seeded and not always
             if fixed and state.runs < _SEEDED_SWITCH:
                 return None
@@ -130,7 +134,8 @@ class TieredExecutable:
         if self._observer is None:
             self._observer = assemble(self._plan, self._store, self._kernels, observe=True)
         known: dict[str, tuple[tuple[int, ...], str]] = {
-            name: (np.shape(value), np.asarray(value).dtype.name) for name, value in zip(self._plan.feeds, feeds, strict=True)
+            name: (np.shape(value), np.asarray(value).dtype.name)
+            for name, value in zip(self._plan.feeds, feeds, strict=True)
         }
 
         def observe(name: str, value: Any) -> None:

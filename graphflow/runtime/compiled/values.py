@@ -60,7 +60,9 @@ def whole(root: str, dtype: str, shape: tuple[int, ...]) -> Value:
     return Value(root, dtype, shape, row_major(shape))
 
 
-def view_of(value: Value, kernel: Callable[..., Any], arguments: Sequence[Any], position: int) -> list[Value] | None:
+def view_of(
+    value: Value, kernel: Callable[..., Any], arguments: Sequence[Any], position: int
+) -> list[Value] | None:
     """The values that a kernel returns as views of `value`, its input at a position; None where it is no view."""
     item = np.dtype(value.dtype).itemsize
     extent = value.offset + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if n) + 1
