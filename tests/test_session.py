@@ -243,7 +243,7 @@ def test_a_feed_is_converted_without_loss(case: Any) -> None:
 def test_tensors_and_variables_are_no_feeds() -> None:
     x = gf.placeholder(gf.float32)
     for value in (gf.constant(1.0), gf.Variable(1.0)):
-        with gf.Session() as session, pytest.raises(TypeError, match="cannot be a gf.Tensor"):
+        with gf.Session() as session, pytest.raises(TypeError, match=r"cannot be a gf.Tensor"):
             session.run(x, {x: value})
 
 
