@@ -314,8 +314,8 @@ class BaseSession:
     def explain(self, fetches: Any, feed_dict: Any = None) -> str:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
-        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. Where runs of the same fetches and feeds
-        have become compiled, what was fused and the places of results in memory follow.
+        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. Where runs of the same fetches and
+        feeds have become compiled, what was fused and the places of results in memory follow.
         """
         feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
         plan, _ = self.plan(fetches, feeds)

@@ -302,7 +302,8 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(
-            f"The tensor {self.name!r} is not iterable while the graph is built: take it apart with gf.unstack, or repeat "
+            f"The tensor {self.name!r} is not iterable while the graph is built: take it apart with gf.unstack, or "
+            "repeat "
             "with gf.map_fn or gf.while_loop."
         )
 

@@ -220,7 +220,7 @@ class Program:
         return self._aborted or control[CONTROL_STATUS]
 
     def time_steps(self) -> list[float]:
-        """Runs the steps one by one; the seconds that each took, the call from Python (under a microsecond) included."""
+        """Runs the steps one by one; the seconds that each took, with the call from Python (under a microsecond)."""
         control, seconds = self._control, []
         control[CONTROL_STATUS] = control[CONTROL_RESUME] = 0
         for step in range(self._count):

@@ -71,7 +71,8 @@ def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
 
     lowering.add(
         Statements(
-            i, [value], [total.root], space=value.shape, lines=[("out", value.dtype, "{0} * {0}")], results=[("out", total)],
+            i, [value], [total.root], space=value.shape,
+            lines=[("out", value.dtype, "{0} * {0}")], results=[("out", total)],
             reduce=("sum", tuple(range(len(value.shape)))),
         )
     )  # fmt: skip
@@ -469,13 +470,41 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
 
 
 RULES: Final[dict[str, Rule]] = {
-    "Sum": _reduce("sum"), "Mean": _reduce("mean"), "Prod": _reduce("prod"), "Max": _reduce("max"), "Min": _reduce("min"),
-    "Any": _reduce("max"), "All": _reduce("min"), "SumToShape": _sum_to_shape, "BiasAddGrad": _bias_gradient,
-    "L2Loss": _l2_loss, "BiasAdd": _bias_add, "AddN": _add_n, "AccumulateNV2": _add_n, "Select": _select, "SelectV2": _select,
-    "ZerosLike": _filled(0), "OnesLike": _filled(1), "Fill": _fill, "OneHot": _one_hot, "ConcatV2": _concat, "Pack": _pack,
-    "Pad": _pad, "StridedSliceGrad": _strided_slice_gradient, "MatMul": _product, "BatchMatMulV2": _product,
-    "Softmax": _softmax, "LogSoftmax": _softmax, "SoftmaxCrossEntropyWithLogits": _cross_entropy,
-    "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy, "GatherV2": _gather, "ScatterAdd": _scatter("add"),
-    "ScatterSub": _scatter("sub"), "ScatterUpdate": _scatter("update"), "ArgMax": _argument, "ArgMin": _argument,
-    **CONVOLUTION_RULES, **LOOP_RULES,
-}  # fmt: skip
+    "Sum": _reduce("sum"),
+    "Mean": _reduce("mean"),
+    "Prod": _reduce("prod"),
+    "Max": _reduce("max"),
+    "Min": _reduce("min"),
+    "Any": _reduce("max"),
+    "All": _reduce("min"),
+    "SumToShape": _sum_to_shape,
+    "BiasAddGrad": _bias_gradient,
+    "L2Loss": _l2_loss,
+    "BiasAdd": _bias_add,
+    "AddN": _add_n,
+    "AccumulateNV2": _add_n,
+    "Select": _select,
+    "SelectV2": _select,
+    "ZerosLike": _filled(0),
+    "OnesLike": _filled(1),
+    "Fill": _fill,
+    "OneHot": _one_hot,
+    "ConcatV2": _concat,
+    "Pack": _pack,
+    "Pad": _pad,
+    "StridedSliceGrad": _strided_slice_gradient,
+    "MatMul": _product,
+    "BatchMatMulV2": _product,
+    "Softmax": _softmax,
+    "LogSoftmax": _softmax,
+    "SoftmaxCrossEntropyWithLogits": _cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
+    "GatherV2": _gather,
+    "ScatterAdd": _scatter("add"),
+    "ScatterSub": _scatter("sub"),
+    "ScatterUpdate": _scatter("update"),
+    "ArgMax": _argument,
+    "ArgMin": _argument,
+    **CONVOLUTION_RULES,
+    **LOOP_RULES,
+}
