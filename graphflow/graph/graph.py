@@ -18,8 +18,8 @@ from graphflow.graph.graph_def import GraphDef
 from graphflow.graph.op_def import OpDef
 from graphflow.graph.scopes import ControlFrame, Scopes
 
-_VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
-_VALID_INNER = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+_VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*\Z")
+_VALID_INNER = re.compile(r"[A-Za-z0-9_.\-/]*\Z")
 
 
 _LEAVES_CONTEXT = frozenset({"Exit", "Merge"})

@@ -180,7 +180,7 @@ def test_large_results_are_not_folded() -> None:
 
 def test_neutral_operations_become_their_operand() -> None:
     x = gf.placeholder(gf.float32, [3], name="x")
-    for built in (x * 1.0, 1.0 * x, x / 1.0, x - 0.0, -(-x)):
+    for built in (x * 1.0, 1.0 * x, x / 1.0, x - 0.0, gf.negative(-x)):
         plan = simplify.simplify(planned(built), CONTEXT)
         last = next(i for i in plan.instructions if built.name in i.outputs)
         assert (last.type, last.inputs) == ("Identity", ("x:0",))
@@ -242,7 +242,7 @@ def test_random_numbers_reads_and_fed_results_are_not_merged() -> None:
 
 def test_what_rewriting_left_behind_is_dropped() -> None:
     x = gf.placeholder(gf.float32, [3])
-    plan = simplify.simplify(planned(-(-x), feeds=[x]), CONTEXT)
+    plan = simplify.simplify(planned(gf.negative(-x), feeds=[x]), CONTEXT)
     assert types(prune.prune(plan, CONTEXT)) == ["Identity"]
 
 
@@ -390,7 +390,7 @@ def test_every_pass_leaves_a_plan_that_can_be_right() -> None:
     x = gf.placeholder(gf.float32, [4, 3], name="x")
     w = gf.Variable(np.ones((3, 2), np.float32), name="w")
     hidden = gf.nn.relu(gf.matmul(x, w) * 1.0)
-    kept = gf.cond(gf.reduce_sum(hidden) > 0.0, lambda: hidden * 2.0, lambda: -(-hidden))
+    kept = gf.cond(gf.reduce_sum(hidden) > 0.0, lambda: hidden * 2.0, lambda: gf.negative(-hidden))
     loop = gf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + kept * w[0, 0]), [0, kept])[1]
     loss = gf.reduce_mean(gf.square(loop))
     step = gf.train.AdamOptimizer().minimize(loss)
