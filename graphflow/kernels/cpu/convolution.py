@@ -8,6 +8,7 @@ which the outer two are 1; padding is "SAME" or "VALID". ValueError says what do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -111,7 +112,7 @@ def depthwise_conv2d_native(
     result = np.zeros((x.shape[0], rows.outputs, columns.outputs, *w.shape[2:]), x.dtype)
     for (i, j), view in _tap_views(_padded(x, axes), axes):
         result += view[..., None] * w[i, j]
-    return result.reshape(*result.shape[:3], -1)
+    return result.reshape(*result.shape[:3], w.shape[2] * w.shape[3])
 
 
 def depthwise_conv2d_native_backprop_input(
@@ -150,6 +151,20 @@ def depthwise_conv2d_native_backprop_filter(
     for (i, j), view in _tap_views(_padded(x, axes), axes):
         result[i, j] = np.einsum("nhwc,nhwcm->cm", view, split)
     return result
+
+
+def image_patches(
+    x: Array, ksizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Array:
+    """The windows [N, out rows, out columns, window rows * window columns * channels].
+
+    TensorFlow: ExtractImagePatches.
+    """
+    axes = window_axes(x.shape, ksizes[1:3], strides, padding, rates)
+    result = np.empty((x.shape[0], axes[0].outputs, axes[1].outputs, *ksizes[1:3], x.shape[3]), x.dtype)
+    for (i, j), view in _tap_views(_padded(x, axes), axes):
+        result[:, :, :, i, j] = view
+    return result.reshape(*result.shape[:3], math.prod(result.shape[3:]))
 
 
 def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], padding: str) -> Array:

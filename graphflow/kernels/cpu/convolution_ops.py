@@ -5,6 +5,7 @@ Those know images as NHWC only; an NCHW op is computed on transposed views, so t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -96,6 +97,12 @@ kernel("AvgPool")(_kernel(convolution.avg_pool, (0,), None, True, _POOL))
 kernel("AvgPoolGrad")(_kernel(convolution.avg_pool_grad, (1,), 0, True, _POOL))
 
 
+@kernel("ExtractImagePatches")
+def _image_patches(node: Node) -> Kernel:
+    options = [node.attrs[name] for name in ("ksizes", "strides", "rates", "padding")]
+    return _checked(lambda x: convolution.image_patches(x, *options))
+
+
 @kernel("MaxPoolWithArgmax")
 def _max_pool_with_argmax(node: Node) -> Kernel:
     ksize, strides, padding = (node.attrs[name] for name in _POOL)
@@ -106,10 +113,9 @@ def _max_pool_with_argmax(node: Node) -> Kernel:
             raise ValueError(f"max_pool_with_argmax takes NHWC images, got shape {x.shape}")
         y = convolution.max_pool(x, ksize, strides, padding)
         # The place of each result is what max_pool_grad_grad picks from an array of places.
-        places = np.arange(x[0].size if len(x) else 0, dtype=np.float64).reshape(1, *x.shape[1:])
-        shifts = np.arange(len(x), dtype=np.float64).reshape(-1, 1, 1, 1) * (
-            x[0].size if with_batch and len(x) else 0
-        )
+        size = math.prod(x.shape[1:])
+        places = np.arange(size, dtype=np.float64).reshape(1, *x.shape[1:])
+        shifts = np.arange(len(x), dtype=np.float64).reshape(-1, 1, 1, 1) * (size if with_batch else 0)
         argmax = convolution.max_pool_grad_grad(x, y, places + shifts, ksize, strides, padding)
         return y, argmax.astype(dtype)
 

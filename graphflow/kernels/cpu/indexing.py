@@ -48,8 +48,8 @@ def _gather_batches(params: Any, indices: Any, axis: int, batch: int) -> Any:
         )
     moved = np.moveaxis(params, axis, batch)
     count = math.prod(lead)
-    rows = moved.reshape(count, moved.shape[batch], -1)
-    picked = rows[np.arange(count)[:, None], indices.reshape(count, -1)]
+    rows = moved.reshape(count, moved.shape[batch], math.prod(moved.shape[batch + 1 :]))
+    picked = rows[np.arange(count)[:, None], indices.reshape(count, math.prod(inner))]
     whole = picked.reshape(lead + inner + moved.shape[batch + 1 :])
     source = range(batch, batch + len(inner))
     return np.moveaxis(whole, list(source), list(range(axis, axis + len(inner))))

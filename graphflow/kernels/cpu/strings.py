@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -211,8 +212,9 @@ def _reduce_join(node: Node) -> Kernel:
         chosen = [normalized(a, array.ndim) for a in np.atleast_1d(axes)]
         kept = [i for i in range(array.ndim) if i not in chosen]
         # The axis that is named first is joined first, so it varies fastest.
-        rows = array.transpose(kept + chosen[::-1]).reshape(*(array.shape[i] for i in kept), -1)
-        joined = [separator.join(row) for row in rows.reshape(-1, rows.shape[-1])]
+        extents = [math.prod(array.shape[i] for i in axes) for axes in (kept, chosen)]
+        rows = array.transpose(kept + chosen[::-1]).reshape(extents)
+        joined = [separator.join(row) for row in rows]
         shape = tuple(1 if i in chosen else d for i, d in enumerate(array.shape) if keep or i not in chosen)
         return _strings(joined, shape)
 

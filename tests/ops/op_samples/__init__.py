@@ -12,7 +12,18 @@ import zlib
 import numpy as np
 
 import graphflow.ops
-from op_samples import arrays, elementwise, indexing, making, matrices, reductions, sparse
+from op_samples import (
+    arrays,
+    elementwise,
+    indexing,
+    making,
+    matrices,
+    networks,
+    reductions,
+    sparse,
+    stateful,
+    texts,
+)
 from op_samples.sample import Draw
 from op_samples.sample import Sample as Sample
 
@@ -22,8 +33,11 @@ TABLE: dict[str, Draw] = {
     **indexing.TABLE,
     **making.TABLE,
     **matrices.TABLE,
+    **networks.TABLE,
     **reductions.TABLE,
     **sparse.TABLE,
+    **stateful.TABLE,
+    **texts.TABLE,
 }
 
 PLUMBING: dict[str, str] = {

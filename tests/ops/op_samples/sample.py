@@ -39,7 +39,8 @@ class Sample:
     results are not unique (eigenvectors), a function of the output arrays that is compared instead of them.
     symmetric: only half of each matrix is read, so the gradient is checked through (a + transposed a) / 2. static: the
     gradient exists for known shapes only, as in TensorFlow. constants: positions of inputs that are always constants.
-    tolerance: how much more than rounding results may differ.
+    results: positions of the outputs that have a gradient, all floats where it is None. tolerance: how much more than
+    rounding results may differ.
     """
 
     inputs: tuple[Any, ...]
@@ -51,6 +52,7 @@ class Sample:
     through: Callable[..., Any] | None = None
     symmetric: bool = False
     static: bool = False
+    results: tuple[int, ...] | None = None
     constants: tuple[int, ...] = ()
     tolerance: float = 1.0
 
