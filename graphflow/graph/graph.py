@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from graphflow.graph import defaults, devices
-from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.elements import Operation, Tensor, user_line
 from graphflow.graph.graph_def import GraphDef
 from graphflow.graph.op_def import OpDef
 from graphflow.graph.scopes import ControlFrame, Scopes
@@ -114,8 +114,9 @@ class Graph:
     def _check_not_finalized(self, what: str) -> None:
         if self._finalized:
             raise RuntimeError(
-                f"Graph is finalized and cannot be modified: {what} was about to be added. It was finalized at "
-                f"{self._finalized[0]}:{self._finalized[1]}. Build everything before that line."
+                "Graph is finalized and cannot be modified: {} was about to be added at {}:{}. It was "
+                "finalized at {}:{}. "
+                "Build everything before that line.".format(what, *user_line(), *self._finalized)
             )
 
     def _control_inputs_for(self, inputs: Sequence[Tensor]) -> list[Operation]:
@@ -172,8 +173,6 @@ class Graph:
 
     def finalize(self) -> None:
         """Forbids adding operations from now on. Thread-safe."""
-        from graphflow.graph.elements import user_line
-
         self._finalized = self._finalized or user_line()
 
     def unfinalize(self) -> None:
