@@ -115,8 +115,7 @@ class Graph:
         if self._finalized:
             raise RuntimeError(
                 "Graph is finalized and cannot be modified: {} was about to be added at {}:{}. It was "
-                "finalized at {}:{}. "
-                "Build everything before that line.".format(what, *user_line(), *self._finalized)
+                "finalized at {}:{}. Build everything before that line.".format(what, *user_line(), *self._finalized)
             )
 
     def _control_inputs_for(self, inputs: Sequence[Tensor]) -> list[Operation]:
