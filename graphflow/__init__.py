@@ -55,6 +55,7 @@ from graphflow.session import Session as Session
 
 if TYPE_CHECKING:
     from graphflow import bitwise as bitwise
+    from graphflow import compat as compat
     from graphflow import linalg as linalg
     from graphflow import losses as losses
     from graphflow import math as math
@@ -73,7 +74,7 @@ globals().update(
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
         "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
-        "ops.custom_gradient", "ops.scopes", "autodiff",
+        "ops.custom_gradient", "ops.scopes", "ops.patches", "ops.edit_distance", "autodiff",
     )
 )  # fmt: skip
 install_operators()
@@ -110,17 +111,22 @@ def _contrib() -> ModuleType:
     training = exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS")
     layers = exports("ops.initializers", names="CONTRIB_LAYERS_EXPORTS")
     framework = {"nest": nest, "argsort": globals()["argsort"]}
+    framework |= exports("ops.smart_cond", names="CONTRIB_FRAMEWORK_EXPORTS")
+    util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
     members = {
         "training": namespace("contrib.training", "Load balancing (tf.contrib.training).", training),
-        "framework": namespace("contrib.framework", "Nested structures (tf.contrib.framework).", framework),
+        "framework": namespace(
+            "contrib.framework", "Structures and branches (tf.contrib.framework).", framework
+        ),
         "layers": namespace("contrib.layers", "Initial values (tf.contrib.layers).", layers),
+        "util": namespace("contrib.util", "Values known while the graph is built (tf.contrib.util).", util),
     }
     return namespace("contrib", "What programs use of tf.contrib.", members)
 
 
 _LATER: dict[str, Callable[[], ModuleType]] = {
     name: partial(import_module, f"graphflow.{name}")
-    for name in ("bitwise", "linalg", "losses", "math", "nn", "testing", "train")
+    for name in ("bitwise", "compat", "linalg", "losses", "math", "nn", "testing", "train")
 } | {
     "contrib": _contrib,
     "test": lambda: namespace("test", "What tests of programs need (tf.test).", exports("testing")),

@@ -77,7 +77,8 @@ def hessians(
 ) -> list[Tensor]:
     """The second derivatives of the sum of `ys` with respect to each of `xs`, of shape x.shape + x.shape (tf.hessians).
 
-    One row after the other in a loop. ValueError where ys do not depend on an x.
+    One row after the other in a loop; `name` names nothing, as in TensorFlow. ValueError where ys do not depend on
+    an x.
     """
     wanted = [as_tensor(x) for x in _as_list(xs)]
     options: dict[str, Any] = {
@@ -85,15 +86,13 @@ def hessians(
         "gate_gradients": gate_gradients,
         "aggregation_method": aggregation_method,
     }
-    with get_default_graph().name_scope(name):
-        first = gradients(ys, wanted, **options)
-        for x, gradient in zip(wanted, first, strict=True):
-            if gradient is None:
-                raise ValueError(f"hessians: the result does not depend on {x.name!r}.")
-        return [
-            _hessian(x, reshape(convert_to_tensor(g), [-1]), options)
-            for x, g in zip(wanted, first, strict=True)
-        ]
+    first = gradients(ys, wanted, **options)
+    for x, gradient in zip(wanted, first, strict=True):
+        if gradient is None:
+            raise ValueError(f"hessians: the result does not depend on {x.name!r}.")
+    return [
+        _hessian(x, reshape(convert_to_tensor(g), [-1]), options) for x, g in zip(wanted, first, strict=True)
+    ]
 
 
 def _hessian(x: Tensor, gradient: Tensor, options: dict[str, Any]) -> Tensor:

@@ -5,27 +5,39 @@ As in TensorFlow 1, == between tensors is identity (so that tensors can be keys)
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from graphflow.graph import dtypes
 from graphflow.graph.elements import Tensor
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
 from graphflow.ops.core import apply
-from graphflow.ops.elementwise import binary, unary
+from graphflow.ops.elementwise import binary, partial_arithmetic, unary
 from graphflow.ops.rules import broadcast_bool, same_shape
 
 EQUATABLE = "float|complex|integer|string|bool"
 
 
-def _comparison(name: str, types: str, scalar: str) -> OpDef:
+def _comparison(name: str, types: str, scalar: str, compare: Callable[..., bool] | None = None) -> OpDef:
     return op_def(
-        name, (f"x: T={types}", "y: T"), infer=broadcast_bool, gradient=NOT_DIFFERENTIABLE, scalar=scalar
+        name,
+        (f"x: T={types}", "y: T"),
+        infer=broadcast_bool,
+        gradient=NOT_DIFFERENTIABLE,
+        scalar=scalar,
+        partial_value=None if compare is None else partial_arithmetic(compare),
     )
 
 
-def _logic(name: str, scalar: str) -> OpDef:
+def _logic(name: str, scalar: str, combine: Callable[..., bool]) -> OpDef:
     return op_def(
-        name, ("x: bool", "y: bool"), infer=broadcast_bool, gradient=NOT_DIFFERENTIABLE, scalar=scalar
+        name,
+        ("x: bool", "y: bool"),
+        infer=broadcast_bool,
+        gradient=NOT_DIFFERENTIABLE,
+        scalar=scalar,
+        partial_value=partial_arithmetic(combine),
     )
 
 
@@ -35,17 +47,22 @@ def _test(name: str, scalar: str) -> OpDef:
     )
 
 
-EQUAL = _comparison("Equal", EQUATABLE, "{x} == {y}")
-NOT_EQUAL = _comparison("NotEqual", EQUATABLE, "{x} != {y}")
-LESS = _comparison("Less", "real", "{x} < {y}")
-LESS_EQUAL = _comparison("LessEqual", "real", "{x} <= {y}")
-GREATER = _comparison("Greater", "real", "{x} > {y}")
-GREATER_EQUAL = _comparison("GreaterEqual", "real", "{x} >= {y}")
+EQUAL = _comparison("Equal", EQUATABLE, "{x} == {y}", operator.eq)
+NOT_EQUAL = _comparison("NotEqual", EQUATABLE, "{x} != {y}", operator.ne)
+LESS = _comparison("Less", "real", "{x} < {y}", operator.lt)
+LESS_EQUAL = _comparison("LessEqual", "real", "{x} <= {y}", operator.le)
+GREATER = _comparison("Greater", "real", "{x} > {y}", operator.gt)
+GREATER_EQUAL = _comparison("GreaterEqual", "real", "{x} >= {y}", operator.ge)
 APPROXIMATE_EQUAL = _comparison("ApproximateEqual", "number", "abs({x} - {y}) < {@tolerance}")
-LOGICAL_AND = _logic("LogicalAnd", "{x} and {y}")
-LOGICAL_OR = _logic("LogicalOr", "{x} or {y}")
+LOGICAL_AND = _logic("LogicalAnd", "{x} and {y}", operator.and_)
+LOGICAL_OR = _logic("LogicalOr", "{x} or {y}", operator.or_)
 LOGICAL_NOT = op_def(
-    "LogicalNot", ("x: bool",), infer=same_shape(dtypes.bool_), gradient=NOT_DIFFERENTIABLE, scalar="not {x}"
+    "LogicalNot",
+    ("x: bool",),
+    infer=same_shape(dtypes.bool_),
+    gradient=NOT_DIFFERENTIABLE,
+    scalar="not {x}",
+    partial_value=partial_arithmetic(operator.not_),
 )
 IS_NAN = _test("IsNan", "isnan({x})")
 IS_INF = _test("IsInf", "isinf({x})")

@@ -30,7 +30,7 @@ def _const_infer(op: Operation) -> Signature:
 
 def _const_partial(op: Operation) -> int | list[int | None] | None:
     value = op.attrs["value"]
-    if value.dtype.kind not in "iu" or value.ndim > 1:
+    if value.dtype.kind not in "iub" or value.ndim > 1:
         return None
     return int(value) if value.ndim == 0 else [int(v) for v in value]
 
@@ -442,19 +442,28 @@ def _short(value: Any) -> str:
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a constant tensor as a NumPy array, or None where it is not known while the graph is built."""
+    """The value of a tensor as a NumPy array, or None where it is not known while the graph is built.
+
+    With `partial`, a vector of which only some elements are known is an array of objects, None for the others
+    (tf.contrib.util.constant_value).
+    """
     if not isinstance(tensor, Tensor):
         return None if hasattr(tensor, "_as_graph_element") else np.asarray(tensor)
     if tensor.op.type == "Const":
         return tensor.op.attrs["value"]
     known = partial_value(tensor)
-    if known is None or (isinstance(known, list) and None in known):
+    if isinstance(known, list) and None in known:
+        return np.array(known, object) if partial and set(known) != {None} else None
+    if known is None:
         return None
     return np.array(known, tensor.dtype.as_numpy_dtype)
 
 
 def partial_value(tensor: Tensor) -> int | list[int | None] | None:
-    """What is known of an integer scalar or vector while the graph is built; None where nothing is."""
+    """What is known of a scalar or vector of integers, or truth values as 0 and 1, while the graph is built.
+
+    None where nothing is.
+    """
     rule = tensor.op.op_def.partial_value
     known = None if rule is None else rule(tensor.op)
     if isinstance(known, tuple):
@@ -482,3 +491,5 @@ EXPORTS: dict[str, Any] = {
     "convert_n_to_tensor": convert_n_to_tensor,
     "register_tensor_conversion_function": register_tensor_conversion_function,
 }
+CONTRIB_UTIL_EXPORTS: dict[str, Any] = {"constant_value": constant_value}
+"""What gf.contrib.util offers of these."""

@@ -71,7 +71,7 @@ def unbroadcast_pair(op: Operation, x_gradient: Tensor, y_gradient: Tensor) -> t
 
 
 def partial_arithmetic(function: Callable[..., int]) -> PartialRule:
-    """The partial value of elementwise integer arithmetic on scalars and vectors."""
+    """The partial value of elementwise arithmetic, comparison or choice of integers and truth values (0 or 1)."""
 
     def rule(op: Operation) -> int | list[int | None] | None:
         known = [core.partial_value(x) for x in op.inputs]
@@ -100,5 +100,7 @@ def _computed(op: Operation, function: Callable[..., int], items: Any) -> int | 
         result = function(*items)
     except ZeroDivisionError:
         return None
-    dtype = op.inputs[0].dtype
+    dtype = op.outputs[0].dtype
+    if dtype.is_bool:
+        return int(bool(result))
     return result if dtype.is_integer and dtype.min <= result <= dtype.max else None

@@ -17,6 +17,7 @@ from graphflow.graph.slices import IndexedSlices
 from graphflow.ops import rules
 from graphflow.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow.ops.creation import range_, zeros_like
+from graphflow.ops.elementwise import partial_arithmetic
 from graphflow.ops.joining import concat
 from graphflow.ops.layout import broadcast_to
 from graphflow.ops.shaping import full_value, rank, reshape, scalar_value, shape, size, squeeze, transpose
@@ -326,10 +327,18 @@ def _select_v2_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
 WHERE = op_def(
     "Where", ("condition: T",), infer=_where_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
 )
-SELECT = op_def("Select", ("condition: bool", "x: T", "y: T"), infer=_select_infer, gradient=_select_gradient)
-SELECT_V2 = op_def(
-    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_select_v2_gradient
+_CHOSEN = partial_arithmetic(lambda condition, x, y: x if condition else y)
+SELECT = op_def(
+    "Select",
+    ("condition: bool", "x: T", "y: T"),
+    infer=_select_infer,
+    gradient=_select_gradient,
+    partial_value=_CHOSEN,
 )
+SELECT_V2 = op_def(
+    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_select_v2_gradient,
+    partial_value=_CHOSEN,
+)  # fmt: skip
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 import graphflow.ops
 from op_samples import (
     arrays,
+    distances,
     elementwise,
     indexing,
     making,
@@ -29,6 +30,7 @@ from op_samples.sample import Sample as Sample
 
 TABLE: dict[str, Draw] = {
     **arrays.TABLE,
+    **distances.TABLE,
     **elementwise.TABLE,
     **indexing.TABLE,
     **making.TABLE,

@@ -1,0 +1,54 @@
+"""Text and bytes, and the functions of TensorFlow's two versions, as tf.compat.
+
+graphflow has TensorFlow 1's interface, so `compat.v1` is graphflow itself: a program that imports
+tensorflow.compat.v1 needs only another name. Of version 2 there are the functions that version 1 has under other names.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import graphflow as v1
+from graphflow.namespaces import missing, namespace
+from graphflow.ops.indexing import where_v2
+
+__getattr__ = missing("gf.compat", globals())
+
+v2 = namespace("compat.v2", "What programs use of TensorFlow 2's names (tf.compat.v2).", {"where": where_v2})
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Text encoded, bytes as they are (tf.compat.as_bytes); TypeError for anything else."""
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytearray):
+        return bytes(bytes_or_text)
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes decoded, text as it is (tf.compat.as_text); TypeError for anything else."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any) -> str:
+    """Bytes decoded, anything else as str() writes it (tf.compat.as_str_any)."""
+    return as_text(value) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: Any) -> Any:
+    """A path object as text, anything else as it is (tf.compat.path_to_str)."""
+    return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
+
+
+__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str", "v1", "v2"]
