@@ -42,14 +42,19 @@ TABLE: dict[str, Draw] = {
     **texts.TABLE,
 }
 
-PLUMBING: dict[str, str] = {
-    "Const": "has no kernel: its value is in the plan",
+WITHOUT_KERNEL: dict[str, str] = {
+    "Const": "its value is in the plan",
     "NoOp": "computes nothing",
     "VariableV2": "the variable itself; the ops that read and write it have samples",
     **dict.fromkeys(
         ("Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"),
         "lifted into branches and loops before anything runs",
     ),
+}
+"""Op types without a kernel and hence without samples, and why."""
+
+WITHOUT_SAMPLES: dict[str, str] = {
+    "Placeholder": "is fed: every sample feeds some",
     **dict.fromkeys(("StackPushV2", "StackPopV2"), "work in pairs inside the gradient of a loop only"),
     **dict.fromkeys(
         [
@@ -59,7 +64,7 @@ PLUMBING: dict[str, str] = {
         "work on one array that lives for a run, which a sample cannot hold",
     ),
 }
-"""Op types without samples, and why."""
+"""Op types with a kernel that no sample can hold, and why."""
 
 
 # Modules of ops may be loaded at first use; the registry is whole when all are.

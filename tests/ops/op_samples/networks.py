@@ -236,6 +236,25 @@ def _mean_gradient(sizes: Any, g: Any, attrs: Any) -> Any:
     return _back(result, attrs)
 
 
+def _patches(random: Random) -> Iterable[Sample]:
+    def reference(x: Any, attrs: Any) -> Any:
+        size = attrs["ksizes"][1:3]
+        counts, taps = _taps(
+            x.shape[1:3], size, {**attrs, "dilations": attrs["rates"], "data_format": "NHWC"}
+        )
+        y = np.zeros((x.shape[0], *counts, *size, x.shape[-1]), x.dtype)
+        for position, place, at in taps:
+            y[(slice(None), *position, *at)] = x[_every(place)]
+        return y.reshape(x.shape[0], *counts, size[0] * size[1] * x.shape[-1])
+
+    for dtype, (shape, window, strides, padding, rates, _) in over([*FLOATS, INT], PLANES):
+        attrs = {
+            "ksizes": [1, *window, 1], "strides": [1, *strides, 1], "rates": [1, *rates, 1], "padding": padding,
+        }  # fmt: skip
+        inputs = (draw(random, dtype, shape),)
+        yield Sample(inputs, attrs, partial(reference, attrs=attrs), smooth=differentiable(dtype))
+
+
 def _pool(which: str, rows: Sequence[Any], layouts: Sequence[str], dtypes: Sequence[Any] = FLOATS) -> Draw:
     def generate(random: Random) -> Iterable[Sample]:
         for (dtype, row), layout in zip(over(dtypes, rows), itertools.cycle(layouts)):
@@ -507,6 +526,7 @@ TABLE: dict[str, Draw] = {
     "MaxPool3DGradGrad": _pool("max second gradient", DEEP_POOLS, DEEP),
     "AvgPool3D": _pool("mean", DEEP_POOLS, DEEP),
     "AvgPool3DGrad": _pool("mean gradient", DEEP_POOLS, DEEP),
+    "ExtractImagePatches": _patches,
     "FusedBatchNormV3": _batch_norm,
     "FusedBatchNormGradV3": _batch_norm_grad,
     "LRN": _lrn,

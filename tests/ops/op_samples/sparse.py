@@ -262,6 +262,40 @@ def _fill_empty_rows(random: Random) -> Iterable[Sample]:
         yield Sample(inputs, {}, reference, smooth=differentiable(dtype))
 
 
+def _distance(a: list[Any], b: list[Any]) -> int:
+    """Levenshtein's, by its definition."""
+    if not a or not b:
+        return len(a) + len(b)
+    return min(_distance(a[1:], b) + 1, _distance(a, b[1:]) + 1, _distance(a[1:], b[1:]) + (a[0] != b[0]))
+
+
+def _edit_distance(random: Random) -> Iterable[Sample]:
+    def sequence(indices: Any, values: Any, row: tuple[int, ...]) -> list[Any]:
+        return [v for place, v in zip(indices.tolist(), values) if tuple(place[:-1]) == row]
+
+    for normalize in (False, True):
+
+        def reference(
+            hi: Any, hv: Any, hs: Any, ti: Any, tv: Any, ts: Any, normalize: bool = normalize
+        ) -> Any:
+            result = np.zeros(np.maximum(hs, ts)[:-1], np.float32)
+            for row in np.ndindex(result.shape):
+                truth = sequence(ti, tv, row)
+                steps = _distance(sequence(hi, hv, row), truth)
+                result[row] = (
+                    steps if not normalize else steps / len(truth) if truth else math.inf if steps else 0
+                )
+            return result
+
+        for dtype, (shape, count) in over(
+            [INT, np.dtype(object)], (((2, 4), 5), ((1, 3), 0), ((2, 2, 2), 6))
+        ):
+            first, second = (_places(random, shape, n) for n in (count, min(count + 1, math.prod(shape))))
+            inputs = (first, draw(random, dtype, (len(first),)), _long(shape))
+            inputs += (second, draw(random, dtype, (len(second),)), _long(shape))
+            yield Sample(inputs, {"normalize": normalize}, reference)
+
+
 TABLE: dict[str, Draw] = {
     "SparseToDense": _to_dense,
     "SparseTensorDenseMatMul": _matmul,
@@ -275,4 +309,5 @@ TABLE: dict[str, Draw] = {
     "SparseAddGrad": _add_grad,
     "SparseTensorDenseAdd": _dense_add,
     "SparseFillEmptyRows": _fill_empty_rows,
+    "EditDistance": _edit_distance,
 }

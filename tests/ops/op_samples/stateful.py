@@ -297,6 +297,10 @@ def _assert(random: Random) -> Iterable[Sample]:
     yield Sample((np.array(True), [strings("x"), ints(1, 2)]), {"summarize": 3}, lambda *all: ())
 
 
+def _print_v2(random: Random) -> Iterable[Sample]:
+    yield Sample((strings("text"),), {"output_stream": "stderr", "end": ""}, lambda text: ())
+
+
 def _check_numerics(random: Random) -> Iterable[Sample]:
     for dtype, shape in over([DOUBLE, SINGLE, np.dtype(np.float16)], SHAPES):
         x = draw(random, dtype, shape)
@@ -351,6 +355,7 @@ TABLE: dict[str, Draw] = {
     "RandomGamma": _per_parameter({}),
     "RandomPoissonV2": _per_parameter({"dtype": gf.float32}),
     "Print": _print,
+    "PrintV2": _print_v2,
     "Assert": _assert,
     "CheckNumerics": _check_numerics,
     "PyFunc": _py_func,

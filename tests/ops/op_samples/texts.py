@@ -215,6 +215,18 @@ def _decode_raw(random: Random) -> Iterable[Sample]:
         yield Sample((texts,), {"out_type": out, "little_endian": little}, reference)
 
 
+def _format(random: Random) -> Iterable[Sample]:
+    attrs = {"template": "x={} y={}", "placeholder": "{}", "summarize": 3}
+
+    def reference(x: Any, y: Any) -> Any:
+        return strings(f"x={x} y=[{' '.join(map(str, y.tolist()))}]")
+
+    for low in (-9, 0):
+        yield Sample(
+            ([draw(random, np.int32, (), low), draw(random, np.int64, (3,), low)],), attrs, reference
+        )
+
+
 TABLE: dict[str, Draw] = {
     "AsString": _as_string,
     "StringJoin": _join,
@@ -242,4 +254,5 @@ TABLE: dict[str, Draw] = {
     ),
     "DecodeBase64": _decode_base64,
     "DecodeRaw": _decode_raw,
+    "StringFormat": _format,
 }
