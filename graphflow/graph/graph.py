@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -115,7 +115,9 @@ class Graph:
         if self._finalized:
             raise RuntimeError(
                 "Graph is finalized and cannot be modified: {} was about to be added at {}:{}. It was "
-                "finalized at {}:{}. Build everything before that line.".format(what, *user_line(), *self._finalized)
+                "finalized at {}:{}. Build everything before that line.".format(
+                    what, *user_line(), *self._finalized
+                )
             )
 
     def _control_inputs_for(self, inputs: Sequence[Tensor]) -> list[Operation]:
@@ -495,6 +497,3 @@ def _text(name: Any) -> str:
     if not isinstance(name, str):
         raise TypeError(f"Names of graph elements are strings, not {type(name).__name__}.")
     return name
-
-
-DeviceLike = Callable[[Operation], Any] | str | None
