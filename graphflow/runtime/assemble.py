@@ -59,7 +59,7 @@ def assemble(
     """Compiles a part for a store.
 
     `trace` records start and end of every instruction in run.trace; `check_numerics` raises at the first NaN or
-    infinity; `observe` shows every result of the outermost level to run.observe.
+    infinity; `observe` shows every result to run.observe, by its name.
     """
     return _Assembler(plan, store, kernels, trace, check_numerics, observe).finish()
 
@@ -174,12 +174,13 @@ class _Assembler:
     def _level(self, plan: Plan, depth: int) -> None:
         for instruction in plan.instructions:
             self._instruction(instruction, depth)
-            if self._observe and depth == 1:
-                for output in instruction.outputs:
-                    if output not in self._cells:
-                        self._emit(
-                            f"run.observe({self._bind('o', output)}, {self._use(output)})", depth, instruction
-                        )
+            if self._observe:
+                self._observed(instruction.outputs, depth, instruction)
+
+    def _observed(self, values: Sequence[str], depth: int, instruction: Instruction) -> None:
+        for value in values:
+            if value not in self._cells:
+                self._emit(f"run.observe({self._bind('o', value)}, {self._use(value)})", depth, instruction)
 
     def _instruction(self, i: Instruction, depth: int) -> None:
         if i.type in VARIABLE_TYPES:
@@ -265,6 +266,12 @@ class _Assembler:
             self._names[value] = local
 
     def _loop(self, i: Instruction, depth: int) -> None:
+        if "compiled" in i.attrs:
+            values = ["None" if n in self._cells else self._use(n) for n in i.inputs]
+            outputs = [self._define(o) for o in i.outputs]
+            call = f"{self._bind('k', i.attrs['compiled'])}({', '.join(['run', *values])})"
+            self._emit(f"{', '.join(outputs)}, = {call}", depth, i)
+            return
         condition, body = i.bodies
         parameters = [self._fresh("v") for _ in body.feeds]
         for local, value in zip(parameters, i.inputs, strict=False):
@@ -272,6 +279,8 @@ class _Assembler:
         self._names.update(zip(body.feeds, parameters, strict=True))
         self._emit("while True:", depth, i)
         self._emit("run.check()", depth + 1, i)
+        if self._observe:
+            self._observed(body.feeds, depth + 1, i)
         self._level(condition, depth + 1)
         self._emit(f"if not {self._use(condition.fetches[0])}: break", depth + 1, i)
         self._level(body, depth + 1)

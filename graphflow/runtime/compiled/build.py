@@ -60,9 +60,10 @@ class _PythonSegment:
 class Draft:
     """A plan taken apart and fused, with the kernels that it waits for."""
 
-    def __init__(self, plan: Plan, lowering: Lowering, compiler: Compiler) -> None:
+    def __init__(self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[Any] = ()) -> None:
         self.plan = plan
         self.lowering = lowering
+        self.loops = loops
         self.groups = fuse(lowering.nodes)
         self.stored = self._stored()
         self.regions: dict[int, FusedRegion] = {}
@@ -109,12 +110,16 @@ class Draft:
 
     def ready(self) -> bool:
         """Whether every kernel is compiled, or known not to be."""
-        return all(handle.done() for handle in self._handles.values())
+        return all(handle.done() for handle in self._handles.values()) and all(
+            loop.draft.ready() for loop in self.loops
+        )
 
     def wait(self, timeout: float) -> None:
         """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
         for handle in self._handles.values():
             handle.result(timeout)
+        for loop in self.loops:
+            loop.draft.wait(timeout)
 
     def kernels(self, number: int) -> list[int]:
         """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
@@ -130,6 +135,8 @@ class CompiledPlan:
         self._draft = draft
         self._lowering = draft.lowering
         self._store = store
+        self._machine = machine
+        self._threads = threads
         self._lock = threading.Lock()
         self._plan = draft.plan
         self._externals: dict[str, int] = {}
@@ -316,6 +323,8 @@ class CompiledPlan:
         sub_plan = Plan(
             (*extra.values(), *[n.instruction for n in nodes]), feeds=tuple(inputs), fetches=tuple(outputs)
         )
+        if self._draft.loops:
+            sub_plan = self._with_compiled_loops(sub_plan, kernels)
         part = assemble(sub_plan, self._store, kernels)
         targets = [
             (o, self._array(self._lowering.values[o]) if o in self._lowering.values else None)
@@ -330,6 +339,20 @@ class CompiledPlan:
         return _PythonSegment(
             part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets
         )
+
+    def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
+        from graphflow.runtime.compiled.loops import CompiledLoop, with_loops
+
+        def build(draft: Draft) -> CompiledPlan:
+            return CompiledPlan(draft, self._machine, self._threads, self._store, kernels)
+
+        names = {i.name for i in plan.instructions}
+        loops = {
+            loop.instruction.name: CompiledLoop(loop, build, self._store, kernels)
+            for loop in self._draft.loops
+            if loop.instruction.name in names
+        }
+        return with_loops(plan, loops)
 
     def _kept_reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
         """A reader for what may keep the value beyond its run of the segment, while the memory is used again."""

@@ -195,9 +195,8 @@ class Lowering:
         if not all(n in self.values for n in i.inputs) or not i.outputs and i.type not in self._rules:
             return False
         if any(
-            self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0]
-            for o in i.outputs
-            if o in self.known
+            self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0] if o in self.known else used
+            for o, used in zip(i.outputs, i.used or (True,) * len(i.outputs), strict=True)
         ):
             return False
         if i.type in PASS_THROUGH:

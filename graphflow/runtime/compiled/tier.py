@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.plan.ir import Plan
+from graphflow.plan.ir import Plan, producers
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble
 from graphflow.runtime.context import RunContext
@@ -138,12 +138,15 @@ class TieredExecutable:
             for name, value in zip(self._plan.feeds, feeds, strict=True)
         }
 
+        varying: set[str] = set()
+
         def observe(name: str, value: Any) -> None:
             dtype = getattr(value, "dtype", None)
-            if dtype is not None:
-                known[name] = (np.shape(value), dtype.name)
-            elif value is not None:
-                known[name] = ((), "object")
+            if value is None:
+                return
+            seen = (np.shape(value), dtype.name) if dtype is not None else ((), "object")
+            if known.setdefault(name, seen) != seen:
+                varying.add(name)
 
         run.observe = observe
         try:
@@ -152,28 +155,46 @@ class TieredExecutable:
         except Exception as error:
             raise explain(error, self._observer) from error
         self._observer = None
+        for name in varying:
+            del known[name]
         self._draft(state, known)
         return result
 
     def _draft(self, state: _State, known: dict[str, tuple[tuple[int, ...], str]]) -> None:
-        from graphflow.runtime.compiled.build import Draft
-        from graphflow.runtime.compiled.lower import Lowering, has_native_work
-        from graphflow.runtime.compiled.rules import RULES
-        from graphflow.runtime.compiled.specialise import complete, specialise
-
         try:
-            complete(self._plan, known, self._store)
-            plan = specialise(self._plan, known, self._ctx)
-            complete(plan, known, self._store)
-            lowering = Lowering(plan, known, self._kernels, RULES)
-            lowering.run()
-            if has_native_work(lowering.nodes):
-                state.draft = Draft(plan, lowering, self._native()[0])
-            else:
-                state.given_up = True
+            state.draft = self._drafted(self._plan, known)
+            state.given_up = state.draft is None
         except Exception:
             _LOG.warning("A plan stays on NumPy: it could not be lowered.", exc_info=True)
             state.given_up = True
+
+    def _drafted(self, plan: Plan, known: dict[str, tuple[tuple[int, ...], str]]) -> Any:
+        """The draft of a plan, or of a loop's part; None where nothing of it is native."""
+        from graphflow.runtime.compiled.build import Draft
+        from graphflow.runtime.compiled.loops import draft_loop
+        from graphflow.runtime.compiled.lower import Lowering, has_native_work
+        from graphflow.runtime.compiled.nodes import PythonNode
+        from graphflow.runtime.compiled.rules import RULES
+        from graphflow.runtime.compiled.specialise import complete, specialise
+
+        complete(plan, known, self._store)
+        if any(name not in known for name in plan.feeds):
+            return None
+        plan = specialise(plan, known, self._ctx)
+        complete(plan, known, self._store)
+        lowering = Lowering(plan, known, self._kernels, RULES)
+        lowering.run()
+        makers = producers(plan)
+        whiles = [
+            node.instruction
+            for node in lowering.nodes
+            if isinstance(node, PythonNode) and node.instruction.type == "While"
+        ]
+        loops = [draft_loop(i, makers, lambda part: self._drafted(part, known)) for i in whiles]
+        found = [loop for loop in loops if loop is not None]
+        if not found and not has_native_work(lowering.nodes):
+            return None
+        return Draft(plan, lowering, self._native()[0], found)
 
     def _switch(self, state: _State) -> None:
         from graphflow.runtime.compiled.build import CompiledPlan
