@@ -105,9 +105,7 @@ def test_device_functions_see_the_operation() -> None:
     assert v.initializer.device == "/job:ps" and "NoOp" in seen
 
 
-@pytest.mark.parametrize(
-    "name", ["/job:", "/what:1", "/cpu:x", "/cpu:0/gpu:0", "/device:CPU:0/device:CPU:1"]
-)
+@pytest.mark.parametrize("name", ["/job:", "/what:1", "/cpu:x", "/cpu:0/gpu:0", "/device:CPU:0/device:CPU:1"])
 def test_a_bad_device_is_a_value_error(name: str) -> None:
     with pytest.raises(ValueError, match=r"device"), gf.device(name):
         pass
