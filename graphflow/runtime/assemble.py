@@ -292,6 +292,11 @@ class _Assembler:
             self._names[value] = local
 
 
+def operand(value: Any) -> Any:
+    """A fetched value as kernels take it: a single string is an array, as everywhere inside a run."""
+    return np.array(value, object) if isinstance(value, bytes) else value
+
+
 def copied(value: Any) -> Any:
     """A copy of a value that belongs to somebody else."""
     return value.copy() if isinstance(value, np.ndarray) and value.ndim else own(value)

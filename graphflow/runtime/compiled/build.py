@@ -24,7 +24,7 @@ from graphflow.kernels.native.compiler import Compilation, Compiler
 from graphflow.kernels.native.scalar_machine_source import interpreter_source
 from graphflow.kernels.native.scalar_text import ScalarTextError
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
-from graphflow.runtime.assemble import KernelTable, assemble, copied, own
+from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
 from graphflow.runtime.compiled.emit import FusedRegion, fused_region, scalar_program
 from graphflow.runtime.compiled.fuse import Group, fuse
 from graphflow.runtime.compiled.lower import Lowering
@@ -460,7 +460,7 @@ class CompiledPlan:
                     value if value.flags.c_contiguous and value.flags.aligned else np.array(value, order="C")
                 )
             else:
-                objects[name] = value
+                objects[name] = operand(value)
         bound = self._bound
         for name, patches in self._patches.items():
             array = objects[name]
@@ -490,7 +490,7 @@ class CompiledPlan:
                     )
                 target[...] = result
             else:
-                objects[name] = own(result)
+                objects[name] = operand(result)
 
     def _fail(self, segment: _NativeSegment, status: int) -> None:
         stopped = max(0, segment.program.stopped_at - 1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
-from graphflow.runtime.assemble import KernelTable, assemble
+from graphflow.runtime.assemble import KernelTable, assemble, operand
 from graphflow.runtime.compiled.build import CompiledPlan, Draft, Unusable
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
@@ -74,7 +74,7 @@ class CompiledLoop:
             run.check()
             if not self._condition(run, *variables, *captured)[0]:
                 return variables
-            variables = tuple(self._body.run(run, variables + captured))
+            variables = tuple(map(operand, self._body.run(run, variables + captured)))
 
 
 class _Body:
