@@ -212,7 +212,8 @@ def collapse(
         else:
             groups.append([axis])
     if not groups:
-        return (1,), [(0,) for _ in operands], [() for _ in reduced]
+        # Any stride is right along one element; 1 makes an operand one that may be written in place.
+        return (1,), [(1,) for _ in operands], [() for _ in reduced]
     new_sizes = tuple(math.prod(sizes[axis] for axis in group) for group in groups)
     new_strides = [tuple(strides[group[-1]] for group in groups) for strides in operands]
     new_axes = [tuple(k for k, group in enumerate(groups) if group[0] in axes) for axes in reduced]

@@ -202,7 +202,7 @@ def test_collapse_merges_what_all_operands_walk_alike() -> None:
     assert collapse(space, [full, bias]) == ((20, 6), [(6, 1), (0, 1)], [])
     assert collapse(space, [full], [frozenset({0, 2})]) == ((20, 6), [(6, 1)], [(0,)])
     assert collapse(space, [full], [frozenset({1})]) == ((120,), [(1,)], [()])
-    assert collapse((1, 1), [(1, 1)]) == ((1,), [(0,)], [])
+    assert collapse((1, 1), [(1, 1)]) == ((1,), [(1,)], [])
     assert collapse((3, 4), [(8, 1)]) == ((3, 4), [(8, 1)], [])
 
 
