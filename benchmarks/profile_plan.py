@@ -1,4 +1,4 @@
-"""Where the time of a compiled plan goes: every step of a workload's native programs, with the operations it stands for.
+"""Where the time of a compiled plan goes: every step of a workload's native programs, with its operations.
 
 usage: python -m benchmarks.profile_plan WORKLOAD [REPEATS]      from the project's root
 
@@ -34,7 +34,7 @@ class _Recorder:
     def __getattr__(self, name: str) -> Any:
         return getattr(gf, name)
 
-    def Session(self) -> Any:  # noqa: N802
+    def Session(self) -> Any:
         """A session that compiles at its first run."""
         self.sessions.append(gf.Session(config=gf.ConfigProto(compiled="always")))
         return self.sessions[-1]
