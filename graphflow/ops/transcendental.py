@@ -94,7 +94,7 @@ def _conjugated(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
 
 SQRT_GRAD = _value_gradient("SqrtGrad", "{dy} * 0.5 / {y}", _sqrt_grad_gradient)
 RSQRT_GRAD = _value_gradient("RsqrtGrad", "{dy} * -0.5 * ({y} * {y} * {y})", _rsqrt_grad_gradient)
-RECIPROCAL_GRAD = _value_gradient("ReciprocalGrad", "-{dy} * {y} * {y}", _reciprocal_grad_gradient)
+RECIPROCAL_GRAD = _value_gradient("ReciprocalGrad", "-{y} * {y} * {dy}", _reciprocal_grad_gradient)
 TANH_GRAD = _value_gradient("TanhGrad", "{dy} * (1 - {y} * {y})", _tanh_grad_gradient)
 SIGMOID_GRAD = _value_gradient("SigmoidGrad", "{dy} * {y} * (1 - {y})", _sigmoid_grad_gradient)
 

@@ -216,7 +216,7 @@ def _conjugate(y: Array) -> Array:
 _FROM_VALUE: dict[str, Callable[..., Any]] = {
     "SqrtGrad": lambda y, dy: dy * 0.5 / _conjugate(y),
     "RsqrtGrad": lambda y, dy: dy * -0.5 * _conjugate(y * y * y),
-    "ReciprocalGrad": lambda y, dy: -dy * _conjugate(y * y),
+    "ReciprocalGrad": lambda y, dy: -_conjugate(y) * _conjugate(y) * dy,
     "TanhGrad": lambda y, dy: dy * (1 - _conjugate(y * y)),
     "SigmoidGrad": lambda y, dy: dy * _conjugate(y) * (1 - _conjugate(y)),
 }
