@@ -83,7 +83,9 @@ def table(plan: Any, repeats: int) -> tuple[list[str], float]:
     lines, total = [], 0.0
     for segment in plan.segments:
         if not hasattr(segment, "program"):
-            lines.append(" " * 14 + "NumPy: " + " ".join(i.type for i in segment.part.lines if i is not None)[:_WIDTH])
+            lines.append(
+                " " * 14 + "NumPy: " + " ".join(i.type for i in segment.part.lines if i is not None)[:_WIDTH]
+            )
             continue
         with single_threaded():
             runs = [segment.program.time_steps() for _ in range(repeats)]
