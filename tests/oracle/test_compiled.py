@@ -121,7 +121,7 @@ def test_agrees_with_tensorflow(case: harness.Case, caplog: pytest.LogCaptureFix
 TRAJECTORIES = [case for case in FAMILIES["optimizers"].cases if "Optimizer(" in case.name]
 
 
-@pytest.mark.parametrize("case", sampled(TRAJECTORIES, 5))
+@pytest.mark.parametrize("case", sampled(TRAJECTORIES, 10))
 def test_steps_are_those_of_numpy(case: harness.Case, caplog: pytest.LogCaptureFixture) -> None:
     strict = copy.copy(case)
     strict.tolerance = None

@@ -24,7 +24,7 @@ Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 
 
 _SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
-"""Types of which the further inputs are looked at for their shapes alone."""
+"""Types of which the second input is looked at for its shape alone."""
 
 
 class Lowering:
@@ -242,7 +242,7 @@ class Lowering:
             elif position is None:
                 position = index
                 arguments.append(None)
-            elif i.type in _SHAPE_ONLY:
+            elif index == 1 and i.type in _SHAPE_ONLY:
                 shape, dtype = self.known[name]
                 arguments.append(
                     np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.plan.ir import Plan, producers
+from graphflow.plan.ir import VARIABLE_TYPES, Plan, producers
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble
 from graphflow.runtime.context import RunContext
@@ -178,8 +178,9 @@ class TieredExecutable:
         from graphflow.runtime.compiled.specialise import complete, specialise
 
         complete(plan, known, self._store)
-        if any(name not in known for name in plan.feeds):
-            return None
+        variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
+        if any(name not in known for name in (*plan.feeds, *variables)):
+            return None  # A variable without a value has no shape.
         plan = specialise(plan, known, self._ctx)
         complete(plan, known, self._store)
         lowering = Lowering(plan, known, self._kernels, RULES)
