@@ -1,4 +1,4 @@
-"""Protects the gradient checker: that it finds what is wrong, and the forms of TensorFlow's tf.test.compute_gradient."""
+"""Protects the gradient checker: that it finds what is wrong, and has the forms of tf.test.compute_gradient."""
 
 from __future__ import annotations
 
