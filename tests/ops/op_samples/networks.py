@@ -1,12 +1,11 @@
-"""Samples of convolutions, pooling, normalisation, softmax and its cross entropies.
+"""Samples of convolutions and pooling.
 
-Convolutions and pools are checked against one loop over (window position, place in the window) for any number of axes.
+They are checked against one loop over (window position, place in the window) for any number of axes.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -17,7 +16,6 @@ import graphflow as gf
 from op_samples.sample import (
     DOUBLE,
     INT,
-    SHAPES,
     SINGLE,
     Draw,
     Random,
@@ -60,12 +58,13 @@ def _taps(space: Sequence[int], window: Sequence[int], attrs: Any) -> tuple[list
     return [n for n, _ in extents], found
 
 
-def _last(x: Any, attrs: Any) -> Any:
+def channels_last(x: Any, attrs: Any) -> Any:
     """Channels brought to the last axis."""
     return np.moveaxis(x, 1, -1) if attrs["data_format"].startswith("NC") else x
 
 
-def _back(x: Any, attrs: Any) -> Any:
+def channels_back(x: Any, attrs: Any) -> Any:
+    """Channels brought back to where the layout has them."""
     return np.moveaxis(x, -1, 1) if attrs["data_format"].startswith("NC") else x
 
 
@@ -78,26 +77,26 @@ def _times(x: Any, w: Any, depthwise: bool) -> Any:
 
 
 def _convolved(x: Any, w: Any, attrs: Any, depthwise: bool) -> Any:
-    x = _last(x, attrs)
+    x = channels_last(x, attrs)
     counts, taps = _taps(x.shape[1:-1], w.shape[: x.ndim - 2], attrs)
     channels = w.shape[-1] * (w.shape[-2] if depthwise else 1)
     y = np.zeros((x.shape[0], *counts, channels), x.dtype)
     for position, place, at in taps:
         y[_every(position)] += _times(x[_every(place)], w[at], depthwise)
-    return _back(y, attrs)
+    return channels_back(y, attrs)
 
 
 def _to_input(sizes: Any, w: Any, dy: Any, attrs: Any, depthwise: bool) -> Any:
-    dx, dy = _last(np.zeros(tuple(sizes), dy.dtype), attrs), _last(dy, attrs)
+    dx, dy = channels_last(np.zeros(tuple(sizes), dy.dtype), attrs), channels_last(dy, attrs)
     for position, place, at in _taps(dx.shape[1:-1], w.shape[: dx.ndim - 2], attrs)[1]:
         g = dy[_every(position)]
         part = (g.reshape(len(g), *w.shape[-2:]) * w[at]).sum(-1) if depthwise else g @ w[at].T
         dx[_every(place)] += part
-    return _back(dx, attrs)
+    return channels_back(dx, attrs)
 
 
 def _to_filter(x: Any, sizes: Any, dy: Any, attrs: Any, depthwise: bool) -> Any:
-    x, dy, dw = _last(x, attrs), _last(dy, attrs), np.zeros(tuple(sizes), dy.dtype)
+    x, dy, dw = channels_last(x, attrs), channels_last(dy, attrs), np.zeros(tuple(sizes), dy.dtype)
     for position, place, at in _taps(x.shape[1:-1], dw.shape[: x.ndim - 2], attrs)[1]:
         g, rows = dy[_every(position)], x[_every(place)]
         if depthwise:
@@ -138,7 +137,7 @@ def _convolution(which: str, rows: Sequence[Any], layouts: Sequence[str], depthw
         for (dtype, row), layout in zip(over(FLOATS, rows), itertools.cycle(layouts)):
             (batch, *space, channels), window, *_, outputs = row
             attrs = _attrs(row, layout)
-            x = _back(draw(random, dtype, (batch, *space, channels)), attrs).copy()
+            x = channels_back(draw(random, dtype, (batch, *space, channels)), attrs).copy()
             w = draw(random, dtype, (*window, channels, outputs))
             dy = draw(random, dtype, _convolved(x, w, attrs, depthwise).shape)
             if which == "forward":
@@ -187,12 +186,12 @@ def _windows(x: Any, attrs: Any) -> tuple[list[int], dict[tuple[int, ...], list[
 
 
 def _pooled(x: Any, attrs: Any, function: Callable[..., Any]) -> Any:
-    x = _last(x, attrs)
+    x = channels_last(x, attrs)
     counts, groups = _windows(x, attrs)
     y = np.zeros((x.shape[0], *counts, x.shape[-1]), x.dtype)
     for position, places in groups.items():
         y[_every(position)] = function(np.stack([x[_every(p)] for p in places]), axis=0)
-    return _back(y, attrs)
+    return channels_back(y, attrs)
 
 
 def _largest(x: Any, attrs: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -203,19 +202,19 @@ def _largest(x: Any, attrs: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, .
 
 
 def _largest_gradient(x: Any, y: Any, g: Any, attrs: Any) -> Any:
-    x, g = _last(x, attrs), _last(g, attrs)
+    x, g = channels_last(x, attrs), channels_last(g, attrs)
     result = np.zeros_like(x)
     for position, place in _largest(x, attrs):
         result[place] += g[position]
-    return _back(result, attrs)
+    return channels_back(result, attrs)
 
 
 def _largest_picked(x: Any, y: Any, g: Any, attrs: Any) -> Any:
-    x, y, g = _last(x, attrs), _last(y, attrs), _last(g, attrs)
+    x, y, g = channels_last(x, attrs), channels_last(y, attrs), channels_last(g, attrs)
     result = np.zeros_like(y)
     for position, place in _largest(x, attrs):
         result[position] = g[place]
-    return _back(result, attrs)
+    return channels_back(result, attrs)
 
 
 def _largest_places(x: Any, attrs: Any, kind: Any) -> Any:
@@ -229,11 +228,11 @@ def _largest_places(x: Any, attrs: Any, kind: Any) -> Any:
 
 
 def _mean_gradient(sizes: Any, g: Any, attrs: Any) -> Any:
-    result, g = _last(np.zeros(tuple(sizes), g.dtype), attrs), _last(g, attrs)
+    result, g = channels_last(np.zeros(tuple(sizes), g.dtype), attrs), channels_last(g, attrs)
     for position, places in _windows(result, attrs)[1].items():
         for place in places:
             result[_every(place)] += g[_every(position)] / len(places)
-    return _back(result, attrs)
+    return channels_back(result, attrs)
 
 
 def _patches(random: Random) -> Iterable[Sample]:
@@ -259,7 +258,7 @@ def _pool(which: str, rows: Sequence[Any], layouts: Sequence[str], dtypes: Seque
     def generate(random: Random) -> Iterable[Sample]:
         for (dtype, row), layout in zip(over(dtypes, rows), itertools.cycle(layouts)):
             attrs = _pool_attrs(row, layout)
-            x = _back(distinct(random, dtype, row[0]), attrs).copy()
+            x = channels_back(distinct(random, dtype, row[0]), attrs).copy()
             y = _pooled(x, attrs, np.max)
             sizes, smooth = np.array(x.shape, np.int32), differentiable(dtype)
             if which == "max":
@@ -284,222 +283,6 @@ def _pool(which: str, rows: Sequence[Any], layouts: Sequence[str], dtypes: Seque
                     yield Sample((x,), more, reference, smooth=smooth)
 
     return generate
-
-
-# ---- normalisation --------------------------------------------------------------------------------------------------
-
-EPSILON = 0.01
-IMAGES = ((2, 2, 2, 2), (1, 1, 3, 1), (3, 2, 1, 2))
-
-
-def _normalized(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> Any:
-    return (x - mean) / np.sqrt(variance + EPSILON) * scale + offset
-
-
-def _statistics(x: Any) -> tuple[Any, Any]:
-    flat = x.reshape(-1, x.shape[-1])
-    mean = flat.sum(0) / len(flat)
-    return mean, ((flat - mean) ** 2).sum(0) / len(flat)
-
-
-def _batch_norm_attrs(layout: str, training: bool) -> dict[str, Any]:
-    return {"epsilon": EPSILON, "data_format": layout, "is_training": training}
-
-
-def _batch_norm(random: Random) -> Iterable[Sample]:
-    for (dtype, shape), (layout, training) in zip(
-        over(FLOATS, IMAGES * 2), itertools.cycle(itertools.product(("NHWC", "NCHW"), (True, False)))
-    ):
-        attrs = _batch_norm_attrs(layout, training)
-
-        def reference(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, attrs: Any = attrs) -> Any:
-            x = _last(x, attrs)
-            reported = variance
-            if attrs["is_training"]:
-                mean, variance = _statistics(x)
-                count = x.size // x.shape[-1]
-                reported = variance * count / max(count - 1, 1)
-            return _back(_normalized(x, scale, offset, mean, variance), attrs), mean, reported
-
-        x = _back(draw(random, dtype, shape), attrs).copy()
-        scale, offset, mean = (draw(random, dtype, shape[-1:]) for _ in range(3))
-        variance = draw(random, dtype, shape[-1:], 0.5, 2)
-        if training:
-            mean, variance = np.zeros(0, dtype), np.zeros(0, dtype)
-        # As in TensorFlow, gradients flow through the normalised images only, not through the statistics.
-        yield Sample(
-            (x, scale, offset, mean, variance), attrs, reference, through=lambda *all: all[:3], varied=(0, 1, 2),
-            results=(0,), tolerance=50,
-        )  # fmt: skip
-
-
-def _batch_norm_grad(random: Random) -> Iterable[Sample]:
-    for (dtype, shape), (layout, training) in zip(
-        over(FLOATS, IMAGES * 2), itertools.cycle(itertools.product(("NHWC", "NCHW"), (True, False)))
-    ):
-        attrs = _batch_norm_attrs(layout, training)
-        x = draw(random, dtype, shape)
-        mean, variance = _statistics(x)
-        if not training:
-            mean, variance = draw(random, dtype, shape[-1:]), draw(random, dtype, shape[-1:], 0.5, 2)
-        g, scale = draw(random, dtype, shape), draw(random, dtype, shape[-1:])
-
-        def reference(
-            g: Any, x: Any, scale: Any, mean: Any, variance: Any, _: Any, attrs: Any = attrs
-        ) -> Any:
-            g, x = _last(g, attrs), _last(x, attrs)
-            axes = (0, 1, 2)
-            inverse = 1 / np.sqrt(variance + EPSILON)
-            normal = (x - mean) * inverse
-            dx = g * scale * inverse
-            if attrs["is_training"]:
-                dx = dx - scale * inverse * (g.mean(axes) + normal * (g * normal).mean(axes))
-            return _back(dx, attrs), (g * normal).sum(axes), g.sum(axes)
-
-        inputs = (_back(g, attrs).copy(), _back(x, attrs).copy(), scale, mean, variance, np.zeros(0, dtype))
-        # In training, the statistics are those of the images: differences by x alone would not be its gradient.
-        varied = (0, 2) if training else (0, 1, 2)
-        yield Sample(
-            inputs,
-            attrs,
-            reference,
-            through=lambda *all: all[:3],
-            varied=varied,
-            results=(0, 1, 2),
-            tolerance=50,
-        )
-
-
-LRN_ATTRS = {"depth_radius": 1, "bias": 1.0, "alpha": 0.5, "beta": 0.75}
-
-
-def _lrn_sums(x: Any) -> Any:
-    """bias + alpha * the sum of squares of the neighbours."""
-    result = np.empty_like(x)
-    for c in range(x.shape[-1]):
-        near = x[..., max(c - 1, 0) : c + 2]
-        result[..., c] = 1.0 + 0.5 * (near**2).sum(-1)
-    return result
-
-
-def _lrn_response(x: Any) -> Any:
-    return x / _lrn_sums(x) ** 0.75
-
-
-def _lrn(random: Random) -> Iterable[Sample]:
-    for dtype, shape in over(FLOATS, ((1, 2, 1, 4), (2, 1, 1, 1), (0, 1, 1, 3), (1, 1, 2, 2))):
-        yield Sample((draw(random, dtype, shape),), LRN_ATTRS, _lrn_response, tolerance=4)
-
-
-def _lrn_grad(random: Random) -> Iterable[Sample]:
-    def reference(g: Any, x: Any, y: Any) -> Any:
-        sums = _lrn_sums(x)
-        result = g / sums**0.75
-        for c, other in itertools.product(range(x.shape[-1]), repeat=2):
-            if abs(c - other) <= 1:
-                slope = -2 * 0.5 * 0.75 * x[..., other] * sums[..., other] ** -1.75 * x[..., c]
-                result[..., c] += g[..., other] * slope
-        return result
-
-    for dtype, shape in over(FLOATS, ((1, 2, 1, 4), (2, 1, 1, 1), (0, 1, 1, 3), (1, 1, 2, 2))):
-        x = draw(random, dtype, shape)
-        inputs = (draw(random, dtype, shape), x, _lrn_response(x))
-        yield Sample(inputs, LRN_ATTRS, reference, varied=(0, 1), tolerance=4)
-
-
-# ---- the last axis --------------------------------------------------------------------------------------------------
-
-
-def _rows(function: Callable[[list[float]], list[float]]) -> Callable[..., Any]:
-    def compute(x: Any) -> Any:
-        result = np.empty_like(x)
-        for at in np.ndindex(x.shape[:-1]):
-            result[at] = function(x[at].tolist())
-        return result
-
-    return compute
-
-
-def _softmax_of(row: list[float]) -> list[float]:
-    total = sum(math.exp(v) for v in row)
-    return [math.exp(v) / total for v in row]
-
-
-def _softmax(logarithm: bool) -> Draw:
-    def function(row: list[float]) -> list[float]:
-        return [math.log(p) for p in _softmax_of(row)] if logarithm else _softmax_of(row)
-
-    def generate(random: Random) -> Iterable[Sample]:
-        shapes = [s for s in SHAPES if s and s[-1]]
-        for dtype, shape in over([*FLOATS, np.dtype(np.float16)], shapes):
-            yield Sample((draw(random, dtype, shape),), {}, _rows(function), tolerance=4)
-        yield Sample((np.array([[1000.0, 0.0, -1000.0], [-1e4, -1e4, 1e4]]),), {}, smooth=False)
-
-    return generate
-
-
-def _cross_entropy(random: Random) -> Iterable[Sample]:
-    def reference(logits: Any, labels: Any) -> Any:
-        chances = _rows(_softmax_of)(logits)
-        return -(labels * np.log(chances)).sum(-1), chances - labels
-
-    for dtype, (shape, given) in over(
-        FLOATS, (((2, 3), (2, 3)), ((1, 1), (1, 1)), ((0, 3), (0, 3)), ((3, 2), (3, 2)))
-    ):
-        weights = draw(random, dtype, given, 0.1, 1)
-        labels = (weights / weights.sum(-1, keepdims=True)).astype(dtype)
-        yield Sample(
-            (draw(random, dtype, shape), labels), {}, reference, results=(0,), varied=(0,), tolerance=4
-        )
-
-
-def _sparse_cross_entropy(random: Random) -> Iterable[Sample]:
-    def reference(logits: Any, labels: Any) -> Any:
-        chances = _rows(_softmax_of)(logits)
-        chosen = np.array([row[label] for row, label in zip(chances, labels)], logits.dtype)
-        hot = np.zeros_like(chances)
-        for row, label in enumerate(labels):
-            hot[row, label] = 1
-        return -np.log(chosen), chances - hot
-
-    for number, (dtype, (rows, classes)) in enumerate(over(FLOATS, ((2, 3), (1, 1), (0, 3), (4, 2)))):
-        labels = random.integers(0, classes, rows).astype((np.int32, np.int64)[number % 2])
-        yield Sample((draw(random, dtype, (rows, classes)), labels), {}, reference, results=(0,), tolerance=4)
-
-
-def _l2_loss(random: Random) -> Iterable[Sample]:
-    def reference(x: Any) -> Any:
-        return np.array(sum(v * v for v in x.ravel().tolist()) / 2, x.dtype)
-
-    for dtype, shape in over([*FLOATS, np.dtype(np.float16)], SHAPES):
-        yield Sample((draw(random, dtype, shape),), {}, reference)
-
-
-def _bias_add(random: Random) -> Iterable[Sample]:
-    for dtype, shape in over(
-        [*FLOATS, INT, np.dtype(np.complex128)], ((2, 3), (2, 2, 3), (0, 2), (1, 2, 2, 1))
-    ):
-        for layout in ("NHWC", "NCHW")[: len(shape) - 1]:
-            attrs = {"data_format": layout}
-
-            def reference(x: Any, bias: Any, attrs: Any = attrs) -> Any:
-                return _back(_last(x, attrs) + bias, attrs)
-
-            channels = shape[1] if layout == "NCHW" else shape[-1]
-            inputs = (draw(random, dtype, shape), draw(random, dtype, (channels,)))
-            yield Sample(inputs, attrs, reference, smooth=differentiable(dtype))
-
-
-def _bias_add_grad(random: Random) -> Iterable[Sample]:
-    for dtype, shape in over([*FLOATS, INT], ((2, 3), (2, 2, 3), (0, 2), (1, 2, 2, 1))):
-        for layout in ("NHWC", "NCHW")[: len(shape) - 1]:
-            attrs = {"data_format": layout}
-
-            def reference(g: Any, attrs: Any = attrs) -> Any:
-                last = _last(g, attrs)
-                return np.array([last[..., c].sum() for c in range(last.shape[-1])], g.dtype)
-
-            yield Sample((draw(random, dtype, shape),), attrs, reference, smooth=differentiable(dtype))
 
 
 BOTH, PLAIN, DEEP = ("NHWC", "NCHW"), ("NHWC",), ("NDHWC",)
@@ -527,15 +310,4 @@ TABLE: dict[str, Draw] = {
     "AvgPool3D": _pool("mean", DEEP_POOLS, DEEP),
     "AvgPool3DGrad": _pool("mean gradient", DEEP_POOLS, DEEP),
     "ExtractImagePatches": _patches,
-    "FusedBatchNormV3": _batch_norm,
-    "FusedBatchNormGradV3": _batch_norm_grad,
-    "LRN": _lrn,
-    "LRNGrad": _lrn_grad,
-    "Softmax": _softmax(False),
-    "LogSoftmax": _softmax(True),
-    "SoftmaxCrossEntropyWithLogits": _cross_entropy,
-    "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
-    "L2Loss": _l2_loss,
-    "BiasAdd": _bias_add,
-    "BiasAddGrad": _bias_add_grad,
 }
