@@ -25,10 +25,11 @@ from graphflow.kernels.native.scalar_machine_source import interpreter_source
 from graphflow.kernels.native.scalar_text import ScalarTextError
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
+from graphflow.runtime.compiled.combine import combine
 from graphflow.runtime.compiled.emit import FusedRegion, fused_region, scalar_program
 from graphflow.runtime.compiled.fuse import Group, fuse
 from graphflow.runtime.compiled.lower import Lowering
-from graphflow.runtime.compiled.memory import assign
+from graphflow.runtime.compiled.memory import assign_clusters
 from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
@@ -64,7 +65,8 @@ class Draft:
         self.plan = plan
         self.lowering = lowering
         self.loops = loops
-        self.groups = fuse(lowering.nodes)
+        fetched = {lowering.values[f].root for f in plan.fetches if f in lowering.values}
+        self.groups = fuse(combine(lowering, fetched))
         self.stored = self._stored()
         self.regions: dict[int, FusedRegion] = {}
         sources: dict[str, None] = {}
@@ -212,7 +214,8 @@ class CompiledPlan:
             if region.scratch:
                 sizes[f"scratch {position}"] = region.scratch
                 first[f"scratch {position}"] = last[f"scratch {position}"] = position
-        offsets, total = assign(sizes, {root: (first[root], last[root]) for root in sizes})
+        lives = {root: (first[root], last[root]) for root in sizes}
+        offsets, total = assign_clusters(sizes, lives, set(self._lowering.clusters.values()))
         self._arena = np.zeros(total + 64, np.uint8)
         shift = -self._arena.ctypes.data % 64
         self._base = self._arena.ctypes.data + shift

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from graphflow.kernels.native.kernel_source import Kernel, host_vector_unit
 from graphflow.kernels.windows import Axis
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering, Rule
-from graphflow.runtime.compiled.nodes import Address, KernelNode
+from graphflow.runtime.compiled.nodes import Address, KernelNode, Statements
 from graphflow.runtime.compiled.values import Value
 
 
@@ -63,14 +64,60 @@ def _forward(lowering: Lowering, i: Instruction) -> bool:
     described = _described(i, x.shape, w.shape, lowering.shape(i.outputs[0]))
     if described is None:
         return False
-    kernel = conv.forward(described, host_vector_unit())
-    target = lowering.result(i)
+    lowering.add(_convolution_node(i, described, x, w, lowering.result(i)))
+    return True
+
+
+@dataclass(eq=False)
+class ConvolutionNode(KernelNode):
+    """A convolution, which may take the bias and the relu after it in."""
+
+    described: conv.Convolution | None = None
+    target: Value | None = None
+    relu: bool = False
+
+    def combined(self, following: Statements, position: int, target: Value) -> ConvolutionNode | None:
+        """The node that does what a following one does to its result as well; None where there is none."""
+        i = following.instruction
+        if self.described is None or self.relu:
+            return None
+        x, w, *bias = self.reads
+        if i.type == "Relu" and len(following.reads) == 1:
+            return _convolution_node(i, self.described, x, w, target, bias, relu=True)
+        if i.type not in ("BiasAdd", "Add", "AddV2") or len(following.reads) != 2 or bias:
+            return None
+        added = following.reads[1 - position]
+        if added.shape != (self.described.outputs,) or added.dtype != "float32" or not added.contiguous:
+            return None
+        return _convolution_node(i, self.described, x, w, target, [added])
+
+
+def _convolution_node(
+    i: Instruction,
+    described: conv.Convolution,
+    x: Value,
+    w: Value,
+    target: Value,
+    bias: Sequence[Value] = (),
+    relu: bool = False,
+) -> ConvolutionNode:
+    kernel = conv.forward(described, host_vector_unit(), bool(bias), relu)
+    places = [x, w, target, *bias]
 
     def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
-        return [_step(kernel, kernels[0], [address(x), address(w), address(target)], x.shape[0])]
+        return [_step(kernel, kernels[0], [address(v) for v in places], x.shape[0])]
 
-    lowering.add(KernelNode(i, [x, w], [target.root], sources=[kernel.source], emit=emit))
-    return True
+    reads = [x, w, *bias]
+    return ConvolutionNode(
+        i,
+        reads,
+        [target.root],
+        sources=[kernel.source],
+        emit=emit,
+        described=described,
+        target=target,
+        relu=relu,
+    )
 
 
 def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
@@ -179,17 +226,56 @@ def _pool_gradient(largest: bool) -> Rule:
         described = _pool_of(i, shape, values[-1].shape)
         if described is None:
             return False
-        make = pooling.max_pool_gradient if largest else pooling.avg_pool_gradient
-        kernel = make(described, host_vector_unit())
-        target = lowering.result(i)
-
-        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
-            return [_step(kernel, kernels[0], [*map(address, values), address(target)], shape[0])]
-
-        lowering.add(KernelNode(i, values, [target.root], sources=[kernel.source], emit=emit))
+        lowering.add(_pool_gradient_node(i, described, values, lowering.result(i), largest))
         return True
 
     return rule
+
+
+@dataclass(eq=False)
+class PoolGradientNode(KernelNode):
+    """A pool's gradient, which may take in the gradient of the relu that made the pool's input."""
+
+    described: pooling.Pool | None = None
+    largest: bool = False
+
+    def combined(self, following: Statements, position: int, target: Value) -> PoolGradientNode | None:
+        """The node that does what a following one does to its result as well; None where there is none."""
+        i = following.instruction
+        if i.type != "ReluGrad" or not self.largest or self.described is None or position != 0:
+            return None
+        if len(following.reads) != 2 or following.reads[1] != self.reads[0]:
+            return None
+        return _pool_gradient_node(i, self.described, self.reads, target, True, relu=True)
+
+
+def _pool_gradient_node(
+    i: Instruction,
+    described: pooling.Pool,
+    values: Sequence[Value],
+    target: Value,
+    largest: bool,
+    relu: bool = False,
+) -> PoolGradientNode:
+    unit = host_vector_unit()
+    kernel = (
+        pooling.max_pool_gradient(described, unit, relu)
+        if largest
+        else pooling.avg_pool_gradient(described, unit)
+    )
+
+    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        return [_step(kernel, kernels[0], [*map(address, values), address(target)], target.shape[0])]
+
+    return PoolGradientNode(
+        i,
+        list(values),
+        [target.root],
+        sources=[kernel.source],
+        emit=emit,
+        described=None if relu else described,
+        largest=largest,
+    )
 
 
 CONVOLUTION_RULES: Final[dict[str, Rule]] = {

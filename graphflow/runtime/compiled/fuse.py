@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graphflow.runtime.compiled.nodes import Node, Statements
+from graphflow.runtime.compiled.values import boxes_apart
 
 _MOST_LINES = 48
 _MOST_OPERANDS = 24
+_MOST_RESULTS = 16
 _MOST_SCALAR_LINES = 20000
 
 
@@ -103,7 +105,9 @@ class _Fusing:
             for n in group.nodes
         ):
             return False
-        if set(node.makes) & made_here:
+        if set(node.makes) & made_here and not _apart(node, group):
+            return False
+        if len({*made_here, *group.written, *node.makes, *node.variables}) > _MOST_RESULTS:
             return False
         return not (set(node.variables) & (group.skewed | group.written))
 
@@ -149,6 +153,18 @@ class _Fusing:
             done |= 1 << chosen
             result.append(left.pop(chosen))
         return result
+
+
+def _apart(node: Statements, group: Group) -> bool:
+    """Whether what it stores lies beside all that the group stores in the same blocks."""
+    return all(
+        boxes_apart(mine, other)
+        for n in group.nodes
+        if isinstance(n, Statements)
+        for _, other in n.results
+        for _, mine in node.results
+        if mine.root == other.root
+    )
 
 
 def _native(group: Group) -> bool:

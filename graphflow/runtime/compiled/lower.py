@@ -37,6 +37,8 @@ class Lowering:
         self.constants: dict[str, Any] = {}
         self.objects: set[str] = set()
         self.blocks: dict[str, int] = {}
+        self.clusters: dict[str, tuple[str, ...]] = {}
+        """For a block that lies beside others, all of them in their order."""
         self._kernels = kernels
         self._rules = rules
         self._plan = plan

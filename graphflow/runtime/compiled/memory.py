@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 _ALIGNMENT = 64
 
@@ -25,4 +25,24 @@ def assign(sizes: Mapping[str, int], lives: Mapping[str, tuple[int, int]]) -> tu
         placed.append((offset, offset + size, first, last))
         offsets[root] = offset
         total = max(total, offset + size)
+    return offsets, total
+
+
+def assign_clusters(
+    sizes: Mapping[str, int], lives: Mapping[str, tuple[int, int]], clusters: Collection[tuple[str, ...]]
+) -> tuple[dict[str, int], int]:
+    """The same, where the blocks of each cluster follow each other without a gap and live as long as any of them."""
+    inside = {root for cluster in clusters for root in cluster}
+    all_sizes = {root: size for root, size in sizes.items() if root not in inside}
+    all_lives = {root: lives[root] for root in all_sizes}
+    for cluster in clusters:
+        all_sizes[cluster[0]] = sum(sizes[root] for root in cluster)
+        firsts, lasts = zip(*(lives[root] for root in cluster), strict=True)
+        all_lives[cluster[0]] = (min(firsts), max(lasts))
+    offsets, total = assign(all_sizes, all_lives)
+    for cluster in clusters:
+        offset = offsets[cluster[0]]
+        for root in cluster:
+            offsets[root] = offset
+            offset += sizes[root]
     return offsets, total

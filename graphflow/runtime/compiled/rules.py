@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.kernels.native import blas, nnkernels
+from graphflow.kernels.native import nnkernels
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.convolution_rules import CONVOLUTION_RULES
 from graphflow.runtime.compiled.loop_rules import LOOP_RULES
 from graphflow.runtime.compiled.lower import Lowering, Rule, expressible
 from graphflow.runtime.compiled.nodes import Address, KernelNode
+from graphflow.runtime.compiled.products import product_rule
 from graphflow.runtime.compiled.values import Value, whole
 
 _FLOATS: Final = ("float32", "float64")
@@ -92,11 +93,11 @@ def _bias_add(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _add_n(lowering: Lowering, i: Instruction) -> bool:
-    reads = [lowering.value(n) for n in i.inputs]
-    if any(r is None for r in reads) or len(reads) > 16:
+    reads = [r for r in map(lowering.value, i.inputs) if r is not None]
+    if len(reads) != len(i.inputs):
         return False
     text = " + ".join(f"{{{k}}}" for k in range(len(reads)))
-    lowering.elementwise(i, text, [r for r in reads if r is not None], lowering.result(i))
+    lowering.elementwise(i, text, reads, lowering.result(i))
     return True
 
 
@@ -242,76 +243,6 @@ def _strided_slice_gradient(lowering: Lowering, i: Instruction) -> bool:
         return False
     _zeroed(lowering, i)
     return _assemble(lowering, i, [(gradient, places[0])])
-
-
-# ---- products -----------------------------------------------------------------------------------------------------
-
-
-def _matrix(value: Value) -> tuple[int, bool] | None:
-    """(elements from row to row as stored, stored transposed) of the last two axes; None where BLAS cannot read it."""
-    rows, columns = value.shape[-2:]
-    down, across = value.strides[-2:]
-    if (across == 1 or columns == 1) and (down >= columns or rows == 1):
-        return max(down, columns, 1), False
-    if (down == 1 or rows == 1) and (across >= rows or columns == 1):
-        return max(across, rows, 1), True
-    return None
-
-
-def _product(lowering: Lowering, i: Instruction) -> bool:
-    a, b = (lowering.value(n) for n in i.inputs)
-    library = blas.find_blas()
-    if a is None or b is None or library is None or a.dtype not in _FLOATS:
-        return False
-    flip_a = i.attrs.get("transpose_a", False) or i.attrs.get("adj_x", False)
-    flip_b = i.attrs.get("transpose_b", False) or i.attrs.get("adj_y", False)
-    batch_shape = lowering.shape(i.outputs[0])[:-2]
-    if _matrix(a) is None:
-        a = lowering.compact(i, a)
-    if _matrix(b) is None:
-        b = lowering.compact(i, b)
-    batch = 1
-    strides = [0, 0]
-    if batch_shape:
-        if len(batch_shape) > 1:
-            if a.shape[:-2] != batch_shape or b.shape[:-2] != batch_shape:
-                return False
-            a, b = lowering.compact(i, a), lowering.compact(i, b)
-        batch = int(np.prod(batch_shape))
-        for k, value in enumerate((a, b)):
-            own = value.shape[:-2]
-            if own == batch_shape:
-                strides[k] = value.strides[-3]
-            elif int(np.prod(own)) != 1:
-                return False
-    target = lowering.result(i)
-    rows, columns = target.shape[-2:]
-    depth = a.shape[-2] if flip_a else a.shape[-1]
-    a_layout, b_layout = _matrix(a), _matrix(b)
-    assert a_layout is not None and b_layout is not None
-    first, second = a, b
-    shape, dtype, batch_strides = (
-        (rows, columns, depth),
-        target.dtype,
-        (strides[0], strides[1], rows * columns),
-    )
-
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
-        return blas.gemm_steps(
-            kernels[0],
-            library,
-            dtype,
-            shape,
-            (address(first), a_layout[0], bool(flip_a) != a_layout[1]),
-            (address(second), b_layout[0], bool(flip_b) != b_layout[1]),
-            (address(target), columns),
-            batch=batch,
-            batch_strides=batch_strides,
-        )
-
-    source = blas.gemm_source(dtype, library.integer_bits)
-    lowering.add(KernelNode(i, [a, b], [target.root], sources=[source], emit=emit, blas=True))
-    return True
 
 
 # ---- losses, rows -------------------------------------------------------------------------------------------------
@@ -493,8 +424,8 @@ RULES: Final[dict[str, Rule]] = {
     "Pack": _pack,
     "Pad": _pad,
     "StridedSliceGrad": _strided_slice_gradient,
-    "MatMul": _product,
-    "BatchMatMulV2": _product,
+    "MatMul": product_rule,
+    "BatchMatMulV2": product_rule,
     "Softmax": _softmax,
     "LogSoftmax": _softmax,
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,

@@ -83,3 +83,20 @@ def view_of(
             Value(value.root, value.dtype, part.shape, tuple(s // item for s in part.strides), start // item)
         )
     return found
+
+
+def boxes_apart(first: Value, second: Value) -> bool:
+    """Whether two parts of one block, walked through alike, have no element in common."""
+    if first.strides != second.strides or len(first.shape) != len(second.shape):
+        return False
+    order = sorted(range(len(first.shape)), key=lambda k: -first.strides[k])
+    low, high = first.offset, second.offset
+    for axis in order:
+        step = first.strides[axis]
+        if step <= 0:
+            return False
+        start, other = low // step, high // step
+        low, high = low % step, high % step
+        if start + first.shape[axis] <= other or other + second.shape[axis] <= start:
+            return True
+    return False
