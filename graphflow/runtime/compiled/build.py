@@ -19,16 +19,11 @@ import numpy as np
 from graphflow import errors
 from graphflow.kernels.native import ERROR_DIVISION_BY_ZERO, PROGRAM_STATUS, Machine
 from graphflow.kernels.native.blas import single_threaded
-from graphflow.kernels.native.codegen import region_source
-from graphflow.kernels.native.compiler import Compilation, Compiler
-from graphflow.kernels.native.scalar_machine_source import interpreter_source
-from graphflow.kernels.native.scalar_text import ScalarTextError
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
-from graphflow.runtime.compiled.combine import combine
-from graphflow.runtime.compiled.emit import FusedRegion, fused_region, scalar_program
-from graphflow.runtime.compiled.fuse import Group, fuse
-from graphflow.runtime.compiled.lower import Lowering
+from graphflow.runtime.compiled.draft import Draft
+from graphflow.runtime.compiled.emit import scalar_program
+from graphflow.runtime.compiled.fuse import Group
 from graphflow.runtime.compiled.memory import assign_clusters
 from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
 from graphflow.runtime.compiled.values import Value
@@ -56,76 +51,6 @@ class _PythonSegment:
     part: Any
     inputs: list[Callable[[dict[str, Any]], Any]]
     outputs: list[tuple[str, Any]]
-
-
-class Draft:
-    """A plan taken apart and fused, with the kernels that it waits for."""
-
-    def __init__(self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[Any] = ()) -> None:
-        self.plan = plan
-        self.lowering = lowering
-        self.loops = loops
-        fetched = {lowering.values[f].root for f in plan.fetches if f in lowering.values}
-        self.groups = fuse(combine(lowering, fetched))
-        self.stored = self._stored()
-        self.regions: dict[int, FusedRegion] = {}
-        sources: dict[str, None] = {}
-        self._sources: dict[int, list[str]] = {}
-        for number, group in enumerate(self.groups):
-            own_sources = self._sources_of(number, group)
-            self._sources[number] = own_sources
-            sources.update(dict.fromkeys(own_sources))
-        self._handles: dict[str, Compilation] = dict(
-            zip(sources, compiler.compile_many(list(sources)), strict=True)
-        )
-
-    def _stored(self) -> set[str]:
-        """The roots that something outside their group takes."""
-        group_of = {root: k for k, g in enumerate(self.groups) for n in g.nodes for root in n.makes}
-        stored: set[str] = set()
-        for number, group in enumerate(self.groups):
-            for node in group.nodes:
-                for value in node.reads:
-                    if group_of.get(value.root) != number:
-                        stored.add(value.root)
-                if isinstance(node, PythonNode | KernelNode):
-                    stored.update(node.makes)
-        for fetch in self.plan.fetches:
-            if fetch in self.lowering.values:
-                stored.add(self.lowering.values[fetch].root)
-        return stored
-
-    def _sources_of(self, number: int, group: Group) -> list[str]:
-        first = group.nodes[0]
-        if isinstance(first, KernelNode):
-            return list(first.sources)
-        if isinstance(first, PythonNode):
-            return []
-        if group.scalar:
-            try:
-                scalar_program(group, self.stored, lambda value: 8)
-                return [interpreter_source()]
-            except ScalarTextError:
-                pass
-        self.regions[number] = region = fused_region(group, self.stored)
-        return [region_source(region.region)]
-
-    def ready(self) -> bool:
-        """Whether every kernel is compiled, or known not to be."""
-        return all(handle.done() for handle in self._handles.values()) and all(
-            loop.draft.ready() for loop in self.loops
-        )
-
-    def wait(self, timeout: float) -> None:
-        """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
-        for handle in self._handles.values():
-            handle.result(timeout)
-        for loop in self.loops:
-            loop.draft.wait(timeout)
-
-    def kernels(self, number: int) -> list[int]:
-        """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
-        return [self._handles[source].result(0) for source in self._sources[number]]
 
 
 class CompiledPlan:

@@ -12,7 +12,8 @@ from typing import Any
 
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, operand
-from graphflow.runtime.compiled.build import CompiledPlan, Draft, Unusable
+from graphflow.runtime.compiled.build import CompiledPlan, Unusable
+from graphflow.runtime.compiled.draft import Draft
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 

@@ -170,7 +170,7 @@ class TieredExecutable:
 
     def _drafted(self, plan: Plan, known: dict[str, tuple[tuple[int, ...], str]]) -> Any:
         """The draft of a plan, or of a loop's part; None where nothing of it is native."""
-        from graphflow.runtime.compiled.build import Draft
+        from graphflow.runtime.compiled.draft import Draft
         from graphflow.runtime.compiled.loops import draft_loop
         from graphflow.runtime.compiled.lower import Lowering, has_native_work
         from graphflow.runtime.compiled.nodes import PythonNode
