@@ -27,7 +27,6 @@ from graphflow.plan.partition import Partition, partition
 from graphflow.plan.passes import PassContext
 from graphflow.plan.pipeline import run_passes
 from graphflow.runtime.assemble import KernelTable
-from graphflow.runtime.compiled.native import native
 from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
@@ -269,7 +268,7 @@ class BaseSession:
         threads = config.intra_op_parallelism_threads or usable_cores()
         policy = TierPolicy(config.compiled, self._graph.seed is not None, threads)
         (plan,) = cut.parts.values()
-        return TieredExecutable(executable, plan, self._store, _KERNELS, self._pass_context(), policy, native)
+        return TieredExecutable(executable, plan, self._store, _KERNELS, self._pass_context(), policy)
 
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
@@ -277,7 +276,6 @@ class BaseSession:
         """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
         structure = Fetches(self._graph, fetches)
         plan = lower(structure.tensors, structure.targets, feeds)
-        plan = Plan(plan.instructions, tuple(t.name for t in feeds), plan.fetches, plan.targets)
         if watch is not None:
             watch("lower", plan)
         return run_passes(plan, self._pass_context(), watch), structure

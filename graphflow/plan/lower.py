@@ -18,14 +18,14 @@ _RENAMES = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
 """Operations that give a value another name inside a branch or a loop."""
 
 
-def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Iterable[Tensor]) -> Plan:
-    """The unplaced, unordered plan that computes `fetches` and runs `targets`, given `feeds`."""
+def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Plan:
+    """The unplaced, unordered plan that computes `fetches` and runs `targets`, given `feeds` in that order."""
     fed = frozenset(feeds)
     needed = _prune([t.op for t in fetches if t not in fed] + list(targets), fed)
     lowering = _Lowering(needed, fed)
     return Plan(
         lowering.instructions(None, sorted(needed, key=lambda op: op._id)),
-        feeds=tuple(t.name for t in sorted(fed, key=lambda t: t.name)),
+        feeds=tuple(t.name for t in feeds),
         fetches=tuple(lowering.value(t) for t in fetches),
         targets=tuple(dict.fromkeys(lowering.representative(op, None) or op.name for op in targets)),
     )

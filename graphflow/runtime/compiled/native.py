@@ -29,8 +29,3 @@ def machine() -> Any:
 
             _made["machine"] = Machine(made, 60.0)
         return _made["machine"]
-
-
-def native() -> tuple[Any, Any]:
-    """The compiler, and a function that gives the machine."""
-    return compiler(), machine

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from graphflow.plan.ir import VARIABLE_TYPES, Plan, producers
 from graphflow.plan.passes import PassContext
-from graphflow.runtime.assemble import Assembled, KernelTable, assemble
+from graphflow.runtime.assemble import KernelTable, assemble
+from graphflow.runtime.compiled import native
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable, explain
 from graphflow.runtime.resources import ResourceStore
@@ -60,7 +61,6 @@ class TieredExecutable:
         kernels: KernelTable,
         ctx: PassContext,
         policy: TierPolicy,
-        native: Callable[[], Any],
     ) -> None:
         self._base = base
         self._plan = plan
@@ -68,9 +68,7 @@ class TieredExecutable:
         self._kernels = kernels
         self._ctx = ctx
         self._policy = policy
-        self._native = native
         self._states: dict[Any, _State] = {}
-        self._observer: Assembled | None = None
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """One run, in the tier that its shapes have reached."""
@@ -113,6 +111,8 @@ class TieredExecutable:
         if not state.lock.acquire(blocking=False):
             return None
         try:
+            if state.compiled is not None or state.given_up:
+                return None
             state.runs += 1
             always = self._policy.mode == "always"
             if state.draft is None:
@@ -131,8 +131,7 @@ class TieredExecutable:
             state.lock.release()
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        if self._observer is None:
-            self._observer = assemble(self._plan, self._store, self._kernels, observe=True)
+        observer = assemble(self._plan, self._store, self._kernels, observe=True)
         known: dict[str, tuple[tuple[int, ...], str]] = {
             name: (np.shape(value), np.asarray(value).dtype.name)
             for name, value in zip(self._plan.feeds, feeds, strict=True)
@@ -151,10 +150,9 @@ class TieredExecutable:
         run.observe = observe
         try:
             with np.errstate(all="ignore"):
-                result: tuple[Any, ...] = self._observer.function(run, *feeds)
+                result: tuple[Any, ...] = observer.function(run, *feeds)
         except Exception as error:
-            raise explain(error, self._observer) from error
-        self._observer = None
+            raise explain(error, observer) from error
         for name in varying:
             del known[name]
         self._draft(state, known)
@@ -195,21 +193,20 @@ class TieredExecutable:
         found = [loop for loop in loops if loop is not None]
         if not found and not has_native_work(lowering.nodes):
             return None
-        return Draft(plan, lowering, self._native()[0], found)
+        return Draft(plan, lowering, native.compiler(), found)
 
     def _switch(self, state: _State) -> None:
         from graphflow.runtime.compiled.build import CompiledPlan
 
         try:
             state.draft.wait(120.0)
-            compiler_and_machine = self._native()
             state.compiled = CompiledPlan(
-                state.draft, compiler_and_machine[1](), self._policy.threads, self._store, self._kernels
+                state.draft, native.machine(), self._policy.threads, self._store, self._kernels
             )
         except Exception:
             _LOG.warning("A plan stays on NumPy: its kernels could not be made.", exc_info=True)
             state.given_up = True
-        state.draft = None if state.compiled is None else True
+        state.draft = None
 
 
 def usable_cores() -> int:
