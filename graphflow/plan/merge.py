@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.partition import rename_inputs
 from graphflow.plan.passes import PassContext
 
@@ -113,8 +113,3 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_hashable(v) for v in value)
     return value
-
-
-def count(plan: Plan) -> int:
-    """The number of instructions, those of the bodies included."""
-    return sum(1 for _ in walk(plan))

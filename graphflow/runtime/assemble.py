@@ -205,8 +205,7 @@ class _Assembler:
             self._work(i, depth)
 
     def _variable(self, i: Instruction) -> None:
-        assert i.op is not None
-        cell = self._store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line, i.shapes[0])
+        cell = self._store.cell(i)
         self._cell_objects.append(cell)
         self._cells[i.outputs[0]] = self._bind("w", cell)
 

@@ -16,6 +16,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.graph.dtypes import DType
 from graphflow.graph.shapes import Dims, compatible, text
+from graphflow.plan.ir import Instruction
 
 
 class VariableCell:
@@ -158,6 +159,12 @@ class ResourceStore:
             self._in_place -= 1
             if self._active > 1:
                 self._settled.notify_all()
+
+    def cell(self, instruction: Instruction) -> VariableCell:
+        """The cell of the variable that an instruction of a plan stands for."""
+        assert instruction.op is not None
+        name = instruction.attrs.get("shared_name") or instruction.name
+        return self.variable(name, instruction.dtypes[0], instruction.op.line, instruction.shapes[0])
 
     def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
         """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""

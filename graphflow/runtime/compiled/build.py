@@ -25,7 +25,7 @@ from graphflow.runtime.compiled.draft import Draft
 from graphflow.runtime.compiled.emit import scalar_program
 from graphflow.runtime.compiled.fuse import Group
 from graphflow.runtime.compiled.memory import assign_clusters
-from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
+from graphflow.runtime.compiled.nodes import KernelNode, PythonNode
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
@@ -112,9 +112,7 @@ class CompiledPlan:
                 else:
                     self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
         for name, i in self._lowering.variables.items():
-            assert i.op is not None
-            cell = self._store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line)
-            self._cells.append((name, cell, known[name][0]))
+            self._cells.append((name, self._store.cell(i), known[name][0]))
             self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
 
     def _lay_out(self) -> None:
@@ -134,7 +132,7 @@ class CompiledPlan:
             if value is not None and value.root in blocks:
                 first.setdefault(value.root, len(groups))
                 last[value.root] = len(groups)
-        sizes = {root: blocks[root] for root in first if root in self._draft.stored or self._forced(root)}
+        sizes = {root: blocks[root] for root in first if root in self._draft.stored}
         for position, region in self._draft.regions.items():
             if region.scratch:
                 sizes[f"scratch {position}"] = region.scratch
@@ -143,18 +141,7 @@ class CompiledPlan:
         offsets, total = assign_clusters(sizes, lives, set(self._lowering.clusters.values()))
         self._arena = np.zeros(total + 64, np.uint8)
         shift = -self._arena.ctypes.data % 64
-        self._base = self._arena.ctypes.data + shift
         self._offsets = {root: offset + shift for root, offset in offsets.items()}
-
-    def _forced(self, root: str) -> bool:
-        return any(
-            root in node.makes
-            for group in self._draft.groups
-            for node in group.nodes
-            if isinstance(node, KernelNode)
-            or isinstance(node, Statements)
-            and (node.forced or node.reduce is not None)
-        )
 
     def _address(self, value: Value) -> int:
         """Where a value's first element lies, or will lie."""
@@ -221,7 +208,7 @@ class CompiledPlan:
             node = group.nodes[0]
             if isinstance(node, KernelNode):
                 assert node.emit is not None
-                steps += node.emit(addresses, self._address, 0)
+                steps += node.emit(addresses, self._address)
             elif number in self._draft.regions:
                 scratch = self._offsets.get(f"scratch {number}")
                 at = 0 if scratch is None else int(self._arena.ctypes.data) + scratch
@@ -318,17 +305,10 @@ class CompiledPlan:
 
     def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
-        if value is None or value.root in self._externals:
-            read = self._reader(name)
-            if value is not None:
-                return lambda objects: (
-                    np.array(read(objects))[()] if not value.shape else np.array(read(objects))
-                )
+        read = self._reader(name)
+        if value is None:
             return lambda objects: own(read(objects))
-        array = self._array(value)
-        if not value.shape:
-            return lambda objects: array[()]
-        return lambda objects: array.copy()
+        return lambda objects: copied(read(objects))
 
     def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
         """For each feed and variable the words to patch: (words, position, bytes from its start)."""

@@ -104,7 +104,7 @@ def _convolution_node(
     kernel = conv.forward(described, host_vector_unit(), bool(bias), relu)
     places = [x, w, target, *bias]
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return [_step(kernel, kernels[0], [address(v) for v in places], x.shape[0])]
 
     reads = [x, w, *bias]
@@ -133,7 +133,7 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
     turn, kernel = conv.transposed_filter(described, unit), conv.input_gradient(described, unit)
     turned, target = lowering.temporary(i.name, w.dtype, w.shape), lowering.result(i)
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return [
             _step(turn, kernels[0], [address(w), address(turned)], 1),
             _step(kernel, kernels[1], [address(dy), address(turned), address(target)], shape[0]),
@@ -160,7 +160,7 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
     target = lowering.result(i)
     if groups == 1:
 
-        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
             return [
                 _step(kernel, kernels[0], [address(x), address(dy), address(target), x.shape[0]], x.shape[0])
             ]
@@ -170,7 +170,7 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
     total = conv.filter_group_sum(described, unit)
     partial = lowering.temporary(i.name, "float32", (groups, int(np.prod(shape))))
 
-    def emit_both(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit_both(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return [
             _step(kernel, kernels[0], [address(x), address(dy), address(partial), x.shape[0]], x.shape[0]),
             _step(total, kernels[1], [address(partial), address(target)], x.shape[0]),
@@ -208,7 +208,7 @@ def _pool(largest: bool) -> Rule:
         x, target = values[0], lowering.result(i)
         kernel = (pooling.max_pool if largest else pooling.avg_pool)(described, host_vector_unit())
 
-        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
             return [_step(kernel, kernels[0], [address(x), address(target)], x.shape[0])]
 
         lowering.add(KernelNode(i, [x], [target.root], sources=[kernel.source], emit=emit))
@@ -264,7 +264,7 @@ def _pool_gradient_node(
         else pooling.avg_pool_gradient(described, unit)
     )
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return [_step(kernel, kernels[0], [*map(address, values), address(target)], target.shape[0])]
 
     return PoolGradientNode(

@@ -14,7 +14,7 @@ from graphflow.runtime.compiled.combine import combine
 from graphflow.runtime.compiled.emit import FusedRegion, fused_region, scalar_program
 from graphflow.runtime.compiled.fuse import Group, fuse
 from graphflow.runtime.compiled.lower import Lowering
-from graphflow.runtime.compiled.nodes import KernelNode, PythonNode
+from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
 
 
 class Draft:
@@ -39,7 +39,7 @@ class Draft:
         )
 
     def _stored(self) -> set[str]:
-        """The roots that something outside their group takes."""
+        """The roots that lie in memory: something outside their group takes them, or they are stored in any case."""
         group_of = {root: k for k, g in enumerate(self.groups) for n in g.nodes for root in n.makes}
         stored: set[str] = set()
         for number, group in enumerate(self.groups):
@@ -47,7 +47,7 @@ class Draft:
                 for value in node.reads:
                     if group_of.get(value.root) != number:
                         stored.add(value.root)
-                if isinstance(node, PythonNode | KernelNode):
+                if not isinstance(node, Statements) or node.forced or node.reduce is not None:
                     stored.update(node.makes)
         for fetch in self.plan.fetches:
             if fetch in self.lowering.values:

@@ -87,21 +87,19 @@ class _Fusing:
             return False
         if group.scalar:
             return True
-        if len(group.operands | {v.root for v in node.reads} | set(node.makes)) > _MOST_OPERANDS:
+        roots_read = {v.root for v in node.reads}
+        if len(group.operands | roots_read | set(node.makes)) > _MOST_OPERANDS:
             return False
         aligned = {v.root for v in node.reads if v.shape == node.space and v.contiguous and not v.offset}
-        if any(v.root in group.written for v in node.reads):
+        if not roots_read.isdisjoint(group.written):
             return False
         made_here = {root for n in group.nodes for root in n.makes}
         if any(v.root in made_here and v.root not in aligned for v in node.reads):
             return False
         if any(
-            isinstance(n, Statements) and n.reduce is not None and set(n.makes) & {v.root for v in node.reads}
-            for n in group.nodes
-        ):
-            return False
-        if any(
-            isinstance(n, Statements) and n.forced and set(n.makes) & {v.root for v in node.reads}
+            isinstance(n, Statements)
+            and (n.forced or n.reduce is not None)
+            and not roots_read.isdisjoint(n.makes)
             for n in group.nodes
         ):
             return False

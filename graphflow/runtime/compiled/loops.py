@@ -1,4 +1,4 @@
-"""Loops over arrays: condition and body as compiled plans of their own, repeated from Python.
+"""Loops over arrays: the body as a compiled plan of its own, repeated from Python.
 
 Of each iteration only what has no native form (lists of arrays, stacks, Python functions) runs on NumPy. An iteration
 whose values have other shapes than the observed ones runs on NumPy whole.

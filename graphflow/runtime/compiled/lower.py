@@ -270,16 +270,10 @@ class Lowering:
         return True
 
     def _python(self, i: Instruction) -> None:
-        reads = []
-        for name in dict.fromkeys(i.inputs):
-            if name in self.values:
-                reads.append(self.values[name])
-        node = PythonNode(
-            i, reads, [], list(dict.fromkeys(i.written())), needed=list(dict.fromkeys(i.inputs))
-        )
+        reads = [self.values[name] for name in dict.fromkeys(i.inputs) if name in self.values]
+        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())))
         number = len(self.nodes)
-        producers = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
-        node.after = producers
+        node.after = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
         if i.stateful and self._last_effect is not None:
             node.after.append(self._last_effect)
         for output in i.outputs:
@@ -371,21 +365,20 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
         return False
     texts = (definition.scalar,) if isinstance(definition.scalar, str) else definition.scalar
     lines = []
-    for position, text in enumerate(texts):
+    for text in texts:
         target, _, expression = (
             text.partition(" = ") if " = " in text else (definition.inputs[0].name, "", text)
         )
-        del position
         lines.append((target, dtype, scalar_text(i, expression, names)))
-    results = [(name, value) for name, value in written]
-    used = [bool(not i.used or i.used[k]) for k in range(len(i.outputs))]
-    if used and used[0]:
+    results = list(written)
+    used = bool(i.outputs) and (not i.used or i.used[0])
+    if used:
         results.append((written[0][0], lowering.result(i)))
     lowering.add(
         Statements(
             i,
             reads,
-            [i.outputs[0]] if used and used[0] else [],
+            [i.outputs[0]] if used else [],
             roots,
             space=space,
             lines=lines,

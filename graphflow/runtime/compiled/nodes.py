@@ -51,14 +51,10 @@ class KernelNode(Node):
     """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses."""
 
     sources: Sequence[str] = ()
-    emit: Callable[[Sequence[int], Address, int], Sequence[Any]] | None = None
-    scratch: int = 0
+    emit: Callable[[Sequence[int], Address], Sequence[Any]] | None = None
     blas: bool = False
 
 
 @dataclass(eq=False)
 class PythonNode(Node):
     """An instruction for the NumPy tier."""
-
-    needed: list[str] = field(default_factory=list)
-    """Names of the plan's values that it takes."""

@@ -48,7 +48,7 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
     (first_step, first_turned), (second_step, second_turned) = first, second
     rows, columns = product.target.shape[-2:]
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return blas.gemm_steps(
             kernels[0],
             library,

@@ -263,7 +263,7 @@ def _softmax(lowering: Lowering, i: Instruction) -> bool:
     columns = x.shape[-1]
     source = nnkernels.softmax_source(x.dtype, i.type == "LogSoftmax")
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.softmax_steps(kernels[0], address(x), address(target), x.size // columns, columns)
 
     return _rows_kernel(lowering, i, source, [x], [target], emit)
@@ -283,7 +283,7 @@ def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
     loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
     rows, columns = x.shape
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.cross_entropy_steps(
             kernels[0], address(x), address(y), address(loss), address(gradient), rows, columns
         )
@@ -301,7 +301,7 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
     loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
     rows, columns = x.shape
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.sparse_cross_entropy_steps(
             kernels[0],
             PROGRAM_STATUS,
@@ -333,7 +333,7 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
     row_bytes = params.size // params.shape[0] * np.dtype(params.dtype).itemsize
     rows = params.shape[0]
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.gather_steps(
             kernels[0],
             PROGRAM_STATUS,
@@ -363,7 +363,7 @@ def _scatter(operation: str) -> Rule:
         ids, rows = lowering.compact(i, indices), lowering.compact(i, updates)
         columns = variable.size // variable.shape[0]
 
-        def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
             return nnkernels.scatter_steps(
                 kernels[0],
                 PROGRAM_STATUS,
@@ -392,7 +392,7 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
     inner = int(np.prod(x.shape[along + 1 :]))
     source = nnkernels.argument_source(x.dtype, target.dtype, i.type == "ArgMax")
 
-    def emit(kernels: Sequence[int], address: Address, scratch: int) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.argument_steps(
             kernels[0], address(x), address(target), x.size // count // inner, count, inner
         )

@@ -21,8 +21,8 @@ Known = dict[str, tuple[tuple[int, ...], str]]
 def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
     """Adds what a run did not observe: variables, constants, and results that are another name of a value."""
     for i in plan.instructions:
-        if i.type in VARIABLE_TYPES and i.op is not None:
-            value = store.variable(i.attrs.get("shared_name") or i.name, i.dtypes[0], i.op.line).value
+        if i.type in VARIABLE_TYPES:
+            value = store.cell(i).value
             if value is not None:
                 known[i.outputs[0]] = (value.shape, value.dtype.name)
         elif i.type == "Const":
