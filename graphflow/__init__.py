@@ -54,12 +54,21 @@ from graphflow.session import InteractiveSession as InteractiveSession
 from graphflow.session import Session as Session
 
 if TYPE_CHECKING:
+    from graphflow import app as app
     from graphflow import bitwise as bitwise
     from graphflow import compat as compat
+    from graphflow import data as data
+    from graphflow import gfile as gfile
+    from graphflow import layers as layers
     from graphflow import linalg as linalg
+    from graphflow import logging as logging
     from graphflow import losses as losses
     from graphflow import math as math
+    from graphflow import metrics as metrics
     from graphflow import nn as nn
+    from graphflow import protos as protos
+    from graphflow import saved_model as saved_model
+    from graphflow import summary as summary
     from graphflow import testing as testing
     from graphflow import train as train
 
@@ -124,9 +133,12 @@ def _contrib() -> ModuleType:
     return namespace("contrib", "What programs use of tf.contrib.", members)
 
 
+_MODULES = (
+    "app", "bitwise", "compat", "data", "gfile", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
+    "protos", "saved_model", "summary", "testing", "train",
+)  # fmt: skip
 _LATER: dict[str, Callable[[], ModuleType]] = {
-    name: partial(import_module, f"graphflow.{name}")
-    for name in ("bitwise", "compat", "linalg", "losses", "math", "nn", "testing", "train")
+    name: partial(import_module, f"graphflow.{name}") for name in _MODULES
 } | {
     "contrib": _contrib,
     "test": lambda: namespace("test", "What tests of programs need (tf.test).", exports("testing")),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -195,14 +195,15 @@ class Philox:
         self._counter = (seed2 & _WORD64) << 64
         self._lock = threading.Lock()
 
-    def get_state(self) -> UInt64Array:
-        """Returns the state as three uint64: the low and the high half of the counter, and the key."""
+    def get_state(self) -> dict[str, UInt64Array]:
+        """The state: {"philox": the low and the high half of the counter, and the key}, three uint64."""
         with self._lock:
-            return np.array([self._counter & _WORD64, self._counter >> 64, self._key], dtype=np.uint64)
+            words = [self._counter & _WORD64, self._counter >> 64, self._key]
+        return {"philox": np.array(words, dtype=np.uint64)}
 
-    def set_state(self, state: npt.ArrayLike) -> None:
+    def set_state(self, state: Mapping[str, npt.ArrayLike]) -> None:
         """Goes on from what get_state returned; ValueError for anything but three integers."""
-        words = np.asarray(state)
+        words = np.asarray(state.get("philox", ()))
         if words.shape != (3,) or words.dtype.kind not in "iu":
             raise ValueError(f"A random state is three integers, got {words.dtype} of shape {words.shape}.")
         low, high, key = (int(word) & _WORD64 for word in words)

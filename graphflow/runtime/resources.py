@@ -7,9 +7,9 @@ once, so every change of a variable happens whole, under its lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -122,6 +122,18 @@ class VariableCell:
                     cell.value = array
 
 
+class Saveable(Protocol):
+    """A resource whose state a checkpoint holds, such as a random state or an iterator's position."""
+
+    def get_state(self) -> Mapping[str, np.ndarray[Any, Any]]:
+        """The state as arrays by name; it stays as it is while the resource goes on."""
+        ...
+
+    def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Goes on from what get_state returned; ValueError for what cannot have come from there."""
+        ...
+
+
 class ResourceStore:
     """All state of a session or a task, by name. Thread-safe."""
 
@@ -130,6 +142,7 @@ class ResourceStore:
         self._settled = threading.Condition(self._lock)
         self._variables: dict[str, VariableCell] = {}
         self._others: dict[str, Any] = {}
+        self._restored: dict[str, Mapping[str, np.ndarray[Any, Any]]] = {}
         self._active = 0
         self._in_place = 0
 
@@ -190,10 +203,28 @@ class ResourceStore:
         """Another resource, such as a random state or a queue, made on first use."""
         with self._lock:
             if name not in self._others:
-                self._others[name] = make()
+                self._others[name] = resource = make()
+                restored = self._restored.pop(name, None)
+                if restored is not None:
+                    resource.set_state(restored)
             return self._others[name]
 
     def others(self) -> dict[str, Any]:
         """All other resources by name."""
         with self._lock:
             return dict(self._others)
+
+    def get_state(self) -> dict[str, Mapping[str, np.ndarray[Any, Any]]]:
+        """The states of all resources that can be saved, by the resource's name; variables are not among them."""
+        with self._lock:
+            found = {name: r for name, r in self._others.items() if hasattr(r, "get_state")}
+            waiting = dict(self._restored)
+        return waiting | {name: resource.get_state() for name, resource in found.items()}
+
+    def set_state(self, states: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> None:
+        """Sets the states of resources; those that are not there yet begin with theirs when they are made."""
+        with self._lock:
+            here = {name: self._others[name] for name in states if name in self._others}
+            self._restored = {name: state for name, state in states.items() if name not in here}
+        for name, resource in here.items():
+            resource.set_state(states[name])

@@ -58,16 +58,15 @@ def test_a_state_taken_from_the_store_can_be_put_back(name: str) -> None:
     drawn = OPS[name]()
     with Session() as session:
         session.run(drawn)
-        states = {
-            key: state.get_state()
-            for key, state in session.store.others().items()
-            if key.startswith("random/")
-        }
+        states = session.store.get_state()
         expected = session.run(drawn)
         assert len(states) == 1
-        for key, state in states.items():
-            session.store.others()[key].set_state(state)
+        session.store.set_state(states)
         assert np.array_equal(session.run(drawn), expected)
+    with Session() as another:  # here it is not made yet
+        another.store.set_state(states)
+        assert another.store.get_state().keys() == states.keys()
+        assert np.array_equal(another.run(drawn), expected)
 
 
 def test_no_random_op_is_folded_or_merged() -> None:

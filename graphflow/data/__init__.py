@@ -1,0 +1,8 @@
+"""Input pipelines (tf.data)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(exports())
+__getattr__ = missing("gf.data", globals())

@@ -1,0 +1,8 @@
+"""Files and folders (tf.gfile)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(exports())
+__getattr__ = missing("gf.gfile", globals())

@@ -1,0 +1,8 @@
+"""Layers with variables of their own (tf.layers)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(exports())
+__getattr__ = missing("gf.layers", globals())

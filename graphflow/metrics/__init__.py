@@ -1,0 +1,8 @@
+"""Measures gathered over many steps (tf.metrics)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(exports())
+__getattr__ = missing("gf.metrics", globals())

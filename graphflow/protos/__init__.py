@@ -1,0 +1,30 @@
+"""TensorFlow's protobuf messages, by the names of its own modules: graphflow.protos.graph_pb2 and the rest.
+
+The classes come from the tensorboard package, which carries them for programs without TensorFlow. Nothing that builds
+or runs a graph needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+_FROM_TENSORBOARD: Final = "tensorboard.compat.proto"
+
+
+def __getattr__(name: str) -> ModuleType:
+    if not name.endswith("_pb2"):
+        raise AttributeError(f"graphflow.protos has no module {name!r}.")
+    try:
+        module = import_module(f"{_FROM_TENSORBOARD}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name is not None and not error.name.startswith(_FROM_TENSORBOARD):
+            raise ModuleNotFoundError(
+                "TensorFlow's protobuf messages come from the tensorboard package, which is not installed: "
+                "pip install 'graphflow[tensorboard]'",
+                name=error.name,
+            ) from error
+        raise AttributeError(f"graphflow.protos has no module {name!r}.") from error
+    globals()[name] = module
+    return module
