@@ -187,6 +187,8 @@ class Philox:
     state then comes from the operating system, as in TensorFlow's GuardedPhiloxRandom.
     """
 
+    begins_alike = True
+
     def __init__(self, seed: int = 0, seed2: int = 0) -> None:
         if seed == 0 and seed2 == 0:
             entropy = int.from_bytes(os.urandom(16), "little")

@@ -222,8 +222,15 @@ class ResourceStore:
         return waiting | {name: resource.get_state() for name, resource in found.items()}
 
     def set_state(self, states: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> None:
-        """Sets the states of resources; those that are not there yet begin with theirs when they are made."""
+        """Sets the states of resources; those that are not there yet begin with theirs when they are made.
+
+        A resource that says `begins_alike`, such as a random state, and of which nothing is said, had not been used
+        when the states were taken: it goes, and is made again on its next use.
+        """
         with self._lock:
+            for name, resource in list(self._others.items()):
+                if name not in states and getattr(resource, "begins_alike", False):
+                    del self._others[name]
             here = {name: self._others[name] for name in states if name in self._others}
             self._restored = {name: state for name, state in states.items() if name not in here}
         for name, resource in here.items():

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,8 @@ from graphflow.plan.ir import VARIABLE_TYPES, Plan, producers
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.compiled import native
+from graphflow.runtime.compiled.specialise import Known
+from graphflow.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable, explain
 from graphflow.runtime.resources import ResourceStore
@@ -35,6 +38,7 @@ class _State:
     """What is known of one combination of fed shapes."""
 
     runs: int = 0
+    known: Known | None = None
     draft: Any = None
     compiled: Any = None
     given_up: bool = False
@@ -69,6 +73,25 @@ class TieredExecutable:
         self._ctx = ctx
         self._policy = policy
         self._states: dict[Any, _State] = {}
+        self._book = TierBook.of(store)
+        self._repeats = policy.seeded or policy.mode == "always"
+        if self._repeats:
+            self._book.add(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same plan in another process."""
+        return fingerprint(str(self._plan))
+
+    def records(self) -> dict[str, TierRecord]:
+        """What is known of each combination of fed shapes, by its text."""
+        return {
+            str(shapes): TierRecord(s.runs, s.known) for shapes, s in list(self._states.items()) if s.runs
+        }
+
+    def forget(self) -> None:
+        """Begins again, with what the book now says."""
+        self._states = {}
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """One run, in the tier that its shapes have reached."""
@@ -79,7 +102,7 @@ class TieredExecutable:
         if state is None:
             if len(self._states) >= _MOST_SHAPES:
                 return self._base.run(run, feeds)
-            state = self._states.setdefault(key, _State())
+            state = self._states.setdefault(key, self._begin(str(key)))
         compiled = state.compiled
         if compiled is None and not state.given_up:
             observed = self._advance(state, run, feeds)
@@ -105,6 +128,16 @@ class TieredExecutable:
             for shapes, state in self._states.items()
             if state.compiled is not None
         )
+
+    def _begin(self, shapes: str) -> _State:
+        """The state of a combination of shapes that has not run here: that of the checkpoint, where there is one."""
+        record = self._book.restored(self, shapes) if self._repeats else None
+        if record is None:
+            return _State()
+        state = _State(record.runs)
+        if record.known is not None:
+            self._draft(state, record.known)
+        return state
 
     def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Takes the combination a step further; the result, where that step was a run."""
@@ -132,7 +165,7 @@ class TieredExecutable:
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         observer = assemble(self._plan, self._store, self._kernels, observe=True)
-        known: dict[str, tuple[tuple[int, ...], str]] = {
+        known: Known = {
             name: (np.shape(value), np.asarray(value).dtype.name)
             for name, value in zip(self._plan.feeds, feeds, strict=True)
         }
@@ -158,7 +191,8 @@ class TieredExecutable:
         self._draft(state, known)
         return result
 
-    def _draft(self, state: _State, known: dict[str, tuple[tuple[int, ...], str]]) -> None:
+    def _draft(self, state: _State, known: Known) -> None:
+        state.known = dict(known)
         try:
             state.draft = self._drafted(self._plan, known)
             state.given_up = state.draft is None
@@ -166,7 +200,7 @@ class TieredExecutable:
             _LOG.warning("A plan stays on NumPy: it could not be lowered.", exc_info=True)
             state.given_up = True
 
-    def _drafted(self, plan: Plan, known: dict[str, tuple[tuple[int, ...], str]]) -> Any:
+    def _drafted(self, plan: Plan, known: Known) -> Any:
         """The draft of a plan, or of a loop's part; None where nothing of it is native."""
         from graphflow.runtime.compiled.draft import Draft
         from graphflow.runtime.compiled.loops import draft_loop

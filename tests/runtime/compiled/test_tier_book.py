@@ -1,0 +1,90 @@
+"""Protects that a program goes on from saved state in the tier that each plan had reached, with the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.runtime.compiled.tier_book import TierBook
+
+_STEPS = 14
+
+
+def _model() -> tuple[Any, Any, Any]:
+    gf.set_random_seed(7)
+    x = gf.placeholder(gf.float32, [None, 6])
+    w = gf.get_variable("w", [6, 5])
+    hidden = gf.nn.dropout(gf.tanh(gf.matmul(x, w)), 0.8)
+    loss = gf.reduce_mean(gf.exp(hidden) * gf.sigmoid(hidden))
+    return x, w, gf.train.AdamOptimizer(0.01).minimize(loss)
+
+
+def _feeds() -> list[np.ndarray]:
+    return [np.random.RandomState(i).rand(4, 6).astype(np.float32) for i in range(_STEPS)]
+
+
+def _values(session: gf.Session) -> dict[str, np.ndarray]:
+    return {cell.name: cell.value.copy() for cell in session.store.variables()}
+
+
+@pytest.mark.parametrize("stop", [2, 5, 8, 11])
+def test_a_run_that_goes_on_from_saved_state_gives_the_same_bits(stop: int) -> None:
+    with gf.Graph().as_default():
+        x, _, train = _model()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            for step, feed in enumerate(_feeds()):
+                if step == stop:
+                    values, state = _values(session), session.store.get_state()
+                session.run(train, {x: feed})
+            expected = _values(session)
+    with gf.Graph().as_default():
+        x, _, train = _model()
+        with gf.Session() as session:
+            for variable in gf.global_variables():
+                variable.load(values[variable.op.name], session)
+            session.store.set_state(state)
+            for number, feed in enumerate(_feeds()[stop:]):
+                session.run(train, {x: feed})
+                if number == 0:
+                    assert ("compiled for" in session.explain(train, {x: None})) == (stop >= 8 - 1)
+            found = _values(session)
+    assert {name: value.tobytes() for name, value in found.items()} == {
+        name: value.tobytes() for name, value in expected.items()
+    }
+
+
+def test_a_session_that_is_set_back_goes_on_in_the_tier_of_that_time() -> None:
+    with gf.Graph().as_default():
+        x, _, train = _model()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            values, state = _values(session), session.store.get_state()
+            results = []
+            for _ in range(2):
+                for variable in gf.global_variables():
+                    variable.load(values[variable.op.name], session)
+                session.store.set_state(state)
+                for feed in _feeds():
+                    session.run(train, {x: feed})
+                results.append(_values(session))
+    assert all(np.array_equal(results[0][name], results[1][name]) for name in results[0])
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"records": np.array([1.5])},
+        {"records": np.frombuffer(b"not JSON", np.uint8)},
+        {"records": np.frombuffer(b"[]", np.uint8)},
+        {"records": np.frombuffer(b'{"p": {"()": [1, {"x": [[1], "no dtype"]}]}}', np.uint8)},
+        {"records": np.frombuffer(b"[" * 100_000, np.uint8)},
+    ],
+)
+def test_other_values_are_not_taken_for_a_record(state: dict[str, np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="no record of the tiers"):
+        TierBook().set_state(state)
