@@ -73,9 +73,8 @@ class TieredExecutable:
         self._ctx = ctx
         self._policy = policy
         self._states: dict[Any, _State] = {}
-        self._book = TierBook.of(store)
-        self._repeats = policy.seeded or policy.mode == "always"
-        if self._repeats:
+        self._book = TierBook.of(store) if policy.seeded or policy.mode == "always" else None
+        if self._book is not None:
             self._book.add(self)
 
     @cached_property
@@ -131,7 +130,7 @@ class TieredExecutable:
 
     def _begin(self, shapes: str) -> _State:
         """The state of a combination of shapes that has not run here: that of the checkpoint, where there is one."""
-        record = self._book.restored(self, shapes) if self._repeats else None
+        record = None if self._book is None else self._book.restored(self, shapes)
         if record is None:
             return _State()
         state = _State(record.runs)
