@@ -1,7 +1,7 @@
 """TensorFlow's protobuf messages, by the names of its own modules: graphflow.protos.graph_pb2 and the rest.
 
-The classes come from the tensorboard package, which carries them for programs without TensorFlow. Nothing that builds
-or runs a graph needs them.
+The classes come from the tensorboard package, which carries them for programs without TensorFlow. What it lacks is
+built from its fields, in modules of this package. Nothing that builds or runs a graph needs them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from types import ModuleType
 from typing import Final
 
 _FROM_TENSORBOARD: Final = "tensorboard.compat.proto"
+_BUILT: Final = ("saved_model_pb2",)
+"""The modules of this package: messages that the tensorboard package lacks."""
 
 
 def __getattr__(name: str) -> ModuleType:
     if not name.endswith("_pb2"):
         raise AttributeError(f"graphflow.protos has no module {name!r}.")
+    if name in _BUILT:
+        return import_module(f"{__name__}.{name}")
     try:
         module = import_module(f"{_FROM_TENSORBOARD}.{name}")
     except ModuleNotFoundError as error:
