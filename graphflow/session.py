@@ -140,8 +140,9 @@ class BaseSession:
         return [DeviceAttributes(name, "CPU", 0) for name in self._devices]
 
     def close(self) -> None:
-        """Frees what it holds; a later run raises RuntimeError."""
+        """Frees what it holds; runs that wait end with CancelledError, a later run raises RuntimeError."""
         self._closed = True
+        self._store.close()
         with self._lock:
             self._prepared.clear()
             if self._pool is not None:

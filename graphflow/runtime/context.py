@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphflow import errors
-from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.resources import CLOSED, ResourceStore
 
 
 class Rendezvous:
@@ -44,9 +44,23 @@ class Rendezvous:
 
 
 class RunContext:
-    """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run."""
+    """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run.
 
-    __slots__ = ("_cancelled", "deadline", "observe", "per_run", "rendezvous", "store", "tag", "trace")
+    pausable: whether it counts as active in the store, and may leave the count while it waits, holding no variable's
+        memory then.
+    """
+
+    __slots__ = (
+        "_cancelled",
+        "deadline",
+        "observe",
+        "pausable",
+        "per_run",
+        "rendezvous",
+        "store",
+        "tag",
+        "trace",
+    )
 
     def __init__(self, store: ResourceStore, deadline: float | None = None, tag: str = "") -> None:
         self.store = store
@@ -56,6 +70,7 @@ class RunContext:
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
         self.observe: Any = None
+        self.pausable = False
         self._cancelled = False
 
     def write_error(self, text: str) -> None:
@@ -64,14 +79,25 @@ class RunContext:
         sys.stderr.flush()
 
     def cancel(self) -> None:
-        """Asks the run to end at the next point where it checks."""
+        """Asks the run to end at the next point where it checks, and ends what it waits for."""
         self._cancelled = True
+        self.store.wake()
 
-    def check(self) -> None:
-        """Raises CancelledError or DeadlineExceededError where the run should end; called once a loop iteration."""
+    def remaining(self) -> float | None:
+        """The seconds to its deadline, at least a millisecond; None where it has none."""
+        return None if self.deadline is None else max(0.001, self.deadline - time.monotonic())
+
+    def check(self, awaited: Callable[[], str] | None = None) -> None:
+        """Raises CancelledError or DeadlineExceededError where the run should end; called once a loop iteration.
+
+        `awaited` says what it waits for.
+        """
         if self._cancelled:
             raise errors.CancelledError(None, None, "The run was cancelled.")
+        if self.store.closed:
+            raise errors.CancelledError(None, None, CLOSED)
         if self.deadline is not None and time.monotonic() > self.deadline:
+            what = "" if awaited is None else f" It waited for {awaited()}."
             raise errors.DeadlineExceededError(
-                None, None, "The operation timeout passed before the run finished."
+                None, None, f"The operation timeout passed before the run finished.{what}"
             )

@@ -123,7 +123,10 @@ class _Crew:
         if noticed is not None:  # a loop saw the deadline first, and has said where
             raise noticed
         frames = sys._current_frames()
-        at_work = [_current(self._parts[number], frames.get(thread)) for number, thread in running.items()]
+        at_work = [
+            _current(self._parts[number], frames.get(thread)) + self._awaited(thread)
+            for number, thread in running.items()
+        ]
         waiting = [f"{key[0]!r} from {key[1]}" for key in self._run.rendezvous.pending()]
         told = "".join(
             f" {what}: {', '.join(names)}."
@@ -133,6 +136,10 @@ class _Crew:
         raise errors.DeadlineExceededError(
             None, None, f"The run did not finish within its operation timeout.{told}"
         )
+
+    def _awaited(self, thread: int) -> str:
+        awaited = self._run.store.awaited(thread)
+        return f", waiting for {awaited}" if awaited else ""
 
     def _submit(self, number: int, generator: Any, feeds: Sequence[Any], value: Any) -> None:
         with self._lock:

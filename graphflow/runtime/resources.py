@@ -1,7 +1,8 @@
 """Where state lives: variables and the like, by name, in the session's process or in a task of a cluster.
 
 The graph holds no values. A store belongs to one session here, to a task on a cluster; several runs may use it at
-once, so every change of a variable happens whole, under its lock.
+once, so every change of a variable happens whole, under its lock. Whatever waits for something of the store, such as
+an element of a queue, waits in its `wait`, so that closing the store, cancelling a run and deadlines reach it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from graphflow import errors
 from graphflow.graph.dtypes import DType
 from graphflow.graph.shapes import Dims, compatible, text
 from graphflow.plan.ir import Instruction
+
+if TYPE_CHECKING:
+    from graphflow.runtime.context import RunContext
+
+Result = TypeVar("Result")
+
+
+CLOSED = "The session was closed."
 
 
 class VariableCell:
@@ -145,6 +154,73 @@ class ResourceStore:
         self._restored: dict[str, Mapping[str, np.ndarray[Any, Any]]] = {}
         self._active = 0
         self._in_place = 0
+        self._waiters: dict[int, tuple[threading.Condition, Callable[[], str]]] = {}
+        self._closed = False
+
+    # ---- waiting --------------------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether its session was closed: nothing waits here any more."""
+        return self._closed
+
+    def close(self) -> None:
+        """Ends every wait with CancelledError, those that begin later too."""
+        self._closed = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Lets everything that waits look again whether its run was cancelled or the store closed."""
+        with self._lock:
+            conditions = {condition for condition, _ in self._waiters.values()}
+        for condition in conditions:
+            with condition:
+                condition.notify_all()
+
+    def awaited(self, thread: int) -> str:
+        """What a thread waits for; "" where it does not wait."""
+        waiter = self._waiters.get(thread)
+        return "" if waiter is None else waiter[1]()
+
+    def wait(
+        self,
+        condition: threading.Condition,
+        attempt: Callable[[], Result | None],
+        run: RunContext | None,
+        awaited: Callable[[], str],
+    ) -> Result:
+        """Returns what attempt() returns as soon as that is not None.
+
+        attempt is called with the condition held, at first and after each notification of it. `awaited` says, with the
+        condition held or not, what is waited for. Raises CancelledError when the store is closed or the run cancelled,
+        DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store and not for
+        a run. While it waits, a run that holds no variable's memory does not count as active.
+        """
+        with condition:
+            result = attempt()
+        if result is not None:
+            return result
+        paused = run is not None and run.pausable
+        thread = threading.get_ident()
+        with self._lock:
+            self._waiters[thread] = condition, awaited
+            self._active -= paused
+        try:
+            with condition:
+                while (result := attempt()) is None:
+                    if self._closed:
+                        raise errors.CancelledError(None, None, CLOSED)
+                    if run is not None:
+                        run.check(awaited)
+                    condition.wait(None if run is None else run.remaining())
+            return result
+        finally:
+            with self._lock:
+                del self._waiters[thread]
+            if paused:
+                self.enter()
+
+    # ---- changes in place -----------------------------------------------------------------------------------------
 
     def enter(self) -> None:
         """A run begins; waits for changes in place that go on, which are short."""
@@ -172,6 +248,8 @@ class ResourceStore:
             self._in_place -= 1
             if self._active > 1:
                 self._settled.notify_all()
+
+    # ---- what it holds --------------------------------------------------------------------------------------------
 
     def cell(self, instruction: Instruction) -> VariableCell:
         """The cell of the variable that an instruction of a plan stands for."""
