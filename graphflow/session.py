@@ -32,6 +32,7 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.growth import GrowthWatch
 from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.staged import StagedExecutable
 from graphflow.runtime.threads import ThreadPool
 from graphflow.runtime.trace import Recorder
 
@@ -53,7 +54,9 @@ class _Prepared:
 
     plan: Plan
     partition: Partition
-    executable: Executable | TieredExecutable
+    executable: Executable | TieredExecutable | StagedExecutable
+    counts: bool
+    """Whether its runs count as active in the store: they use variables."""
     rebuild: Callable[[Sequence[Any]], Any]
     feeds: list[Tensor]
     changes: int
@@ -197,6 +200,9 @@ class BaseSession:
         store = self._store
         run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
         run.trace = trace
+        if not prepared.counts:
+            return prepared.rebuild(prepared.executable.run(run, feeds))
+        run.pausable = True
         store.enter()
         try:
             return prepared.rebuild(prepared.executable.run(run, feeds))
@@ -257,11 +263,13 @@ class BaseSession:
             )
             if self._config.log_device_placement:
                 self._log_placement(plan)
-            return _Prepared(
-                plan, cut, self._tiered(executable, cut, traced), structure.rebuild, feeds, changes, -1
-            )
+            tiered = self._tiered(executable, cut, traced)
+            counts = executable.uses_variables
+            return _Prepared(plan, cut, tiered, counts, structure.rebuild, feeds, changes, -1)
 
-    def _tiered(self, executable: Executable, cut: Partition, traced: bool) -> Executable | TieredExecutable:
+    def _tiered(
+        self, executable: Executable, cut: Partition, traced: bool
+    ) -> Executable | TieredExecutable | StagedExecutable:
         """The executable, able to become compiled where that is asked for and possible."""
         config = self._config
         if config.compiled == "never" or traced or config.check_numerics or not executable.direct:
@@ -269,7 +277,16 @@ class BaseSession:
         threads = config.intra_op_parallelism_threads or usable_cores()
         policy = TierPolicy(config.compiled, self._graph.seed is not None, threads)
         (plan,) = cut.parts.values()
-        return TieredExecutable(executable, plan, self._store, _KERNELS, self._pass_context(), policy)
+        if not any(i.blocks for i in plan.instructions):
+            return TieredExecutable(executable, plan, self._store, _KERNELS, self._pass_context(), policy)
+
+        def stage(part: Plan, blocks: bool) -> Executable | TieredExecutable:
+            base = Executable(partition(part, self._devices[0]), self._store, _KERNELS, self._threads)
+            if blocks:
+                return base
+            return TieredExecutable(base, part, self._store, _KERNELS, self._pass_context(), policy)
+
+        return StagedExecutable(executable, plan, stage)
 
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
@@ -322,7 +339,9 @@ class BaseSession:
         if len(cut.parts) == 1:
             prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
             executable = None if prepared is None else prepared.executable
-            compiled = executable.describe() if isinstance(executable, TieredExecutable) else ""
+            compiled = (
+                "" if executable is None or isinstance(executable, Executable) else executable.describe()
+            )
             return f"{plan}\n{compiled}" if compiled else str(plan)
         return "\n".join(f"part {device}\n{part}" for device, part in cut.parts.items())
 

@@ -116,6 +116,7 @@ class OpDef:
     partial_value: what is known of an integer scalar or vector while the graph is built, used by shape rules.
     stateful: it has an effect, or depends on more than its inputs: never folded, merged or dropped as a duplicate.
     dynamic_shape: the shape of an output depends on values, not only on the shapes of the inputs.
+    blocks: it may wait for another run or thread, as a dequeue does: plans are cut there.
     outputs: names of the results, as `scalar` and messages use them.
     """
 
@@ -128,6 +129,7 @@ class OpDef:
     stateful: bool = False
     dynamic_shape: bool = False
     outputs: tuple[str, ...] = ("output",)
+    blocks: bool = False
 
     @cached_property
     def writes(self) -> bool:
@@ -155,12 +157,15 @@ def op_def(
     stateful: bool = False,
     dynamic_shape: bool = False,
     outputs: tuple[str, ...] = ("output",),
+    blocks: bool = False,
 ) -> OpDef:
     """Defines and registers an op type; ValueError where the name is taken."""
     if name in _REGISTRY:
         raise ValueError(f"The op type {name!r} is defined twice.")
     specs = tuple(InputSpec.parse(text) for text in inputs)
-    definition = OpDef(name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs)
+    definition = OpDef(
+        name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks
+    )
     _REGISTRY[name] = definition
     return definition
 

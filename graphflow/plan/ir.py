@@ -58,6 +58,25 @@ class Instruction:
             return any(i.stateful for body in self.bodies for i in body.instructions)
         return self.definition is None or self.definition.stateful
 
+    @property
+    def blocks(self) -> bool:
+        """Whether it, or what is inside its bodies, may wait for another run or thread."""
+        if self.bodies:
+            return any(i.blocks for body in self.bodies for i in body.instructions)
+        return self.definition is not None and self.definition.blocks
+
+    def taken(self) -> list[str]:
+        """The values from around it that it and its bodies use; one may be there twice."""
+        names = list(self.inputs)
+        made: set[str] = set()
+        for body in self.bodies:
+            for inner in body.instructions:
+                made.update(inner.outputs)
+                names += inner.taken()
+            made.update(body.feeds)
+            names += [f for f in body.fetches if f]
+        return [n for n in names if n not in made]
+
     def written(self) -> tuple[str, ...]:
         """The inputs that are variables which it writes, those inside its bodies included."""
         if self.bodies:

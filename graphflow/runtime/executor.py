@@ -16,9 +16,9 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.graph.elements import Operation
-from graphflow.plan.ir import Instruction
+from graphflow.plan.ir import Instruction, walk
 from graphflow.plan.partition import Partition
-from graphflow.runtime.assemble import Assembled, KernelTable, assemble
+from graphflow.runtime.assemble import PASS_THROUGH, Assembled, KernelTable, assemble
 from graphflow.runtime.context import Rendezvous, RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
 from graphflow.runtime.threads import ThreadPool
@@ -44,11 +44,32 @@ class Executable:
             self._collect.append((order.index(device), positions[device]))
             positions[device] += 1
         self._direct = len(self._parts) == 1 and not self._parts[0].waits
+        self._uses_variables = any(part.cells for part in self._parts)
+        self._holds_views = self._may_hold_views(partition, kernels)
+
+    @staticmethod
+    def _may_hold_views(partition: Partition, kernels: KernelTable) -> bool:
+        """Whether memory of a variable may be in use, outside its kernels, while the run waits."""
+        instructions = [i for part in partition.parts.values() for i in walk(part)]
+        if not any(i.blocks for i in instructions):
+            return False
+        variables = {name for part in partition.parts.values() for name in part.variables()}
+        return len(partition.parts) > 1 or any(
+            name in variables and not place
+            for i in instructions
+            if i.bodies or i.type in PASS_THROUGH or kernels.may_view(i.type)
+            for name, place in zip(i.inputs, i.places(), strict=True)
+        )
 
     @property
     def direct(self) -> bool:
         """Whether it is one part that waits for nothing, and runs in the caller's thread."""
         return self._direct
+
+    @property
+    def uses_variables(self) -> bool:
+        """Whether a run has to count as active in the store."""
+        return self._uses_variables
 
     @property
     def parts(self) -> Sequence[Assembled]:
@@ -57,6 +78,8 @@ class Executable:
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of the first operation that fails."""
+        if self._holds_views:
+            run.pausable = False
         if self._direct and run.deadline is None:
             part = self._parts[0]
             try:
@@ -67,16 +90,19 @@ class Executable:
                 return result
             except Exception as error:
                 raise explain(error, part) from error
-        return _Crew(self._parts, run, self._pool()).run(feeds, self._collect)
+        return _Crew(self._parts, run, self._pool(), self._uses_variables).run(feeds, self._collect)
 
 
 class _Crew:
     """One run of several parts."""
 
-    def __init__(self, parts: Sequence[Assembled], run: RunContext, pool: ThreadPool) -> None:
+    def __init__(
+        self, parts: Sequence[Assembled], run: RunContext, pool: ThreadPool, uses_variables: bool
+    ) -> None:
         self._parts = parts
         self._run = run
         self._pool = pool
+        self._uses_variables = uses_variables
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._active = 0
@@ -112,7 +138,7 @@ class _Crew:
         """Leaves the parts to themselves; as long as one is at work the run counts as active, for its writes' sake."""
         self._run.cancel()
         with self._lock:
-            if self._active:
+            if self._active and self._uses_variables:
                 self._abandoned = True
                 self._run.store.enter()
 
@@ -222,14 +248,13 @@ def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | N
     built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
     if isinstance(error, errors.FailedPreconditionError) and "uninitialized" in error.message:
         return _uninitialized(error, part.cells if cells is None else cells, op, where, built)
-    node_def = None if op is None else op.node_def
     if isinstance(error, errors.OpError):
-        return type(error)(node_def, op, f"{where}{error.message}{built}")
+        return type(error)(None, op, f"{where}{error.message}{built}")
     if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(node_def, op, f"{where}out of memory. {error}{built}")
+        return errors.ResourceExhaustedError(None, op, f"{where}out of memory. {error}{built}")
     if isinstance(error, ValueError | IndexError | ZeroDivisionError | OverflowError | TypeError):
-        return errors.InvalidArgumentError(node_def, op, f"{where}{error}{built}")
-    return errors.InternalError(node_def, op, f"{where}{type(error).__name__}: {error}{built}")
+        return errors.InvalidArgumentError(None, op, f"{where}{error}{built}")
+    return errors.InternalError(None, op, f"{where}{type(error).__name__}: {error}{built}")
 
 
 def _uninitialized(
@@ -238,7 +263,7 @@ def _uninitialized(
     missing = [cell for cell in cells if cell.value is None]
     listing = "; ".join(f"{cell.name} (built at {cell.line[0]}:{cell.line[1]})" for cell in missing)
     return errors.FailedPreconditionError(
-        None if op is None else op.node_def,
+        None,
         op,
         f"{where}{error.message}. All uninitialized variables of this run: {listing}. "
         f"Run gf.global_variables_initializer() (or restore a checkpoint) in this session first.{built}",

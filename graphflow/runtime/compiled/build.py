@@ -193,7 +193,7 @@ class CompiledPlan:
         """Whether a group takes a view of memory that one of those before fills, which happens at their end."""
         outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
         made = {root for g in before for node in g.nodes for root in node.makes}
-        names = [n for node in group.nodes for n in self._names_used(node.instruction) if n not in outputs]
+        names = [n for node in group.nodes for n in node.instruction.taken() if n not in outputs]
         values = [self._lowering.values.get(n) for n in names]
         return any(value is not None and value.root in made for value in values)
 
@@ -226,7 +226,7 @@ class CompiledPlan:
         extra: dict[str, Instruction] = {}
         inputs: dict[str, None] = {}
         for node in nodes:
-            for name in self._names_used(node.instruction):
+            for name in node.instruction.taken():
                 maker = makers.get(name)
                 if name in inside:
                     continue
@@ -249,7 +249,7 @@ class CompiledPlan:
             name
             for node in nodes
             if node.instruction.bodies or node.instruction.stateful or kernels.may_view(node.instruction.type)
-            for name in self._names_used(node.instruction)
+            for name in node.instruction.taken()
         }
         return _PythonSegment(
             part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets
@@ -275,17 +275,6 @@ class CompiledPlan:
         if name not in self._lowering.values:
             return read
         return lambda objects: copied(read(objects))
-
-    def _names_used(self, instruction: Instruction) -> list[str]:
-        names = list(instruction.inputs)
-        made: set[str] = set()
-        for body in instruction.bodies:
-            for inner in body.instructions:
-                made.update(inner.outputs)
-                names += self._names_used(inner)
-            made.update(body.feeds)
-            names += [f for f in body.fetches if f]
-        return [n for n in dict.fromkeys(names) if n not in made]
 
     def _reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
@@ -410,7 +399,7 @@ class CompiledPlan:
         op = instruction.op
         built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
         raise errors.InvalidArgumentError(
-            None if op is None else op.node_def, op, f"{instruction.describe()}: {what}.{built}"
+            None, op, f"{instruction.describe()}: {what}.{built}"
         )
 
 
