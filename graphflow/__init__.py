@@ -35,8 +35,6 @@ from graphflow.graph.dtypes import as_dtype as as_dtype
 from graphflow.graph.elements import Operation as Operation
 from graphflow.graph.elements import Tensor as Tensor
 from graphflow.graph.graph import Graph as Graph
-from graphflow.graph.graph_def import GraphDef as GraphDef
-from graphflow.graph.graph_def import NodeDef as NodeDef
 from graphflow.graph.keys import GraphKeys as GraphKeys
 from graphflow.graph.op_def import RegisterGradient as RegisterGradient
 from graphflow.graph.op_def import not_differentiable as NotDifferentiable
@@ -137,11 +135,29 @@ _MODULES = (
     "app", "bitwise", "compat", "data", "gfile", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
     "protos", "saved_model", "summary", "testing", "train",
 )  # fmt: skip
-_LATER: dict[str, Callable[[], ModuleType]] = {
+_MESSAGES = {
+    "attr_value_pb2": ("AttrValue", "NameAttrList"),
+    "event_pb2": ("Event", "LogMessage", "SessionLog"),
+    "graph_pb2": ("GraphDef",),
+    "meta_graph_pb2": ("MetaGraphDef",),
+    "node_def_pb2": ("NodeDef",),
+    "op_def_pb2": ("OpDef",),
+    "summary_pb2": ("Summary", "SummaryMetadata"),
+    "histogram_pb2": ("HistogramProto",),
+}
+"""The protobuf messages that TensorFlow offers at its top, by the modules of graphflow.protos."""
+
+
+def _message(module: str, name: str) -> Any:
+    return getattr(getattr(import_module("graphflow.protos"), module), name)
+
+
+_LATER: dict[str, Callable[[], Any]] = {
     name: partial(import_module, f"graphflow.{name}") for name in _MODULES
 } | {
     "contrib": _contrib,
     "test": lambda: namespace("test", "What tests of programs need (tf.test).", exports("testing")),
+    **{name: partial(_message, module, name) for module, names in _MESSAGES.items() for name in names},
 }
 """What is imported when it is first used, so that importing graphflow stays quick."""
 
@@ -152,8 +168,8 @@ def __getattr__(name: str) -> Any:
     make = _LATER.get(name)
     if make is None:
         return _missing(name)
-    globals()[name] = module = make()
-    return module
+    globals()[name] = value = make()
+    return value
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphflow.graph import devices
 from graphflow.graph.dtypes import DType
-from graphflow.graph.graph_def import NodeDef
+from graphflow.graph.graph_def import node_def_of
 from graphflow.graph.op_def import OpDef
 from graphflow.graph.shapes import Dims, TensorShape, as_dims, merge, text
 
@@ -118,9 +118,9 @@ class Operation:
         return [(self._line[0], self._line[1], "", "")]
 
     @property
-    def node_def(self) -> NodeDef:
-        """The operation as data."""
-        return NodeDef.of(self)
+    def node_def(self) -> Any:
+        """The operation as a NodeDef message."""
+        return node_def_of(self)
 
     @property
     def control_flow_context(self) -> Any:
@@ -184,7 +184,10 @@ class Operation:
         return f"<gf.Operation {self._name!r} type={self.type}>"
 
     def __str__(self) -> str:
-        return str(self.node_def)
+        try:
+            return str(self.node_def)
+        except ModuleNotFoundError:  # Printing an operation must not need protobuf.
+            return repr(self)
 
 
 class Tensor:

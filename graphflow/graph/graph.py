@@ -14,7 +14,7 @@ from typing import Any
 
 from graphflow.graph import defaults, devices
 from graphflow.graph.elements import Operation, Tensor, user_line
-from graphflow.graph.graph_def import GraphDef
+from graphflow.graph.graph_def import graph_def_of
 from graphflow.graph.op_def import OpDef
 from graphflow.graph.scopes import ControlFrame, Scopes
 
@@ -335,14 +335,12 @@ class Graph:
         with self._lock:
             return list(self._operations)
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """The graph as data; with `add_shapes` each node has an attribute `_output_shapes`."""
-        nodes = [op.node_def for op in self.get_operations()[from_version or 0 :]]
-        if add_shapes:
-            for node in nodes:
-                shapes = [t.shape for t in self._by_name[node.name].outputs]
-                node.attr["_output_shapes"] = shapes  # type: ignore[index]
-        return GraphDef(nodes)
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a GraphDef message; with `add_shapes` each node has an attribute `_output_shapes`.
+
+        With `from_version`, a former `version` of the graph, what was added since. ValueError beyond 2 GB.
+        """
+        return graph_def_of(self, from_version, add_shapes)
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name; KeyError where there is none."""

@@ -1,38 +1,329 @@
-"""A graph as data, in the form TensorFlow 1 programs read.
+"""A graph as TensorFlow's GraphDef message: every operation a node, with TensorFlow's attributes.
 
-It is an object with `.node`, each of which has name, op, input, device and attr.
+In two places graphflow's graph says less than TensorFlow's, since its plan knows branches and loops: a variable is used
+inside a loop as it is, and an operation without inputs belongs to a branch without an edge that says so. Such edges
+(and, for values that a loop keeps for its gradient, the stack) are written here; the reader takes them out again.
+
+Nothing that builds or runs a graph calls this module: protobuf is imported when a message is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from graphflow.graph import dtypes
+from graphflow.graph.attributes import (
+    PROTOBUF_LIMIT,
+    attr_to_proto,
+    kind_of,
+    shape_to_proto,
+    too_large,
+)
+from graphflow.graph.dtypes import DType
+from graphflow.graph.op_table import Argument, OpType, tensorflow_op
 
 if TYPE_CHECKING:
-    from graphflow.graph.elements import Operation
+    from graphflow.graph.elements import Operation, Tensor
+    from graphflow.graph.graph import Graph
+
+PRODUCER: Final = 134
+"""The version of GraphDef that TensorFlow 1.15 writes."""
+PYTHON_FUNCTION: Final = "graphflow:python:"
+"""What a written PyFunc has in place of its function, which lives in one process only."""
+_KEPT: Final = frozenset({"_class", "_gradient_op_type", "_XlaCompile"})
+"""Attributes that TensorFlow declares for no op and that are written all the same."""
 
 
-@dataclass(frozen=True)
-class NodeDef:
-    """One operation as data: `input` names tensors ("a", "a:1") and, with a caret, control inputs ("^a")."""
+def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+    """The GraphDef of a graph, of the operations from number `from_version` on.
 
-    name: str
-    op: str
-    input: list[str]
-    device: str
-    attr: Mapping[str, Any] = field(repr=False)
+    With `add_shapes` every node says the shapes of its outputs in `_output_shapes`. ValueError where it would be larger
+    than a protobuf message can be.
+    """
+    from graphflow.protos import graph_pb2
 
-    @staticmethod
-    def of(op: Operation) -> NodeDef:
-        """The data of an operation."""
-        inputs = [t.op.name if t.value_index == 0 else t.name for t in op.inputs]
-        inputs += ["^" + c.name for c in op.control_inputs]
-        return NodeDef(op.name, op.type, inputs, op.device, dict(op.attrs))
+    result = graph_pb2.GraphDef()
+    result.versions.producer = PRODUCER
+    writer = Writer(graph, result)
+    for op in graph.get_operations()[from_version or 0 :]:
+        writer.write(op, add_shapes)
+    return result
 
 
-@dataclass(frozen=True)
-class GraphDef:
-    """The operations of a graph, in the order they were built."""
+def node_def_of(op: Operation) -> Any:
+    """The NodeDef of an operation, as the GraphDef of its graph has it."""
+    from graphflow.protos import graph_pb2
 
-    node: list[NodeDef]
+    result = graph_pb2.GraphDef()
+    Writer(op.graph, result).write(op)
+    return result.node[-1]
+
+
+class Writer:
+    """Writes operations into a GraphDef."""
+
+    def __init__(self, graph: Graph, result: Any) -> None:
+        self._graph = graph
+        self._result = result
+        self._size = 0
+        self._added: dict[tuple[Any, ...], str] = {}
+        self._in_condition: dict[Any, set[Operation]] = {}
+
+    def write(self, op: Operation, add_shapes: bool = False) -> None:
+        """Appends the node of an operation, behind those that it needs and the graph does not have."""
+        declared = tensorflow_op(op.type)
+        inputs = self._inputs(op) + ["^" + name for name in self._control_inputs(op)]
+        node = self._result.node.add(name=op.name, op=op.type, device=op.device, input=inputs)
+        for name, (kind, value) in attributes_of(op, declared).items():
+            self._count(op, value)
+            if kind == "func":
+                node.attr[name].func.CopyFrom(value)
+            else:
+                attr_to_proto(kind, value, node.attr[name])
+        if add_shapes:
+            listed = node.attr["_output_shapes"].list
+            listed.SetInParent()
+            for tensor in op.outputs:
+                shape_to_proto(tensor.dims, listed.shape.add())
+
+    def _count(self, op: Operation, value: Any) -> None:
+        self._size += getattr(value, "nbytes", 0)
+        if self._size > PROTOBUF_LIMIT:
+            raise ValueError(f"{op.describe()}: {too_large(self._size)}")
+
+    # ---- inputs -----------------------------------------------------------------------------------------------------
+
+    def _inputs(self, op: Operation) -> list[str]:
+        names = [self._name_in(op, tensor) for tensor in op.inputs]
+        if op.type in ("StackPushV2", "StackPopV2"):
+            names.insert(0, self._stack(op))
+        return names
+
+    def _name_in(self, op: Operation, tensor: Tensor) -> str:
+        """An input as an operation names it: a variable used in a loop comes through a RefEnter of each loop."""
+        name = tensor.op.name if tensor.value_index == 0 else tensor.name
+        if tensor.op.type != "VariableV2":
+            return name
+        return self._entered(name, op, "RefEnter", tensor.dtype)
+
+    def _entered(self, name: str, op: Operation, enter: str, dtype: DType) -> str:
+        source = name
+        for context in reversed(_chain(op._context)):
+            if context.construct.kind == "While":
+                attrs = {"T": dtype, "frame_name": context.name, "is_constant": True}
+                inner = f"{context.name}/{source.rpartition('/')[2]}/{enter}"
+                name = self._add((context, source), inner, enter, [name], attrs, op.device)
+        return name
+
+    def _add(
+        self,
+        key: tuple[Any, ...],
+        name: str,
+        kind: str,
+        inputs: list[str],
+        attrs: dict[str, Any],
+        device: str,
+    ) -> str:
+        """The name of a node that the graph does not have, written when it is first needed."""
+        found = self._added.get(key)
+        if found is None:
+            taken = set(self._added.values())
+            found, count = name, 0
+            while found in self._graph._by_name or found in taken:
+                count += 1
+                found = f"{name}_{count}"
+            self._added[key] = found
+            node = self._result.node.add(name=found, op=kind, input=inputs, device=device)
+            declared = tensorflow_op(kind)
+            assert declared is not None
+            for attribute in declared.attributes.values():
+                value = attrs.get(attribute.name, attribute.default)
+                attr_to_proto(attribute.type, value, node.attr[attribute.name])
+        return found
+
+    def _stack(self, op: Operation) -> str:
+        """The handle of the stack on which a loop keeps a value for its gradient, as seen by the operation."""
+        import numpy as np
+
+        stack = op.attrs["stack"]
+        dtype = op.inputs[0].dtype if op.inputs else op.outputs[0].dtype
+        size = self._add(
+            (stack, "size"),
+            f"{stack}/max_size",
+            "Const",
+            [],
+            {"dtype": dtypes.int32, "value": np.array(-1, np.int32)},
+            "",
+        )
+        attrs = {"elem_type": dtype, "stack_name": stack}
+        handle = self._add((stack,), stack, "StackV2", [size], attrs, "")
+        return self._entered(handle, op, "Enter", dtypes.resource)
+
+    # ---- control inputs ---------------------------------------------------------------------------------------------
+
+    def _control_inputs(self, op: Operation) -> list[str]:
+        context = op._context
+        control = [c for c in op.control_inputs if _reachable(c, op)]
+        names = [c.name for c in control]
+        if context is None or op.type in ("Switch", "Enter", "Merge", "Exit", "NextIteration"):
+            return names
+        inside = [t.op for t in op.inputs if t.op.type != "VariableV2"] + control
+        if op.type == "StackPopV2" or not any(context.holds(o) or _same_fate(context, o) for o in inside):
+            pivot = self._pivot(op, context)
+            if pivot not in names:
+                names.append(pivot)
+        return names
+
+    def _pivot(self, op: Operation, context: Any) -> str:
+        """The node whose running says that an operation of a branch or a loop is to run."""
+        if context.construct.kind == "While":
+            if op in self._condition(context) or not context.in_body:
+                return str(context.merges[0].name)
+            return str(context.in_body[0].op.name)
+        pair = context.construct
+        if pair.pivots:
+            return str(pair.pivots[context.side].name)
+        predicate = pair.predicate
+        source = predicate.op.name if predicate.value_index == 0 else predicate.name
+        switch = self._add(
+            (pair, "switch"), f"{pair.name}/Switch", "Switch", [source, source], {"T": predicate.dtype}, ""
+        )
+        switched = f"{switch}:1" if context.side else switch
+        name = f"{pair.name}/switch_{'ft'[context.side]}"
+        return self._add((pair, context.side), name, "Identity", [switched], {"T": predicate.dtype}, "")
+
+    def _condition(self, loop: Any) -> set[Operation]:
+        """What a loop computes to decide whether there is another iteration."""
+        found = self._in_condition.get(loop)
+        if found is None:
+            found = self._in_condition[loop] = set()
+            todo = [] if loop.pivot is None else [loop.pivot.op]
+            while todo:
+                op = todo.pop()
+                if op not in found and loop.holds(op):
+                    found.add(op)
+                    todo += [t.op for t in op.inputs if t.op not in loop.merges] + list(op.control_inputs)
+        return found
+
+
+def _chain(context: Any) -> list[Any]:
+    result = []
+    while context is not None:
+        result.append(context)
+        context = context.outer_context
+    return result
+
+
+def _loops(op: Operation) -> list[Any]:
+    """The loops around an operation; an Exit is outside of its own."""
+    return [c for c in _chain(op._context) if c.construct.kind == "While"]
+
+
+def _reachable(control: Operation, op: Operation) -> bool:
+    """Whether a control edge stays within the loops of its end: TensorFlow has no edges out of a loop but Exit's."""
+    around = _loops(op)
+    return control.type == "Enter" or all(loop in around for loop in _loops(control))
+
+
+def _same_fate(context: Any, op: Operation) -> bool:
+    """Whether an operation outside a gradient's branch runs exactly when the branch does."""
+    return context.construct.kind != "While" and any(
+        c.construct.kind != "While" and c.side == context.side and c.construct in context.construct.lineage()
+        for c in _chain(op._context)
+    )
+
+
+# ---- attributes -----------------------------------------------------------------------------------------------------
+
+
+def attributes_of(op: Operation, declared: OpType | None) -> dict[str, tuple[str, Any]]:
+    """TensorFlow's type and the value of every attribute of an operation that can be written.
+
+    What TensorFlow derives from inputs and outputs is derived from them here too; an op of graphflow's own has what can
+    be expressed.
+    """
+    if declared is None:
+        found = {name: (kind_of(value), value) for name, value in op.attrs.items() if name[:1] != "_"}
+        result = {name: (kind, value) for name, (kind, value) in found.items() if kind is not None}
+    else:
+        derived = _derived(op, declared)
+        result = {}
+        for name, attribute in declared.attributes.items():
+            if name in derived:
+                value = derived[name]
+            elif name in op.attrs and op.attrs[name] is not None:
+                value = op.attrs[name]
+            elif name == "token" and "function" in op.attrs:
+                value = PYTHON_FUNCTION + getattr(op.attrs["function"], "__qualname__", "function")
+            elif attribute.optional:
+                value = attribute.default
+            else:
+                continue
+            if attribute.type == "func":
+                value = _function(value)
+            result[name] = (attribute.type, value)
+    for name in _KEPT.intersection(op.attrs):
+        kind = kind_of(op.attrs[name])
+        if kind is not None:
+            result[name] = (kind, op.attrs[name])
+    return result
+
+
+def _function(value: Any) -> Any:
+    from graphflow.protos import attr_value_pb2
+
+    return attr_value_pb2.NameAttrList(name=getattr(value, "name", str(value)))
+
+
+def _derived(op: Operation, declared: OpType) -> dict[str, Any]:
+    """The attributes that inputs and outputs tell."""
+    inputs: Sequence[Tensor] = op.inputs
+    skipped = declared.inputs
+    if op.type in ("StackPushV2", "StackPopV2"):
+        skipped = skipped[1:]
+    result = _read_off(skipped, inputs, _lengths(op, len(skipped)))
+    if len(op.outputs) >= len(declared.outputs):
+        for name, value in _read_off(declared.outputs, op.outputs, None).items():
+            result.setdefault(name, value)
+    return result
+
+
+def _lengths(op: Operation, count: int) -> list[int] | None:
+    """How many tensors each declared input has; None where that is not known."""
+    specs = op.op_def.inputs
+    if len(specs) != count:
+        return None
+    variadic = sum(spec.variadic for spec in specs)
+    if not variadic:
+        return [1] * count
+    each = (len(op.inputs) - (count - variadic)) // variadic
+    return [each if spec.variadic else 1 for spec in specs]
+
+
+def _read_off(
+    arguments: Iterable[Argument], tensors: Sequence[Tensor], lengths: list[int] | None
+) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    arguments = list(arguments)
+    if lengths is None:
+        lists = [a for a in arguments if a.count or a.types]
+        if len(lists) > 1 or (not lists and len(tensors) < len(arguments)):
+            return result
+        rest = len(tensors) - (len(arguments) - len(lists))
+        lengths = [rest if a.count or a.types else 1 for a in arguments]
+    position = 0
+    for argument, length in zip(arguments, lengths, strict=True):
+        part = tensors[position : position + length]
+        position += length
+        if argument.types:
+            result[argument.type] = [t.dtype for t in part]
+            continue
+        if argument.count:
+            result[argument.count] = length
+        if part and argument.type not in dtypes.BY_NAME:
+            result[argument.type] = part[0].dtype
+    return result
+
+
+__all__ = ["PRODUCER", "PYTHON_FUNCTION", "Writer", "attributes_of", "graph_def_of", "node_def_of"]

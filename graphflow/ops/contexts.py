@@ -194,6 +194,8 @@ class BranchPair:
         self.forward = forward
         self.device = predicate.op.device
         self.merges: list[Operation] = []
+        self.pivots: list[Operation] = []
+        """The identities of the predicate that run in the branch taken if false, and if true; none in a gradient."""
         self.branches: list[BranchContext] = [
             BranchContext(graph, self, side, None if forward is None else forward.branches[side])
             for side in (0, 1)

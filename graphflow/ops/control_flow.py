@@ -121,9 +121,11 @@ def cond(
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         pred = _predicate(pred, "cond")
-        graph.add(SWITCH, (pred, pred), {"T": pred.dtype}, "Switch")
+        sides = graph.add(SWITCH, (pred, pred), {"T": pred.dtype}, "Switch").outputs
+        pivots = [identity(sides[1], name="switch_t").op, identity(sides[0], name="switch_f").op]
         predicate = identity(pred, name="pred_id")
         pair = BranchPair(graph, scope.rstrip("/"), predicate)
+        pair.pivots = pivots[::-1]
         true_structure, true_leaves, true_tensors = _build_branch(graph, pair, 1, true_fn)
         false_structure, _, false_tensors = _build_branch(graph, pair, 0, false_fn)
         _check_same_results(true_structure, false_structure, true_tensors, false_tensors)

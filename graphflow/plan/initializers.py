@@ -78,7 +78,7 @@ def _refuse_circle(needs: Mapping[str, list[str]], initialisers: Mapping[str, In
                 op = initialisers[variable].op
                 where = "" if op is None else " {} was built at {}:{}.".format(variable, *op.line)
                 raise errors.FailedPreconditionError(
-                    None if op is None else op.node_def,
+                    None,
                     op,
                     "The initial values of variables depend on each other in a circle: "
                     f"{' needs '.join(circle)}.{where} Give one of them an initial value of its own.",

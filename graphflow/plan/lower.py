@@ -123,7 +123,7 @@ class _Lowering:
         for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
             if spec.written and tensor in self._fed:
                 raise errors.InvalidArgumentError(
-                    op.node_def,
+                    None,
                     op,
                     f"{op.describe()} writes the variable {tensor.op.name!r}, which is fed in the same run. Feed its "
                     "value() instead, or what is assigned to it.",

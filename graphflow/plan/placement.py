@@ -48,7 +48,7 @@ def _device_of(
     held = {values[name]: name for name in instruction.held() if name in values}
     if len(held) > 1:
         raise errors.InvalidArgumentError(
-            None if instruction.op is None else instruction.op.node_def,
+            None,
             instruction.op,
             f"{instruction.describe()} changes variables on several devices: "
             f"{', '.join(f'{name} on {device}' for device, name in held.items())}. Put them on one device.",
@@ -78,7 +78,7 @@ def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
     if ctx.soft_placement and fallback:
         return fallback[0]
     raise errors.InvalidArgumentError(
-        None if instruction.op is None else instruction.op.node_def,
+        None,
         instruction.op,
         _complaint(instruction, wanted, candidates, same_task, ctx),
     )

@@ -39,7 +39,7 @@ class _Verifier:
         built = "" if op is None else " Built at {}:{}.".format(*op.line)
         passed = f" after the pass {self._after!r}" if self._after else ""
         raise errors.InternalError(
-            None if op is None else op.node_def, op, f"The plan is wrong{passed}: {where}{what}.{built}"
+            None, op, f"The plan is wrong{passed}: {where}{what}.{built}"
         )
 
     def _outputs(self, instructions: Sequence[Instruction]) -> None:

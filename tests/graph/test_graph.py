@@ -176,10 +176,10 @@ def test_a_graph_as_data(graph: gf.Graph) -> None:
     nodes = {node.name: node for node in graph.as_graph_def().node}
     assert nodes["top"].op == "TopKV2" and nodes["top"].device == "/device:CPU:1"
     assert nodes["end"].input == ["top"] and nodes["second"].input == ["t2:1"]
-    assert "^n" in nodes["t2/k"].input and nodes["c"].attr["dtype"] is gf.float32
+    assert "^n" in nodes["t2/k"].input and nodes["c"].attr["dtype"].type == gf.float32.as_datatype_enum
     assert [n.name for n in graph.as_graph_def(from_version=len(nodes) - 1).node] == ["second"]
     shapes = {n.name: n.attr["_output_shapes"] for n in graph.as_graph_def(add_shapes=True).node}
-    assert shapes["c"][0].as_list() == [2]
+    assert [d.size for d in shapes["c"].list.shape[0].dim] == [2]
 
 
 def test_a_finalized_graph_says_where(graph: gf.Graph) -> None:
