@@ -1,0 +1,29 @@
+"""Operations that run when a model is loaded (tf.saved_model.main_op)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation
+from graphflow.ops.flow_basics import group
+from graphflow.ops.initializers import tables_initializer
+from graphflow.ops.variable import global_variables_initializer, local_variables_initializer
+
+
+def main_op() -> Operation:
+    """An operation that initialises all variables, local ones too, and all tables of the default graph.
+
+    It overwrites what the loader restored; use main_op_with_restore, or an operation of your own, where the variables
+    have been trained.
+    """
+    return group(global_variables_initializer(), local_variables_initializer(), tables_initializer())
+
+
+def main_op_with_restore(restore_op_name: Any) -> Operation:
+    """The operation of main_op(), followed by `restore_op_name`: an operation or tensor that restores variables."""
+    with get_default_graph().control_dependencies([main_op()]):
+        return group(restore_op_name)
+
+
+EXPORTS: dict[str, Any] = {"main_op_with_restore": main_op_with_restore}

@@ -1,0 +1,13 @@
+"""The usual tags of a meta graph (tf.saved_model.tag_constants)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+SERVING: Final = "serve"
+TRAINING: Final = "train"
+EVAL: Final = "eval"
+GPU: Final = "gpu"
+TPU: Final = "tpu"
+
+EXPORTS: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()}
