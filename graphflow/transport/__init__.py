@@ -1,0 +1,1 @@
+"""What carries messages between tasks: their form, and the sockets."""

@@ -1,0 +1,109 @@
+"""Messages: a header of fixed size, details as JSON, and tensors as raw buffers, a frame each.
+
+    frame 0   "GF", version, kind, number of tensors, three 64-bit numbers; then the table of the tensors
+    frame 1   details: a JSON object, or nothing
+    frame 2.. the buffer of each tensor
+
+What the three numbers mean depends on the kind. Reading runs no code of the sender's.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.transport import tensors
+from graphflow.transport.tensors import BadMessage, Buffer
+
+VERSION: Final = 1
+_HEADER: Final = struct.Struct("<2sBBHHQQQ")
+_MAGIC: Final = b"GF"
+MOST_DETAILS: Final = 256 << 20
+"""Bytes of details: a plan of a hundred thousand instructions takes about 30 MB."""
+
+
+class Kind(IntEnum):
+    """What a message is for; docs/wire-protocol.md says what each carries."""
+
+    HELLO = 1
+    WELCOME = 2
+    REGISTER = 3
+    REGISTERED = 4
+    RELEASE = 5
+    RUN = 6
+    RESULT = 7
+    STEP = 8
+    DONE = 9
+    TENSOR = 10
+    ABORT = 11
+    FAILED = 12
+    STATUS = 13
+    STATUS_IS = 14
+    RESET = 15
+    STOP = 16
+    OUTPUT = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: its kind, three numbers, details that JSON can express, and tensors."""
+
+    kind: Kind
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    details: Mapping[str, Any] = field(default_factory=dict)
+    tensors: Sequence[Any] = ()
+
+    def frames(self) -> list[Buffer]:
+        """The message as frames; buffers of tensors share memory with them."""
+        table, buffers = tensors.encode(self.tensors)
+        header = _HEADER.pack(_MAGIC, VERSION, self.kind, len(buffers), 0, self.a, self.b, self.c)
+        details = json.dumps(self.details, separators=(",", ":")).encode() if self.details else b""
+        return [header + table, details, *buffers]
+
+    @staticmethod
+    def of(frames: Sequence[Buffer]) -> Message:
+        """The message that frames hold; the tensors are read-only and share memory with the frames.
+
+        BadMessage for anything that `frames()` could not have made.
+        """
+        if len(frames) < 2 or len(frames[0]) < _HEADER.size:
+            raise BadMessage("A message has a header and details.")
+        magic, version, number, count, zero, a, b, c = _HEADER.unpack_from(frames[0])
+        if magic != _MAGIC or zero:
+            raise BadMessage("This is no message of graphflow's.")
+        if version != VERSION:
+            raise BadMessage(
+                f"The message is of version {version} of the protocol; this is version {VERSION}."
+            )
+        if count != len(frames) - 2:
+            raise BadMessage(f"A message of {count} tensors came with {len(frames) - 2} buffers.")
+        try:
+            kind = Kind(number)
+        except ValueError:
+            raise BadMessage(f"There is no kind {number} of messages.") from None
+        values: Sequence[np.ndarray[Any, Any]] = tensors.decode(frames[0][_HEADER.size :], frames[2:])
+        return Message(kind, a, b, c, _details(frames[1]), values)
+
+
+def _details(frame: Buffer) -> Mapping[str, Any]:
+    if not len(frame):
+        return {}
+    if len(frame) > MOST_DETAILS:
+        raise BadMessage(
+            f"The details of a message have {len(frame)} bytes; at most {MOST_DETAILS} are read."
+        )
+    try:
+        details = json.loads(bytes(frame))
+    except (ValueError, RecursionError) as error:
+        raise BadMessage(f"The details of a message are no JSON: {error}") from None
+    if not isinstance(details, dict):
+        raise BadMessage("The details of a message are a JSON object.")
+    return details

@@ -1,0 +1,133 @@
+"""Tensors as a table of descriptors and one raw buffer each, without a copy where the array is contiguous.
+
+A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. The buffer holds the elements in
+row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes. What comes in
+is believed in nothing: every size is checked against the length of the frame that is really there.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.graph import dtypes
+
+MOST_TENSORS: Final = 65_535
+_MOST_AXES: Final = 64
+_HEAD: Final = struct.Struct("<BBHIQ")
+"""dtype, rank, 0, 0, length of the buffer; the sizes follow, 8 bytes each."""
+_NUMBER_OF: Final = {
+    np.dtype(d.as_numpy_dtype): d.as_datatype_enum
+    for d in dtypes.ALL
+    if d.is_numpy_compatible and d is not dtypes.string
+}
+_NUMPY_OF: Final = {number: dtype for dtype, number in _NUMBER_OF.items()}
+_STRING: Final = dtypes.string.as_datatype_enum
+
+if sys.byteorder != "little":
+    raise ImportError("graphflow's transport needs a little-endian machine.")
+
+Buffer = bytes | memoryview
+
+
+class BadMessage(ValueError):
+    """What came is not a message as docs/wire-protocol.md describes it."""
+
+
+def encode(values: Sequence[Any]) -> tuple[bytes, list[Buffer]]:
+    """The descriptors of arrays (or NumPy scalars, or bytes) and the buffer of each.
+
+    Buffers share memory with the arrays. TypeError for a value that is no tensor.
+    """
+    if len(values) > MOST_TENSORS:
+        raise ValueError(f"A message holds at most {MOST_TENSORS} tensors, got {len(values)}.")
+    table, buffers = [], []
+    for value in values:
+        array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
+        if array.dtype == object:
+            number, buffer = _STRING, _encode_strings(array)
+        else:
+            try:
+                number = _NUMBER_OF[array.dtype]
+            except KeyError:
+                raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.") from None
+            buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        table.append(_HEAD.pack(number, array.ndim, 0, 0, len(buffer)))
+        table.append(struct.pack(f"<{array.ndim}Q", *array.shape))
+        buffers.append(buffer)
+    return b"".join(table), buffers
+
+
+def _encode_strings(array: np.ndarray[Any, Any]) -> Buffer:
+    elements = array.reshape(-1).tolist()
+    for element in elements:
+        if not isinstance(element, bytes):
+            raise TypeError(f"A value of type {type(element).__name__} cannot be sent to another task.")
+    ends = np.cumsum([len(e) for e in elements], dtype=np.uint64)
+    return ends.tobytes() + b"".join(elements)
+
+
+def decode(table: Buffer, buffers: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
+    """The arrays that `encode` was given, reading from the buffers; they are read-only. BadMessage where it is none."""
+    values, position = [], 0
+    for buffer in buffers:
+        if len(table) - position < _HEAD.size:
+            raise BadMessage("The table of tensors ends too early.")
+        number, rank, zero, zeros, length = _HEAD.unpack_from(table, position)
+        position += _HEAD.size
+        if rank > _MOST_AXES or zero or zeros or len(table) - position < 8 * rank:
+            raise BadMessage("A tensor's descriptor is wrong.")
+        shape = struct.unpack_from(f"<{rank}Q", table, position)
+        position += 8 * rank
+        if length != len(buffer):
+            raise BadMessage(f"A tensor of {length} bytes came with {len(buffer)}.")
+        values.append(_decode_one(number, shape, buffer))
+    if position != len(table):
+        raise BadMessage("The table of tensors has more entries than there are buffers.")
+    return values
+
+
+def _decode_one(number: int, shape: tuple[int, ...], buffer: Buffer) -> np.ndarray[Any, Any]:
+    count = math.prod(shape)
+    if number == _STRING:
+        return _decode_strings(shape, count, buffer)
+    dtype = _NUMPY_OF.get(number)
+    if dtype is None:
+        raise BadMessage(f"A tensor has the unknown type {number}.")
+    if count * dtype.itemsize != len(buffer) or (not count and max(shape, default=0) > sys.maxsize):
+        raise BadMessage(f"A tensor of shape {shape} and type {dtype} came with {len(buffer)} bytes.")
+    array = np.frombuffer(buffer, dtype)
+    if dtype == np.bool_ and count and array.view(np.uint8).max() > 1:
+        raise BadMessage("A tensor of truth values holds others.")
+    array = _shaped(array, shape)
+    array.flags.writeable = False
+    return array
+
+
+def _decode_strings(shape: tuple[int, ...], count: int, buffer: Buffer) -> np.ndarray[Any, Any]:
+    start = 8 * count
+    if start > len(buffer):
+        raise BadMessage(f"A tensor of {count} strings came with {len(buffer)} bytes.")
+    ends = np.frombuffer(buffer[:start], np.uint64)
+    body = bytes(buffer[start:])
+    bounds = [0, *ends.tolist()]
+    if bounds[-1] != len(body) or any(a > b for a, b in pairwise(bounds)):
+        raise BadMessage("The lengths of a tensor's strings are wrong.")
+    array = np.empty(count, object)
+    array[:] = [body[a:b] for a, b in pairwise(bounds)]
+    array = _shaped(array, shape)
+    array.flags.writeable = False
+    return array
+
+
+def _shaped(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    try:
+        return array.reshape(shape)
+    except (ValueError, OverflowError) as error:  # Sizes beyond what NumPy can index, beside a 0.
+        raise BadMessage(f"A tensor has the shape {shape}.") from error
