@@ -1,12 +1,14 @@
 """Protects the documents: the README and docs/ say what is true.
 
-The Python snippets of a page run as they stand there, in order and in one program; a ```text block behind a snippet is
-what that snippet prints, where "..." stands for anything, as in doctest. Links lead somewhere.
+The Python snippets of a page run as they stand there, in order and in one program, and so do the graphflow commands of
+its ```sh blocks; a ```text block behind a snippet is what that snippet prints, where "..." stands for anything, as in
+doctest. Links lead somewhere.
 """
 
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,14 +18,22 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = [PROJECT / "README.md", *sorted(PROJECT.glob("docs/**/*.md"))]
-SNIPPET = re.compile(r"^```python\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 END = "---- end of snippet ----"
+SHELL = "import subprocess; print(subprocess.run({!r}, stdout=-1, text=True, check=True).stdout, end='')\n"
 
 
-def snippets(page: Path) -> list[tuple[str, str]]:
-    """The snippets of a page, each with what it should print; "" where the page does not say."""
+def snippets(page: Path) -> list[tuple[str, str, str]]:
+    """The snippets of a page: the language, the code, and what it should print, "" where the page does not say."""
     return SNIPPET.findall(page.read_text(encoding="utf-8"))
+
+
+def command(line: str) -> str:
+    """A line of Python that runs a line of the shell."""
+    words = shlex.split(line)
+    assert words[0] == "graphflow", f"only graphflow commands are run, not {line!r}"
+    return SHELL.format([sys.executable, "-m", "graphflow.cli", *words[1:]])
 
 
 def name(page: Path) -> str:
@@ -36,8 +46,10 @@ def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
     # Padded to its lines, so that an error shows the line of the page.
     text = page.read_text(encoding="utf-8")
     program, lines = "", 0
-    for code, _ in parts:
-        start = text.count("\n", 0, text.index(f"```python\n{code}")) + 1
+    for language, code, _ in parts:
+        start = text.count("\n", 0, text.index(f"```{language}\n{code}")) + 1
+        if language == "sh":
+            code = "".join(command(line) for line in code.replace("\\\n", " ").splitlines())
         program += "\n" * (start - lines) + code + f"print({END!r})\n"
         lines = program.count("\n")
     source = tmp_path / "model.py"
@@ -53,7 +65,7 @@ def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
     assert process.returncode == 0, f"{name(page)}: {process.stderr}"
     printed = process.stdout.split(f"{END}\n")[:-1]
     checker = doctest.OutputChecker()
-    for (code, expected), found in zip(parts, printed, strict=True):
+    for (_, code, expected), found in zip(parts, printed, strict=True):
         if expected:
             right = checker.check_output(expected, found, doctest.ELLIPSIS)
             assert right, f"{name(page)}: this snippet\n\n{code}\nprints\n\n{found}\nand not\n\n{expected}"
