@@ -4,5 +4,13 @@ from __future__ import annotations
 
 from graphflow.namespaces import exports, missing
 
-globals().update(exports())
+globals().update(
+    exports(
+        "layers.core",
+        "layers.convolutional",
+        "layers.channelwise",
+        "layers.pooling",
+        "layers.normalization",
+    )
+)
 __getattr__ = missing("gf.layers", globals())

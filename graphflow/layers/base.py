@@ -1,0 +1,346 @@
+"""Layer: a function of tensors with variables of its own, made at its first call and shared by later ones.
+
+A layer has a variable scope, fixed at its first use, in which its variables live whatever scope it is called in; the
+operations of each call go to the name scope that was opened with it. Names follow TensorFlow's tf.layers, so that a
+checkpoint of one loads into the other.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from graphflow import nest
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.keys import GraphKeys
+from graphflow.layers.input_spec import check_inputs
+from graphflow.ops import array, math
+from graphflow.ops.core import convert_to_tensor, graph_of
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.partitioning import PartitionedVariable
+from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow.ops.variable_scope import VariableScope, variable_scope
+
+
+class Layer:
+    """A layer, to be derived from: `build` makes the variables by add_weight, `call` the operations (tf.layers.Layer).
+
+    trainable: whether its variables are trained. name: of its variables and operations; by default that of the class
+    in small letters, made unique. dtype: of its variables; by default that of its first input. activity_regularizer: a
+    function of each output, whose result divided by the batch's size goes to REGULARIZATION_LOSSES. _scope: the name or
+    variable scope to take as it is. _reuse: whether the variables exist already.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        activity_regularizer: Callable[[Tensor], Tensor] | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: Any = None,
+    ) -> None:
+        self.trainable = trainable
+        self.built = False
+        self.input_spec: Any = None
+        self.activity_regularizer = activity_regularizer
+        self._dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        self._base_name = name or _in_small_letters(type(self).__name__)
+        self._reuse = _reuse
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
+        self._updates: list[Operation] = []
+        self._losses: list[Tensor] = []
+        self._scope: VariableScope | None = None
+        self._current_scope: VariableScope | None = None
+        if _scope:
+            with variable_scope(_scope) as captured:
+                self._scope = captured
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The last part of its scope's name; before its first use what it was named, or its class."""
+        return self._scope.name.split("/")[-1] if self._scope is not None else self._base_name
+
+    @property
+    def scope_name(self) -> str:
+        """The prefix of its variables; ValueError before its first use."""
+        if self._scope is None:
+            raise ValueError(
+                f"No name available for layer scope because the layer {self.name!r} has not been used yet: the scope "
+                "name is determined the first time the layer is called."
+            )
+        return self._scope.name
+
+    @property
+    def dtype(self) -> dtypes.DType | None:
+        """The dtype of its variables; None before its first call where none was given."""
+        return self._dtype
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """Its variables that are trained; none where the layer is not trainable."""
+        return list(self._trainable_weights) if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """Its variables that are not trained; all where the layer is not trainable."""
+        frozen = [] if self.trainable else self._trainable_weights
+        return [*frozen, *self._non_trainable_weights]
+
+    @property
+    def weights(self) -> list[Any]:
+        """Its variables, those that are trained first."""
+        return self.trainable_weights + self.non_trainable_weights
+
+    @property
+    def variables(self) -> list[Any]:
+        """Its variables, those that are trained first."""
+        return self.weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Its variables that are trained."""
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """Its variables that are not trained."""
+        return self.non_trainable_weights
+
+    @property
+    def updates(self) -> list[Operation]:
+        """Operations that each training step must run; none where the layer is not trainable."""
+        return list(self._updates) if self.trainable else []
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """Its regularisation losses, of its variables and of its outputs."""
+        return list(self._losses)
+
+    def count_params(self) -> int:
+        """The number of elements of its variables; ValueError before they are there."""
+        if not self.built:
+            raise ValueError(f"The layer {self.name!r} has no variables yet: call it first.")
+        return sum(
+            shapes.size_of(weight.shape.dims and tuple(weight.shape.as_list())) or 0
+            for weight in self.weights
+        )
+
+    # ---- what a derived class overrides ---------------------------------------------------------------------------
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables; called once, with the shape of the first input, or a structure of shapes."""
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The layer's operations; returns its output."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+        """The shape of the output for an input's shape; RuntimeError where the layer does not say."""
+        raise RuntimeError(
+            f"The layer {self.name!r} does not say its output's shape: call it and ask the output."
+        )
+
+    # ---- making variables, losses and updates ---------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        trainable: bool | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: int = VariableSynchronization.AUTO,
+        aggregation: int = VariableAggregation.NONE,
+        partitioner: Any = None,
+    ) -> Any:
+        """A variable of the layer: made, or the one that is there where the layer shares; as get_variable.
+
+        dtype: by default the layer's. trainable: False in a layer that is not. Its regularisation loss is added where
+        the variable is new. ValueError where trainable is asked for together with synchronization=ON_READ.
+        """
+        if synchronization == VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
+                    "variables. You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
+                )
+            trainable = False
+        trained = (trainable is None or trainable) and self.trainable
+        self._set_scope(None)
+        assert self._scope is not None
+        graph = graph_of(())
+        existing = set(graph.get_collection(GraphKeys.GLOBAL_VARIABLES)) if regularizer is not None else set()
+        sharing = variable_scope(self._scope, reuse=self.built or self._reuse, auxiliary_name_scope=False)
+        with sharing as scope, graph.name_scope(scope.original_name_scope):
+            self._current_scope = scope
+            variable = get_variable(
+                name,
+                [] if shape is None else shape,
+                self._dtype or dtypes.float32 if dtype is None else dtype,
+                initializer,
+                trainable=trained,
+                constraint=constraint,
+                partitioner=partitioner,
+                use_resource=use_resource,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+            parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+            if regularizer is not None and not existing.intersection(parts):
+                for part in parts:
+                    with graph.name_scope(f"{name}/Regularizer"):
+                        loss = regularizer(part)
+                    self.add_loss(loss)
+        # A custom getter, or sharing, may have made it otherwise than was asked.
+        trained = trained and all(getattr(part, "trainable", True) for part in parts)
+        (self._trainable_weights if trained else self._non_trainable_weights).append(variable)
+        return variable
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+        """add_weight under its other name."""
+        return self.add_weight(*args, **kwargs)
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses, tensors or functions without arguments that make one, to the layer and REGULARIZATION_LOSSES."""
+        found = [loss() if callable(loss) else loss for loss in nest.flatten(losses)]
+        made = [convert_to_tensor(loss) for loss in found if loss is not None]
+        self._losses += made
+        _collect(made, GraphKeys.REGULARIZATION_LOSSES)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds operations, tensors or functions without arguments that make one, that each step must run.
+
+        They go to the collection UPDATE_OPS when the call of the layer ends.
+        """
+        for update in nest.flatten(updates):
+            made = update() if callable(update) else update
+            self._updates.append(made if isinstance(made, Operation) else made.op)
+
+    # ---- calling --------------------------------------------------------------------------------------------------
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Makes the variables at the first call, then the operations of this one; returns the output.
+
+        Other arguments go to `call`; `scope` is the variable scope of a first call. ValueError where the inputs are
+        not what the layer takes.
+        """
+        scope = kwargs.pop("scope", None)
+        with graph_of(nest.flatten(inputs)).as_default():
+            self._set_scope(scope)
+            assert self._scope is not None
+            reuse = True if self.built else self._reuse
+            with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as current:
+                self._current_scope = current
+                if "scope" in inspect.signature(self.call).parameters:
+                    kwargs["scope"] = current
+                outputs = self._outputs(inputs, args, kwargs)
+            _collect(self.updates, GraphKeys.UPDATE_OPS)
+        return outputs
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling it."""
+        return self(inputs, *args, **kwargs)
+
+    def _outputs(self, inputs: Any, args: Any, kwargs: Any) -> Any:
+        assert self._current_scope is not None
+        inputs = nest.map_structure(_as_input, inputs)
+        check_inputs(self.input_spec, inputs, self.name)
+        with graph_of(()).name_scope(self._current_scope.original_name_scope):
+            if not self.built:
+                leaves = nest.flatten(inputs)
+                if self._dtype is None and leaves:
+                    self._dtype = leaves[0].dtype
+                self.build(nest.map_structure(lambda leaf: leaf.shape, inputs))
+                self.built = True
+            outputs = self.call(inputs, *args, **kwargs)
+            if outputs is None:
+                raise ValueError(
+                    f"A layer's `call` method should return a tensor or a list of tensors, not None "
+                    f"(layer: {self.name})."
+                )
+            if self.activity_regularizer is not None:
+                self._regularize_activity(outputs)
+        return outputs
+
+    def _regularize_activity(self, outputs: Any) -> None:
+        assert self.activity_regularizer is not None
+        with graph_of(()).name_scope("ActivityRegularizer"):
+            for output in nest.flatten(outputs):
+                loss = self.activity_regularizer(output)
+                self.add_loss(loss / math.cast(array.shape(output)[0], loss.dtype))
+
+    def _set_scope(self, scope: Any) -> None:
+        """Fixes the scope at the first use; a layer that shares takes the name as it is."""
+        if self._scope is not None:
+            return
+        if self._reuse:
+            with variable_scope(self._base_name if scope is None else scope) as captured:
+                self._scope = captured
+        else:
+            with variable_scope(scope, default_name=self._base_name) as captured:
+                self._scope = captured
+
+
+def _in_small_letters(name: str) -> str:
+    """A class's name as TensorFlow names its layers: Conv2DTranspose becomes conv2d_transpose."""
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=.)(?=[A-Z][a-z0-9])", "_", name).lower()
+    return f"private{parts}" if parts.startswith("_") else parts
+
+
+def _as_input(leaf: Any) -> Any:
+    return (
+        convert_to_tensor(leaf)
+        if isinstance(leaf, np.ndarray | np.generic | int | float | Variable)
+        else leaf
+    )
+
+
+def _collect(elements: Iterable[Any], key: str) -> None:
+    """Adds to a collection of the default graph what is not in it."""
+    collection = graph_of(()).get_collection_ref(key)
+    for element in elements:
+        if not any(element is other for other in collection):
+            collection.append(element)
+
+
+def functional(layer: type[Layer], name: str, shares: bool = True) -> Callable[..., Tensor]:
+    """The function that makes a layer and calls it, with the arguments `inputs`, the layer's, and `reuse` if it shares.
+
+    The layer's class is the one place that lists and documents them; TensorFlow's functions take the same.
+    """
+    of_layer = [p for p in inspect.signature(layer).parameters.values() if not p.name.startswith("_")]
+    of_layer = [p for p in of_layer if p.name != "dtype" and p.kind is not p.VAR_KEYWORD]
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("inputs", positional), *of_layer]
+    if shares:
+        parameters.append(inspect.Parameter("reuse", positional, default=None))
+    signature = inspect.Signature(parameters)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        inputs = given.pop("inputs")
+        if shares:
+            given |= {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}
+        return layer(**given)(inputs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = layer.__module__
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = f"{layer.__name__} made and called on `inputs` (tf.layers.{name}): see there."
+    return function

@@ -1,0 +1,214 @@
+"""Convolution layers that enlarge their inputs, and those that work channel by channel first (tf.layers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph import shapes
+from graphflow.graph.elements import Tensor
+from graphflow.layers.arguments import initializer_of
+from graphflow.layers.base import functional
+from graphflow.layers.convolutional import Convolution
+from graphflow.layers.pooling import FORMATS
+from graphflow.nn import bias_add, conv2d_transpose, separable_conv2d
+from graphflow.ops import array
+from graphflow.ops.initializers import Zeros
+from graphflow.ops.layout import pad
+from graphflow.ops.volumes import conv3d_transpose
+
+
+class Transposed(Convolution):
+    """What the layers that enlarge share: the gradient of a convolution to its input, as a layer (Zeiler et al. 2010).
+
+    An axis of n becomes n * stride, and with "valid" padding max(kernel - stride, 0) more. For the arguments see
+    Convolution. Variables: kernel [*kernel_size, filters, channels], bias [filters].
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = Zeros(),  # noqa: B008
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, 1, activation, use_bias, kernel_initializer,
+            bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
+            bias_constraint, trainable, name, dtype, _scope, _reuse,
+        )  # fmt: skip
+
+    def kernel_shape(self, channels: int) -> list[int]:
+        """The kernel's shape for a number of input channels."""
+        return [*self.kernel_size, self.filters, channels]
+
+    def _enlarged(self, size: Any, axis: int) -> Any:
+        """A size along an axis after the layer; of a number, a tensor or None."""
+        if size is None:
+            return None
+        size = size * self.strides[axis]
+        more = max(self.kernel_size[axis] - self.strides[axis], 0)
+        return size + more if self.padding == "valid" else size
+
+    def _arranged(self, batch: Any, space: Any) -> list[Any]:
+        last = [*space, self.filters]
+        return [batch, *(last if self.data_format == "channels_last" else [last[-1], *last[:-1]])]
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The inputs enlarged by the kernel."""
+        sizes = array.shape(inputs)
+        start = 1 if self.data_format == "channels_last" else 2
+        batch, *space = [sizes[0]] + [sizes[start + axis] for axis in range(self.axes)]
+        wanted = array.stack(self._arranged(batch, [self._enlarged(n, axis) for axis, n in enumerate(space)]))
+        function = conv2d_transpose if self.axes == 2 else conv3d_transpose
+        outputs = function(
+            inputs, self.kernel, wanted, self.strides, self.padding.upper(), data_format=self.format
+        )
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+        """The shape of what an input of that shape becomes."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        space = sizes[1:-1] if self.data_format == "channels_last" else sizes[2:]
+        return shapes.TensorShape(
+            self._arranged(sizes[0], [self._enlarged(n, axis) for axis, n in enumerate(space)])
+        )
+
+
+class Conv2DTranspose(Transposed):
+    """Images enlarged by a transposed convolution, + bias, activated (tf.layers.Conv2DTranspose); see Transposed."""
+
+    axes = 2
+
+
+class Conv3DTranspose(Transposed):
+    """Volumes enlarged by a transposed convolution, + bias, activated (tf.layers.Conv3DTranspose); see Transposed."""
+
+    axes = 3
+
+
+class Separable(Convolution):
+    """What the layers share that convolve each channel by itself, and then mix the channels.
+
+    depth_multiplier: the number of filters for each channel. For the rest see Convolution. Variables: depthwise_kernel
+    [*kernel_size, channels, depth_multiplier], pointwise_kernel [*ones, channels * depth_multiplier, filters], bias.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = Zeros(),  # noqa: B008
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias, None,
+            bias_initializer, None, bias_regularizer, activity_regularizer, None, bias_constraint, trainable, name,
+            dtype, _scope, _reuse,
+        )  # fmt: skip
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = initializer_of(depthwise_initializer)
+        self.pointwise_initializer = initializer_of(pointwise_initializer)
+        self.depthwise_regularizer = depthwise_regularizer
+        self.pointwise_regularizer = pointwise_regularizer
+        self.depthwise_constraint = depthwise_constraint
+        self.pointwise_constraint = pointwise_constraint
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the two kernels and the bias."""
+        channels = self.channels_of(input_shape)
+        self.depthwise_kernel = self.add_weight(
+            "depthwise_kernel", [*self.kernel_size, channels, self.depth_multiplier],
+            initializer=self.depthwise_initializer, regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint,
+        )  # fmt: skip
+        self.pointwise_kernel = self.add_weight(
+            "pointwise_kernel", [*[1] * self.axes, channels * self.depth_multiplier, self.filters],
+            initializer=self.pointwise_initializer, regularizer=self.pointwise_regularizer,
+            constraint=self.pointwise_constraint,
+        )  # fmt: skip
+        self.add_bias()
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:
+        """The inputs convolved channel by channel and mixed, the bias and the activation."""
+        first = self.data_format == "channels_first"
+        depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
+        steps, rate, padding = self.strides, self.dilation_rate, self.padding
+        if self.axes == 1:
+            if padding == "causal":
+                before = [rate[0] * (self.kernel_size[0] - 1), 0]
+                inputs = pad(inputs, [[0, 0], [0, 0], before] if first else [[0, 0], before, [0, 0]])
+                padding = "valid"
+            # A sequence is an image of one row; the steps of both axes must be the same.
+            steps, rate = steps * 2, (1, *rate)
+            inputs = array.expand_dims(inputs, 2 if first else 1)
+            depthwise, pointwise = array.expand_dims(depthwise, 0), array.expand_dims(pointwise, 0)
+        around = (1, 1, *steps) if first else (1, *steps, 1)
+        layout = FORMATS[2, self.data_format]
+        outputs = separable_conv2d(
+            inputs, depthwise, pointwise, around, padding.upper(), rate, data_format=layout
+        )
+        if self.use_bias:
+            outputs = bias_add(outputs, self.bias, data_format=layout)
+        if self.axes == 1:
+            outputs = array.squeeze(outputs, 2 if first else 1)
+        result: Tensor = outputs if self.activation is None else self.activation(outputs)
+        return result
+
+
+class SeparableConv1D(Separable):
+    """Sequences convolved channel by channel, then mixed (tf.layers.SeparableConv1D; Chollet 2017); see Separable."""
+
+    axes = 1
+
+
+class SeparableConv2D(Separable):
+    """Images convolved channel by channel, then mixed (tf.layers.SeparableConv2D; Chollet 2017); see Separable."""
+
+    axes = 2
+
+
+EXPORTS: dict[str, Any] = {
+    "Conv2DTranspose": Conv2DTranspose, "Conv3DTranspose": Conv3DTranspose, "SeparableConv1D": SeparableConv1D,
+    "SeparableConv2D": SeparableConv2D,
+    "conv2d_transpose": functional(Conv2DTranspose, "conv2d_transpose"),
+    "conv3d_transpose": functional(Conv3DTranspose, "conv3d_transpose"),
+    "separable_conv1d": functional(SeparableConv1D, "separable_conv1d"),
+    "separable_conv2d": functional(SeparableConv2D, "separable_conv2d"),
+}  # fmt: skip

@@ -1,0 +1,196 @@
+"""Convolution layers of one to three axes (tf.layers). Those that enlarge or work by channel are in `channelwise`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from graphflow.graph import shapes
+from graphflow.graph.elements import Tensor
+from graphflow.layers.arguments import activation_of, initializer_of, integers, layout_of, padding_of
+from graphflow.layers.base import Layer, functional
+from graphflow.layers.input_spec import InputSpec
+from graphflow.layers.pooling import FORMATS
+from graphflow.nn import bias_add, conv1d
+from graphflow.ops import array
+from graphflow.ops.convolution import conv2d
+from graphflow.ops.core import constant
+from graphflow.ops.initializers import Zeros
+from graphflow.ops.layout import pad
+from graphflow.ops.volumes import conv3d
+
+
+class Convolution(Layer):
+    """What the convolution layers share; those derived say over how many axes.
+
+    filters: the number of output channels. kernel_size, strides, dilation_rate: an integer, or one for each axis;
+    strides and dilation_rate must not both be above 1. padding: "valid" or "same". data_format: "channels_last" or
+    "channels_first". For activation, initializers, regularizers and constraints see Dense, for the rest Layer.
+    Variables: kernel [*kernel_size, channels, filters], bias [filters].
+
+    ValueError where the inputs have another rank, or the number of their channels is not known.
+    """
+
+    axes: ClassVar[int]
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = Zeros(),  # noqa: B008
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, activity_regularizer, _scope, _reuse)
+        self.filters = filters
+        self.kernel_size = integers(kernel_size, self.axes, "kernel_size")
+        self.strides = integers(strides, self.axes, "strides")
+        self.padding = padding_of(padding, causal=self.axes == 1)
+        self.data_format = layout_of(data_format)
+        self.dilation_rate = integers(dilation_rate, self.axes, "dilation_rate")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                f"strides > 1 not supported in conjunction with dilation_rate > 1: got {self.strides} and "
+                f"{self.dilation_rate} for the layer {self.name!r}."
+            )
+        self.activation = activation_of(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializer_of(kernel_initializer)
+        self.bias_initializer = initializer_of(bias_initializer)
+        self.kernel_regularizer = kernel_regularizer
+        self.bias_regularizer = bias_regularizer
+        self.kernel_constraint = kernel_constraint
+        self.bias_constraint = bias_constraint
+        self.input_spec = InputSpec(ndim=self.axes + 2)
+
+    @property
+    def format(self) -> str:
+        """The layout of the inputs in the terms of gf.nn, such as "NHWC"."""
+        return FORMATS[self.axes, self.data_format]
+
+    def channels_of(self, input_shape: Any) -> int:
+        """The number of channels of an input; ValueError where it is not known."""
+        axis = 1 if self.data_format == "channels_first" else -1
+        size = shapes.as_shape(input_shape).as_list()[axis]
+        if size is None:
+            raise ValueError(
+                f"The channel dimension of the inputs to {self.name!r} should be defined, but their shape is "
+                f"{input_shape}. Give the placeholder's shape, or set_shape the input."
+            )
+        self.input_spec = InputSpec(ndim=self.axes + 2, axes={axis: size})
+        return size
+
+    def kernel_shape(self, channels: int) -> list[int]:
+        """The kernel's shape for a number of input channels."""
+        return [*self.kernel_size, channels, self.filters]
+
+    def add_bias(self) -> None:
+        """Makes the bias, where there is one."""
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias", [self.filters], initializer=self.bias_initializer, regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )  # fmt: skip
+
+    def build(self, input_shape: Any) -> None:
+        """Makes kernel and bias."""
+        self.kernel = self.add_weight(
+            "kernel", self.kernel_shape(self.channels_of(input_shape)), initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
+        )  # fmt: skip
+        self.add_bias()
+        self.built = True
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The inputs convolved with the kernel; without bias and activation."""
+        if self.axes == 3:
+            return conv3d(
+                inputs, self.kernel, self.strides, self.padding.upper(), self.format, self.dilation_rate,
+                name="Conv3D",
+            )  # fmt: skip
+        return conv2d(
+            inputs, self.kernel, self.strides, self.padding.upper(), data_format=self.format,
+            dilations=self.dilation_rate, name="Conv2D",
+        )  # fmt: skip
+
+    def call(self, inputs: Any) -> Tensor:
+        """The convolution, the bias and the activation."""
+        outputs = self.convolved(inputs)
+        if self.use_bias:
+            if self.axes == 1 and self.data_format == "channels_first":
+                outputs = outputs + array.reshape(self.bias, (1, self.filters, 1))
+            else:
+                outputs = bias_add(outputs, self.bias, data_format=self.format)
+        result: Tensor = outputs if self.activation is None else self.activation(outputs)
+        return result
+
+
+class _Forward(Convolution):
+    """A convolution layer whose graph has as many operations as TensorFlow's, so that later seeds are the same."""
+
+    def build(self, input_shape: Any) -> None:
+        """Makes kernel and bias, and a constant that nothing reads."""
+        super().build(input_shape)
+        constant(self.dilation_rate, name="dilation_rate")
+
+
+class Conv1D(_Forward):
+    """activation(the inputs, [batch, steps, channels], convolved with a kernel, + bias) (tf.layers.Conv1D).
+
+    padding may also be "causal": an output then depends on no later input. The rest is as in Convolution.
+    """
+
+    axes = 1
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The inputs convolved with the kernel, padded before where that is causal."""
+        padding = self.padding
+        if padding == "causal":
+            before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]
+            first = self.data_format == "channels_first"
+            inputs = pad(inputs, [[0, 0], [0, 0], before] if first else [[0, 0], before, [0, 0]])
+            padding = "valid"
+        return conv1d(
+            inputs, self.kernel, self.strides[0], padding.upper(), data_format=self.format,
+            dilations=self.dilation_rate[0],
+        )  # fmt: skip
+
+
+class Conv2D(_Forward):
+    """activation(the inputs, [batch, rows, columns, channels], convolved with a kernel, + bias) (tf.layers.Conv2D).
+
+    For the arguments see Convolution.
+    """
+
+    axes = 2
+
+
+class Conv3D(_Forward):
+    """activation(the inputs, [batch, planes, rows, columns, channels], convolved, + bias) (tf.layers.Conv3D).
+
+    For the arguments see Convolution.
+    """
+
+    axes = 3
+
+
+EXPORTS: dict[str, Any] = {
+    "Conv1D": Conv1D, "Conv2D": Conv2D, "Conv3D": Conv3D,
+    "conv1d": functional(Conv1D, "conv1d"), "conv2d": functional(Conv2D, "conv2d"),
+    "conv3d": functional(Conv3D, "conv3d"),
+}  # fmt: skip

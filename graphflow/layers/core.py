@@ -1,0 +1,214 @@
+"""Dense layers, dropout and flattening (tf.layers)."""
+
+from __future__ import annotations
+
+import math as numbers
+from typing import Any
+
+from graphflow.graph import shapes
+from graphflow.graph.elements import Tensor
+from graphflow.graph.slices import SparseTensor
+from graphflow.layers.arguments import activation_of, initializer_of, layout_of
+from graphflow.layers.base import Layer, functional
+from graphflow.layers.input_spec import InputSpec
+from graphflow.nn import bias_add
+from graphflow.nn import dropout as drop
+from graphflow.ops import array, linalg
+from graphflow.ops.contraction import tensordot
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.initializers import Zeros
+from graphflow.ops.shaping import identity
+from graphflow.ops.smart_cond import smart_cond
+from graphflow.ops.sparse import sparse_tensor_dense_matmul
+from graphflow.ops.variable import Variable
+
+
+class Dense(Layer):
+    """activation(inputs @ kernel + bias), over the last axis of the inputs (tf.layers.Dense).
+
+    units: the outputs' last axis. activation: a function, or its name. use_bias: whether there is a bias. The
+    initializers may be given by name, the kernel's is the variable scope's or Glorot's. Regularizers: functions of
+    a variable whose results go to REGULARIZATION_LOSSES; activity_regularizer: one of the output. Constraints:
+    functions that an optimizer applies after each update. For the rest see Layer. Variables: kernel
+    [size of the last axis, units], bias [units].
+
+    Called with floats [..., size], the size known: ValueError where it is not, TypeError for integers.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = Zeros(),  # noqa: B008
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, activity_regularizer, _scope, _reuse)
+        self.units = int(units)
+        self.activation = activation_of(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializer_of(kernel_initializer)
+        self.bias_initializer = initializer_of(bias_initializer)
+        self.kernel_regularizer = kernel_regularizer
+        self.bias_regularizer = bias_regularizer
+        self.kernel_constraint = kernel_constraint
+        self.bias_constraint = bias_constraint
+        self.input_spec = InputSpec(min_ndim=2)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes kernel and bias."""
+        assert self.dtype is not None
+        if not (self.dtype.is_floating or self.dtype.is_complex):
+            raise TypeError(
+                f"Unable to build `Dense` layer {self.name!r} with non-floating point dtype {self.dtype.name}: cast "
+                "its inputs with gf.cast."
+            )
+        size = shapes.as_shape(input_shape).as_list()[-1]
+        if size is None:
+            raise ValueError(
+                f"The last dimension of the inputs to `Dense` layer {self.name!r} should be defined, but their shape "
+                f"is {input_shape}. Give the placeholder's shape, or set_shape the input."
+            )
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+        self.kernel = self.add_weight(
+            "kernel", [size, self.units], initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
+        )  # fmt: skip
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias", [self.units], initializer=self.bias_initializer, regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:
+        """The product, the bias and the activation."""
+        dims = inputs.shape.as_list()
+        if isinstance(inputs, SparseTensor):
+            outputs = sparse_tensor_dense_matmul(inputs, self.kernel)
+        elif len(dims) > 2:
+            outputs = tensordot(inputs, self.kernel, [[len(dims) - 1], [0]])
+            outputs.set_shape([*dims[:-1], self.units])
+        else:
+            outputs = linalg.matmul(inputs, self.kernel, name="MatMul")
+        if self.use_bias:
+            outputs = bias_add(outputs, self.bias)
+        result: Tensor = outputs if self.activation is None else self.activation(outputs)
+        return result
+
+    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+        """The input's shape with `units` as the last axis."""
+        return shapes.TensorShape([*shapes.as_shape(input_shape).as_list()[:-1], self.units])
+
+
+class Dropout(Layer):
+    """gf.nn.dropout in training, the inputs themselves otherwise (tf.layers.Dropout; Srivastava et al. 2014).
+
+    rate: the share of elements that become zero. noise_shape: see gf.nn.dropout; an item that is None is the input's
+    size. seed: of the draws.
+    """
+
+    def __init__(
+        self,
+        rate: Any = 0.5,
+        noise_shape: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+        trainable: bool = True,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, None, _scope, _reuse)
+        self.rate = rate
+        self.noise_shape = noise_shape
+        self.seed = seed
+
+    def _noise(self, inputs: Tensor) -> Any:
+        if not isinstance(self.noise_shape, list | tuple):
+            return self.noise_shape
+        sizes = array.shape(inputs)
+        return convert_to_tensor([sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)])
+
+    def call(self, inputs: Any, training: Any = False) -> Any:
+        """training: a bool, or a scalar bool tensor."""
+        return smart_cond(
+            convert_to_tensor(training) if isinstance(training, Variable) else training,
+            lambda: drop(inputs, noise_shape=self._noise(inputs), seed=self.seed, rate=self.rate),
+            lambda: identity(inputs),
+        )
+
+    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+
+class Flatten(Layer):
+    """All axes but the first joined to one (tf.layers.Flatten).
+
+    data_format: "channels_last", or "channels_first", whose channels are moved to the end before.
+    """
+
+    def __init__(
+        self,
+        data_format: str | None = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, None, _scope, _reuse)
+        self.data_format = layout_of(data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs: Any) -> Tensor:
+        """The inputs as a matrix, a row for each example."""
+        rank = len(inputs.dims)
+        if self.data_format == "channels_first" and rank > 1:
+            inputs = array.transpose(inputs, [0, *range(2, rank), 1])
+        outputs: Tensor = array.reshape(inputs, (inputs.dims[0] or array.shape(inputs)[0], -1))
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+        """[batch, product of the other axes]."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        return shapes.TensorShape([sizes[0], None if None in sizes[1:] else numbers.prod(sizes[1:])])
+
+
+dense = functional(Dense, "dense")
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Any:
+    """gf.nn.dropout where `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout."""
+    return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+    """All axes but the first joined to one (tf.layers.flatten); see Flatten."""
+    return Flatten(data_format, name=name)(inputs)
+
+
+EXPORTS: dict[str, Any] = {
+    "Dense": Dense, "Dropout": Dropout, "Flatten": Flatten, "dense": dense, "dropout": dropout, "flatten": flatten,
+    "InputSpec": InputSpec, "Layer": Layer,
+}  # fmt: skip

@@ -1,0 +1,274 @@
+"""Batch normalisation with moving averages of what it normalises by (tf.layers).
+
+Images go through one fused op, whose variance for the moving average has n - 1 in its denominator; everything else
+through the moments, with n. Both as in TensorFlow, so that checkpoints of one are right in the other.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.elements import Tensor
+from graphflow.layers.arguments import initializer_of
+from graphflow.layers.base import Layer
+from graphflow.layers.input_spec import InputSpec
+from graphflow.nn import batch_normalization as normalize
+from graphflow.nn import fused_batch_norm, moments
+from graphflow.ops import array, math
+from graphflow.ops.core import constant, convert_to_tensor
+from graphflow.ops.initializers import Ones, Zeros
+from graphflow.ops.smart_cond import smart_cond, smart_constant_value
+from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow.train.moving_averages import assign_moving_average
+
+
+class BatchNormalization(Layer):
+    """gamma * (inputs - mean) / sqrt(variance + epsilon) + beta (tf.layers.BatchNormalization; Ioffe, Szegedy 2015).
+
+    In training mean and variance are the batch's, over all axes but `axis`, and each step must run the operations in
+    the collection UPDATE_OPS, which move moving_mean and moving_variance towards them by 1 - momentum:
+
+        with gf.control_dependencies(gf.get_collection(gf.GraphKeys.UPDATE_OPS)):
+            train_op = optimizer.minimize(loss)
+
+    Otherwise they are these two variables.
+
+    axis: of the channels, or a list of axes. center, scale: whether there are beta and gamma. fused: None and True take
+    one op for images with channels in axis 1 or 3, False never does. For initializers, regularizers and constraints
+    see Dense, for the rest Layer. Parameters of float16 inputs are float32. ValueError where the rank or the number of
+    channels is not known, and for renorm, virtual_batch_size and adjustment, which graphflow does not have.
+    """
+
+    def __init__(
+        self,
+        axis: int | list[int] = -1,
+        momentum: Any = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = Zeros(),  # noqa: B008
+        gamma_initializer: Any = Ones(),  # noqa: B008
+        moving_mean_initializer: Any = Zeros(),  # noqa: B008
+        moving_variance_initializer: Any = Ones(),  # noqa: B008
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+        _scope: Any = None,
+        _reuse: Any = None,
+    ) -> None:
+        super().__init__(trainable, name, dtype, None, _scope, _reuse)
+        if not isinstance(axis, int | list | tuple):
+            raise TypeError(f"axis must be int or list, type given: {type(axis).__name__}")
+        for argument, value in (
+            ("renorm", renorm), ("virtual_batch_size", virtual_batch_size), ("adjustment", adjustment),
+        ):  # fmt: skip
+            if value:
+                raise ValueError(
+                    f"batch_normalization: {argument} is not available; leave it out, or build it of gf.nn.moments "
+                    "and gf.nn.batch_normalization."
+                )
+        self.axis: Any = axis if isinstance(axis, int) else list(axis)
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
+        self.beta_initializer = initializer_of(beta_initializer)
+        self.gamma_initializer = initializer_of(gamma_initializer)
+        self.moving_mean_initializer = initializer_of(moving_mean_initializer)
+        self.moving_variance_initializer = initializer_of(moving_variance_initializer)
+        self.beta_regularizer = beta_regularizer
+        self.gamma_regularizer = gamma_regularizer
+        self.beta_constraint = beta_constraint
+        self.gamma_constraint = gamma_constraint
+        self.fused = True if fused is None else bool(fused)
+
+    def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:
+        # Statistics and factors of half precision would lose too much.
+        dtype = dtypes.float32 if self.dtype is dtypes.float16 else self.dtype
+        return self.add_weight(name, shape, dtype, **arguments)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes gamma, beta, moving_mean and moving_variance."""
+        dims = shapes.as_dims(input_shape)
+        if not dims:
+            raise ValueError(f"batch_normalization: the input of {self.name!r} has an undefined rank.")
+        rank = len(dims)
+        given = [self.axis] if isinstance(self.axis, int) else self.axis
+        axes = [axis + rank if axis < 0 else axis for axis in given]
+        if any(not 0 <= axis < rank for axis in axes) or len(set(axes)) != len(axes):
+            raise ValueError(
+                f"batch_normalization: invalid axis {self.axis} for inputs of shape {input_shape}."
+            )
+        sizes = {axis: dims[axis] for axis in axes}
+        if None in sizes.values():
+            raise ValueError(
+                f"batch_normalization: the input of {self.name!r} has an undefined `axis` dimension; its shape is "
+                f"{input_shape}."
+            )
+        self.axis = axes
+        self.fused = self.fused and rank == 4 and axes in ([1], [3])
+        self.input_spec = InputSpec(ndim=rank, axes=sizes)
+        shape = [sizes.get(axis) or 1 for axis in range(rank)] if len(axes) > 1 else [dims[axes[0]] or 0]
+        self.gamma = self.beta = None
+        if self.scale:
+            self.gamma = self._weight(
+                "gamma", shape, initializer=self.gamma_initializer, regularizer=self.gamma_regularizer,
+                constraint=self.gamma_constraint, trainable=True,
+            )  # fmt: skip
+        elif self.fused:
+            self._no_gamma = constant(1.0, dtypes.float32, shape)
+        if self.center:
+            self.beta = self._weight(
+                "beta", shape, initializer=self.beta_initializer, regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint, trainable=True,
+            )  # fmt: skip
+        elif self.fused:
+            self._no_beta = constant(0.0, dtypes.float32, shape)
+        self._build_averages(shape)
+        self.built = True
+
+    def _build_averages(self, shape: list[int]) -> None:
+        # They are never cut into parts: a partitioner is for what is trained.
+        assert self._scope is not None
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            self.moving_mean, self.moving_variance = (
+                self._weight(
+                    name, shape, initializer=initializer, trainable=False,
+                    synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
+                )
+                for name, initializer in (
+                    ("moving_mean", self.moving_mean_initializer),
+                    ("moving_variance", self.moving_variance_initializer),
+                )
+            )  # fmt: skip
+        finally:
+            self._scope.set_partitioner(partitioner)
+
+    def call(self, inputs: Any, training: Any = False) -> Tensor:
+        """training: a bool, or a scalar bool tensor."""
+        training = convert_to_tensor(training) if isinstance(training, Variable) else training
+        return self._fused(inputs, training) if self.fused else self._composed(inputs, training)
+
+    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+    def _move(self, variable: Any, value: Tensor, momentum: Any) -> Tensor:
+        with variable.graph.colocate_with(variable.op):
+            return assign_moving_average(
+                variable, math.cast(value, variable.dtype), momentum, zero_debias=False
+            )
+
+    def _fused(self, inputs: Tensor, training: Any) -> Tensor:
+        gamma = self._no_gamma if self.gamma is None else self.gamma
+        beta = self._no_beta if self.beta is None else self.beta
+        settings: dict[str, Any] = {
+            "epsilon": self.epsilon, "data_format": "NCHW" if self.axis == [1] else "NHWC",
+        }  # fmt: skip
+        outputs, mean, variance = smart_cond(
+            training,
+            lambda: fused_batch_norm(inputs, gamma, beta, **settings),
+            lambda: fused_batch_norm(
+                inputs, gamma, beta, self.moving_mean, self.moving_variance, is_training=False, **settings
+            ),
+        )
+        known = smart_constant_value(training)
+        if known is None:
+            momentum = smart_cond(training, lambda: self.momentum, lambda: 1.0)
+        else:
+            momentum = convert_to_tensor(self.momentum)
+        if known is not False:
+            self.add_update(lambda: self._move(self.moving_mean, mean, momentum))
+            self.add_update(lambda: self._move(self.moving_variance, variance, momentum))
+        result: Tensor = outputs
+        return result
+
+    def _composed(self, inputs: Tensor, training: Any) -> Tensor:
+        dims = inputs.dims
+        assert dims is not None
+        rank, wide = len(dims), self.moving_mean.dtype
+        over = [axis for axis in range(rank) if axis not in self.axis]
+        spread = [dims[axis] if axis in self.axis else 1 for axis in range(rank)]
+
+        def broadcast(vector: Any) -> Any:
+            needed = vector is not None and len(vector.shape) != rank and over != list(range(rank - 1))
+            return array.reshape(vector, spread) if needed else vector
+
+        scale, offset = broadcast(self.gamma), broadcast(self.beta)
+        mean: Any = self.moving_mean
+        variance: Any = self.moving_variance
+        if smart_constant_value(training) is not False:
+            batch_mean, batch_variance = moments(math.cast(inputs, wide), over, keepdims=len(self.axis) > 1)
+            mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
+            variance = smart_cond(
+                training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance)
+            )
+            for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
+                moved = partial(self._move, variable, value, self.momentum)
+                self.add_update(smart_cond(training, moved, partial(convert_to_tensor, variable)))
+        mean, variance = math.cast(mean, inputs.dtype), math.cast(variance, inputs.dtype)
+        offset = None if offset is None else math.cast(offset, inputs.dtype)
+        scale = None if scale is None else math.cast(scale, inputs.dtype)
+        outputs = normalize(inputs, broadcast(mean), broadcast(variance), offset, scale, self.epsilon)
+        outputs.set_shape(inputs.shape)
+        return outputs
+
+
+def batch_normalization(
+    inputs: Any,
+    axis: int | list[int] = -1,
+    momentum: Any = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = Zeros(),  # noqa: B008
+    gamma_initializer: Any = Ones(),  # noqa: B008
+    moving_mean_initializer: Any = Zeros(),  # noqa: B008
+    moving_variance_initializer: Any = Ones(),  # noqa: B008
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_momentum: float = 0.99,
+    fused: bool | None = None,
+    virtual_batch_size: int | None = None,
+    adjustment: Any = None,
+) -> Tensor:
+    """Inputs normalised by their batch where `training`, a bool or a scalar bool tensor, is true; else by the averages.
+
+    TensorFlow: tf.layers.batch_normalization. For the arguments, and what a training step must run, see
+    BatchNormalization.
+    """
+    layer = BatchNormalization(
+        axis, momentum, epsilon, center, scale, beta_initializer, gamma_initializer, moving_mean_initializer,
+        moving_variance_initializer, beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint, renorm,
+        renorm_clipping, renorm_momentum, fused, trainable, virtual_batch_size, adjustment, name, None, name, reuse,
+    )  # fmt: skip
+    result: Tensor = layer(inputs, training=training)
+    return result
+
+
+EXPORTS: dict[str, Any] = {
+    "BatchNormalization": BatchNormalization,
+    "batch_normalization": batch_normalization,
+}
