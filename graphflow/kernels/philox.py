@@ -219,6 +219,10 @@ class Philox:
             self._counter = (self._counter + blocks) % _COUNTER_SIZE
             return stream
 
+    def words(self, blocks: int) -> npt.NDArray[np.uint32]:
+        """The next 4 * blocks words of 32 random bits."""
+        return _fill(self.reserve(blocks), 4 * blocks, np.uint32, _spread)
+
     def _reserve_outputs(self, outputs: int) -> Stream:
         """Sets aside what TensorFlow does for so many outputs, whatever the distribution needs."""
         return self.reserve(outputs * RESERVED_PER_OUTPUT)

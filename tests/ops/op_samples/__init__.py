@@ -65,6 +65,23 @@ WITHOUT_SAMPLES: dict[str, str] = {
         ],
         "work on one array that lives for a run, which a sample cannot hold",
     ),
+    **dict.fromkeys(
+        [f"{kind}QueueV2" for kind in ("FIFO", "RandomShuffle", "PaddingFIFO", "Priority")]
+        + [
+            f"Queue{what}V2"
+            for what in (
+                "Enqueue",
+                "EnqueueMany",
+                "Dequeue",
+                "DequeueMany",
+                "DequeueUpTo",
+                "Close",
+                "IsClosed",
+                "Size",
+            )
+        ],
+        "work on a queue of the session, which a sample cannot hold; test_queues.py has them",
+    ),
 }
 """Op types with a kernel that no sample can hold, and why."""
 

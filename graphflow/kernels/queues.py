@@ -1,0 +1,470 @@
+"""The queues behind gf.FIFOQueue and its kin: what lies in them, and who waits.
+
+Whoever puts or takes stands in a line, one line for each, and only the first in line moves, so that requests are met
+in the order in which they came. A request for many elements moves as many as it can and waits for the rest, as in
+TensorFlow: a batch may be larger than the queue. One that is cancelled while it takes puts back what it has.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from graphflow.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from graphflow.graph import shapes
+from graphflow.graph.dtypes import DType
+from graphflow.graph.shapes import Dims
+from graphflow.kernels.philox import Philox
+
+Element: TypeAlias = tuple[Any, ...]
+"""One array for each component."""
+_BLOCKS: Final = 16
+
+
+@dataclass(frozen=True)
+class QueueConfig:
+    """What a queue is made from; two ops that share a queue must agree on it.
+
+    shapes: of each component, None where nothing is said of any. capacity: below 0 for no limit.
+    """
+
+    kind: str
+    dtypes: tuple[DType, ...]
+    shapes: tuple[Dims, ...] | None
+    capacity: int
+    min_after_dequeue: int = 0
+    seeds: tuple[int, int] = (0, 0)
+
+
+class _Place:
+    """A place in a line; `taken` is what a request has so far."""
+
+    __slots__ = ("cancelled", "taken")
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self.taken: list[Element] = []
+
+
+class Queue:
+    """A first-in, first-out queue, and what all kinds of queues share. Thread-safe; Saveable.
+
+    Elements that are put must be the queue's own: nobody changes them later.
+    """
+
+    def __init__(self, name: str, config: QueueConfig) -> None:
+        self.name = name
+        self.config = config
+        self._condition = threading.Condition()
+        self._givers: deque[_Place] = deque()
+        self._takers: deque[_Place] = deque()
+        self._closed = False
+        self._elements: Any = deque()
+
+    # ---- what kinds of queues differ in ---------------------------------------------------------------------------
+
+    def _put(self, element: Element) -> None:
+        self._elements.append(element)
+
+    def _take(self) -> Element:
+        element: Element = self._elements.popleft()
+        return element
+
+    def _put_back(self, elements: Sequence[Element]) -> None:
+        self._elements.extendleft(reversed(elements))
+
+    def _listed(self) -> list[Element]:
+        """The elements in an order in which they can be put again."""
+        return list(self._elements)
+
+    def _available(self) -> int:
+        """How many elements may be taken now."""
+        return len(self._elements)
+
+    # ---- putting --------------------------------------------------------------------------------------------------
+
+    def enqueue(self, run: Any, elements: Sequence[Element]) -> None:
+        """Puts elements, waiting for room; CancelledError where the queue is or becomes closed."""
+        self._check_shapes(elements)
+        with self._condition:
+            if not self._givers and not self._closed and self._room() >= len(elements):
+                for element in elements:
+                    self._put(element)
+                self._condition.notify_all()
+                return
+        self._stand(run, self._givers, lambda place: self._giving(place, elements), "room in")
+
+    def _giving(self, place: _Place, elements: Sequence[Element]) -> Callable[[], bool | None]:
+        pending = deque(elements)
+
+        def attempt() -> bool | None:
+            if place.cancelled:
+                raise CancelledError(
+                    None, None, f"Enqueue operation was cancelled: {self._title()} was closed."
+                )
+            if self._givers[0] is not place:
+                return None
+            if self._closed:
+                raise CancelledError(None, None, f"{self._title()} is closed.")
+            moved = False
+            while pending and self._room() > 0:
+                self._put(pending.popleft())
+                moved = True
+            if moved:
+                self._condition.notify_all()
+            return None if pending else True
+
+        return attempt
+
+    def close(self, run: Any, cancel: bool) -> None:
+        """Closes the queue: after the enqueues that wait, or with `cancel` at once, ending them.
+
+        CancelledError where it is closed already, unless `cancel`.
+        """
+        if cancel:
+            with self._condition:
+                self._closed = True
+                for place in self._givers:
+                    place.cancelled = True
+                self._condition.notify_all()
+            return
+        self._stand(run, self._givers, self._closing, "the enqueues that came before in")
+
+    def _closing(self, place: _Place) -> Callable[[], bool | None]:
+        def attempt() -> bool | None:
+            if place.cancelled:
+                return True
+            if self._givers[0] is not place:
+                return None
+            if self._closed:
+                raise CancelledError(None, None, f"{self._title()} is already closed.")
+            self._closed = True
+            self._condition.notify_all()
+            return True
+
+        return attempt
+
+    # ---- taking ---------------------------------------------------------------------------------------------------
+
+    def dequeue(self, run: Any, count: int, up_to: bool = False) -> list[Element]:
+        """Takes `count` elements, waiting for them.
+
+        OutOfRangeError where the queue is closed and has fewer; with `up_to` only where it has none.
+        """
+        if count < 0:
+            raise InvalidArgumentError(None, None, f"Cannot dequeue {count} elements.")
+        if not count:
+            return []
+        with self._condition:
+            if not self._takers and self._available() >= count:
+                taken = [self._take() for _ in range(count)]
+                self._condition.notify_all()
+                return taken
+        what = "an element of" if count == 1 else f"{count} elements of"
+        found: list[Element] = self._stand(
+            run, self._takers, lambda place: self._taking(place, count, up_to), what
+        )
+        return found
+
+    def _taking(self, place: _Place, count: int, up_to: bool) -> Callable[[], list[Element] | None]:
+        def attempt() -> list[Element] | None:
+            if self._takers[0] is not place:
+                return None
+            there = len(self._elements) + len(place.taken)
+            wanted = count
+            if self._closed and there < count:
+                if not up_to or not there:
+                    raise OutOfRangeError(
+                        None,
+                        None,
+                        f"{self._title()} is closed and has insufficient elements (requested {count}, current size "
+                        f"{there})",
+                    )
+                wanted = there
+            moved = False
+            while len(place.taken) < wanted and self._available() > 0:
+                place.taken.append(self._take())
+                moved = True
+            if moved:
+                self._condition.notify_all()
+            if len(place.taken) < wanted:
+                return None
+            result, place.taken = place.taken, []
+            return result
+
+        return attempt
+
+    # ---- waiting --------------------------------------------------------------------------------------------------
+
+    def _stand(
+        self, run: Any, line: deque[_Place], begin: Callable[[_Place], Callable[[], Any]], what: str
+    ) -> Any:
+        """Stands in a line until an attempt gives something."""
+        place = _Place()
+        attempt = begin(place)
+
+        def awaited() -> str:
+            held = len(self._elements)
+            limit = f" of at most {self.config.capacity}" if self.config.capacity >= 0 else ""
+            kept = self.config.min_after_dequeue
+            rest = f", {kept} of which stay in it" if kept else ""
+            return f"{what} {self._title()}, which holds {held}{limit} elements{rest}"
+
+        try:
+            with self._condition:
+                line.append(place)
+            return run.store.wait(self._condition, attempt, run, awaited)
+        finally:
+            with self._condition:
+                line.remove(place)
+                if place.taken:
+                    self._put_back(place.taken)
+                self._condition.notify_all()
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """How many elements it holds."""
+        return len(self._elements)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._closed
+
+    def check(self, config: QueueConfig) -> None:
+        """InvalidArgumentError where another op that shares it asks for another kind of queue."""
+        if config == self.config:
+            return
+        names = ("kind", "dtypes", "shapes", "capacity", "min_after_dequeue", "seeds")
+        name = next(n for n in names if getattr(config, n) != getattr(self.config, n))
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"The shared queue {self.name!r} has {name} {_readable(getattr(self.config, name))}, but "
+            f"{_readable(getattr(config, name))} is asked for. Use another shared_name.",
+        )
+
+    def batch(self, elements: Sequence[Element]) -> tuple[Any, ...]:
+        """The elements as one array for each component, along a new first axis."""
+        return tuple(
+            self._stacked([e[position] for e in elements], position)
+            for position in range(len(self.config.dtypes))
+        )
+
+    def _stacked(self, values: Sequence[Any], position: int) -> Any:
+        assert self.config.shapes is not None
+        dims = self.config.shapes[position]
+        assert dims is not None
+        return _filled(values, self.config.dtypes[position], tuple(d or 0 for d in dims))
+
+    def _room(self) -> int:
+        capacity = self.config.capacity
+        return 1 << 62 if capacity < 0 else capacity - len(self._elements)
+
+    def _title(self) -> str:
+        return f"{self.config.kind} {self.name!r}"
+
+    def _check_shapes(self, elements: Iterable[Element]) -> None:
+        expected = self.config.shapes
+        if expected is None:
+            return
+        for element in elements:
+            for position, (value, dims) in enumerate(zip(element, expected, strict=True)):
+                if value.shape != dims and not shapes.compatible(dims, value.shape):
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        f"Shape mismatch in tuple component {position}. Expected {shapes.text(dims)}, got "
+                        f"{shapes.text(value.shape)}",
+                    )
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+
+    def get_state(self) -> Mapping[str, Any]:
+        """The elements, and whether it is closed: "closed", "size", and "0", "1", ... for the components.
+
+        A component whose elements have one shape is one array; otherwise the elements are "0/0", "0/1", ...
+        """
+        with self._condition:
+            elements = [e for place in self._takers for e in place.taken] + self._listed()
+            state: dict[str, Any] = {"closed": np.array(self._closed), "size": np.array(len(elements))}
+            state |= self._own_state()
+        for position, dtype in enumerate(self.config.dtypes):
+            values = [e[position] for e in elements]
+            found = {v.shape for v in values}
+            if len(found) == 1:
+                state[str(position)] = _filled(values, dtype, found.pop())
+            else:
+                state |= {f"{position}/{number}": value for number, value in enumerate(values)}
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what get_state returned; ValueError for what cannot have come from there."""
+        elements = list(zip(*self._saved_components(state), strict=True))
+        try:
+            self._check_shapes(elements)
+        except InvalidArgumentError as error:
+            raise ValueError(error.message) from error
+        with self._condition:
+            self._set_own_state(state)
+            while self._elements:
+                self._take()
+            self._closed = bool(state["closed"])
+            for element in elements:
+                self._put(element)
+            self._condition.notify_all()
+
+    def _own_state(self) -> dict[str, Any]:
+        return {}
+
+    def _set_own_state(self, state: Mapping[str, Any]) -> None:
+        pass
+
+    def _saved_components(self, state: Mapping[str, Any]) -> list[list[Any]]:
+        size, closed = np.asarray(state.get("size")), np.asarray(state.get("closed"))
+        limit = self.config.capacity
+        if size.shape != () or size.dtype.kind != "i" or size < 0 or closed.dtype != bool or closed.shape:
+            raise ValueError(
+                f"This is no state of {self._title()}: it has no size, or does not say if it is closed."
+            )
+        count = int(size)
+        components: list[list[Any]] = []
+        for position, dtype in enumerate(self.config.dtypes):
+            if str(position) in state:
+                values = rows(np.asarray(state[str(position)]), dtype)
+            elif count <= len(state):
+                values = [state.get(f"{position}/{number}") for number in range(count)]
+            else:
+                values = []
+            if len(values) != count or any(getattr(v, "dtype", None) != dtype.native for v in values):
+                raise ValueError(
+                    f"This is no state of {self._title()}: component {position} should be {count} values of "
+                    f"{dtype.name}."
+                )
+            components.append(values)
+        if 0 <= limit < count - sum(len(place.taken) for place in self._takers):
+            raise ValueError(f"{count} elements do not fit into {self._title()}, which holds {limit}.")
+        return components
+
+
+class RandomShuffleQueue(Queue):
+    """Gives its elements in a random order, which a seed fixes; keeps min_after_dequeue until it is closed."""
+
+    def __init__(self, name: str, config: QueueConfig) -> None:
+        super().__init__(name, config)
+        self._elements = []
+        self._random = Philox(*config.seeds)
+        self._begin = self._random.get_state()["philox"]
+        self._words: list[int] = []
+        self._used = 0
+
+    def _take(self) -> Element:
+        if self._used == len(self._words):
+            self._begin = self._random.get_state()["philox"]
+            self._words = self._random.words(_BLOCKS).tolist()
+            self._used = 0
+        place = self._words[self._used] % len(self._elements)
+        self._used += 1
+        elements = self._elements
+        elements[place], elements[-1] = elements[-1], elements[place]
+        element: Element = elements.pop()
+        return element
+
+    def _put_back(self, elements: Sequence[Element]) -> None:
+        self._elements += elements
+
+    def _available(self) -> int:
+        return len(self._elements) - (0 if self._closed else self.config.min_after_dequeue)
+
+    def _own_state(self) -> dict[str, Any]:
+        return {"random": self._begin.copy(), "used": np.array(self._used)}
+
+    def _set_own_state(self, state: Mapping[str, Any]) -> None:
+        used = np.asarray(state.get("used"))
+        if used.shape != () or used.dtype.kind != "i" or not 0 <= used <= 4 * _BLOCKS:
+            raise ValueError(f"This is no state of {self._title()}: its random state is missing.")
+        self._elements = []
+        self._random.set_state({"philox": np.asarray(state.get("random", ()))})
+        self._begin = self._random.get_state()["philox"]
+        self._words = self._random.words(_BLOCKS).tolist()
+        self._used = int(used)
+
+
+class PaddingFIFOQueue(Queue):
+    """A first-in, first-out queue whose batches are padded with zeros to the largest element."""
+
+    def _stacked(self, values: Sequence[Any], position: int) -> Any:
+        assert self.config.shapes is not None
+        dims = self.config.shapes[position] or ()
+        largest = tuple(max((v.shape[axis] for v in values), default=d or 0) for axis, d in enumerate(dims))
+        dtype = self.config.dtypes[position]
+        if all(v.shape == largest for v in values):
+            return _filled(values, dtype, largest)
+        out = _zeros((len(values), *largest), dtype)
+        for number, value in enumerate(values):
+            out[(number, *map(slice, value.shape))] = value
+        return out
+
+
+class PriorityQueue(Queue):
+    """Gives the element with the smallest first component, an int64; among equals the one that came first."""
+
+    def __init__(self, name: str, config: QueueConfig) -> None:
+        super().__init__(name, config)
+        self._elements = []
+        self._numbers = itertools.count()
+
+    def _put(self, element: Element) -> None:
+        heapq.heappush(self._elements, (int(element[0]), next(self._numbers), element))
+
+    def _take(self) -> Element:
+        element: Element = heapq.heappop(self._elements)[2]
+        return element
+
+    def _put_back(self, elements: Sequence[Element]) -> None:
+        for number, element in enumerate(elements):
+            heapq.heappush(self._elements, (int(element[0]), number - len(elements), element))
+
+    def _listed(self) -> list[Element]:
+        return [element for _, _, element in sorted(self._elements, key=lambda entry: entry[:2])]
+
+
+KINDS: Final[dict[str, type[Queue]]] = {
+    "FIFOQueue": Queue,
+    "RandomShuffleQueue": RandomShuffleQueue,
+    "PaddingFIFOQueue": PaddingFIFOQueue,
+    "PriorityQueue": PriorityQueue,
+}
+
+
+def rows(value: Any, dtype: DType) -> list[Any]:
+    """The rows of an array, each with memory of its own."""
+    if dtype.native == np.dtype(object):
+        return [np.array(row, object) for row in value] if value.ndim == 1 else [row.copy() for row in value]
+    return list(value) if value.ndim == 1 else [row.copy() for row in value]
+
+
+def _zeros(shape: Sequence[int], dtype: DType) -> Any:
+    return np.full(shape, b"", object) if dtype.native == np.dtype(object) else np.zeros(shape, dtype.native)
+
+
+def _filled(values: Sequence[Any], dtype: DType, shape: tuple[int, ...]) -> Any:
+    out = np.empty((len(values), *shape), dtype.native)
+    for number, value in enumerate(values):
+        out[number] = value[()] if not shape else value
+    return out
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, tuple) and all(isinstance(v, DType) for v in value):
+        return str([v.name for v in value])
+    return repr(value)
