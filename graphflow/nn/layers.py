@@ -61,6 +61,8 @@ def dropout(
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if noise_shape is None:
         return array.shape(x)
+    if isinstance(noise_shape, Tensor):
+        return noise_shape
     try:
         wanted = as_dims(noise_shape)
     except (TypeError, ValueError):
