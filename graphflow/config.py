@@ -97,8 +97,17 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
+class OutputStats:
+    """One result of an operation: the name of its dtype, its shape, and the bytes that its elements take."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
 class NodeStats:
-    """When one operation ran: microseconds since the start of the run, and on which device and thread."""
+    """When one operation ran: microseconds since the start of the run, on which device and thread; its results."""
 
     node_name: str
     op: str
@@ -106,6 +115,7 @@ class NodeStats:
     start_us: float
     duration_us: float
     thread: int
+    outputs: tuple[OutputStats, ...] = ()
 
     @property
     def all_start_micros(self) -> float:

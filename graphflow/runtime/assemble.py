@@ -229,7 +229,7 @@ class _Assembler:
             checker = self._bind("n", _numerics_checker(i, self._kernels))
             self._emit(f"{checker}({', '.join(outputs)})", depth, i)
         if self._trace:
-            self._emit(f"run.trace({self._bind('i', i)}, started)", depth, i)
+            self._emit(f"run.trace({', '.join([self._bind('i', i), 'started', *outputs])})", depth, i)
 
     def _call(self, i: Instruction) -> str:
         keep = self._kernels.may_view(i.type) or i.type in PASS_THROUGH

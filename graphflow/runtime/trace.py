@@ -1,11 +1,16 @@
-"""Records when each operation of a traced run ran."""
+"""Records when each operation of a traced run ran, and what it gave."""
 
 from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
-from graphflow.config import DeviceStats, NodeStats, StepStats
+import numpy as np
+
+from graphflow.config import DeviceStats, NodeStats, OutputStats, StepStats
+from graphflow.graph import dtypes
+from graphflow.graph.dtypes import DType
 from graphflow.plan.ir import Instruction
 
 
@@ -14,16 +19,25 @@ class Recorder:
 
     def __init__(self) -> None:
         self._origin = time.perf_counter_ns()
-        self._records: list[tuple[Instruction, int, int, int]] = []
+        self._records: list[tuple[Instruction, int, int, int, tuple[OutputStats, ...]]] = []
 
-    def __call__(self, instruction: Instruction, started: int) -> None:
-        """Notes that an instruction which started at a time of time.perf_counter_ns() has ended."""
-        self._records.append((instruction, started, time.perf_counter_ns(), threading.get_ident()))
+    def __call__(self, instruction: Instruction, started: int, *outputs: Any) -> None:
+        """Notes that an instruction which started at a time of time.perf_counter_ns() has ended, with these results."""
+        ended = time.perf_counter_ns()
+        described = tuple(map(_describe, instruction.dtypes, outputs))
+        self._records.append((instruction, started, ended, threading.get_ident(), described))
 
     def stats(self) -> StepStats:
         """What was recorded, by device."""
         devices: dict[str, list[NodeStats]] = {}
-        for i, start, end, thread in sorted(self._records, key=lambda r: r[1]):
+        for i, start, end, thread, outputs in sorted(self._records, key=lambda r: r[1]):
             times = (start - self._origin) / 1e3, (end - start) / 1e3
-            devices.setdefault(i.device, []).append(NodeStats(i.name, i.type, i.device, *times, thread))
+            stats = NodeStats(i.name, i.type, i.device, *times, thread, outputs)
+            devices.setdefault(i.device, []).append(stats)
         return StepStats([DeviceStats(device, nodes) for device, nodes in devices.items()])
+
+
+def _describe(dtype: DType, value: Any) -> OutputStats:
+    array = np.asarray(value)
+    size = sum(map(len, array.reshape(-1))) if dtype is dtypes.string else array.nbytes
+    return OutputStats(dtype.name, array.shape, size)

@@ -24,6 +24,7 @@ from op_samples import (
     reductions,
     sparse,
     stateful,
+    summaries,
     texts,
 )
 from op_samples.sample import Draw
@@ -41,6 +42,7 @@ TABLE: dict[str, Draw] = {
     **reductions.TABLE,
     **sparse.TABLE,
     **stateful.TABLE,
+    **summaries.TABLE,
     **texts.TABLE,
 }
 

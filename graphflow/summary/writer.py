@@ -1,0 +1,230 @@
+"""FileWriter: what a program writes for TensorBoard, one event after the other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, ClassVar
+
+from graphflow import protos
+from graphflow.config import RunMetadata
+from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.graph import Graph
+from graphflow.runtime.records import read_records
+from graphflow.summary.event_file import EventFile, as_bytes
+from graphflow.summary.run_metadata import run_metadata_message
+
+
+class FileWriter:
+    """Writes events to a new event file in a folder (tf.summary.FileWriter).
+
+    logdir: the folder, made where it is missing. graph: a Graph to write at once. max_queue: how many events may wait
+    for the thread that writes before an `add_` call does. flush_secs: seconds that an event waits at most, never more
+    than one. filename_suffix: what the file's name ends in. session: accepted, and changes nothing. graph_def: a
+    GraphDef to write instead of a graph.
+
+    Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends the
+    program and at exit; after a fork it is the parent's alone. Errors of writing, such as ResourceExhaustedError for a
+    full disk, are raised by the next call. ModuleNotFoundError where the tensorboard package is not installed.
+    """
+
+    def __init__(
+        self,
+        logdir: Any,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        self._logdir: str = os.fspath(logdir)
+        self._options = max_queue, flush_secs, filename_suffix or ""
+        self._described: set[str] = set()
+        self._run_tags: set[str] = set()
+        self._closed = False
+        self._file = EventFile(self._logdir, *self._options)
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph=graph, graph_def=graph_def)
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self._logdir
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Adds a Summary, or the bytes that a summary operation gave.
+
+        InvalidArgumentError for bytes that are no Summary.
+        """
+        message = _parsed(summary)
+        for value in message.value:
+            # What describes a tag is written once: TensorBoard keeps it.
+            if value.HasField("metadata"):
+                if value.tag in self._described:
+                    value.ClearField("metadata")
+                self._described.add(value.tag)
+        self._add(protos.event_pb2.Event(summary=message), global_step)
+
+    def add_event(self, event: Any) -> None:
+        """Adds an Event as it is."""
+        self._warn_if_closed()
+        if not self._closed:
+            self._file.write(as_bytes(event))
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Adds a SessionLog. START with the step at which training goes on drops from TensorBoard's curves what was
+        written at that step and after it, before the interruption.
+        """
+        self._add(protos.event_pb2.Event(session_log=session_log), global_step)
+
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+        """Adds a Graph, with its devices and shapes, for TensorBoard's page of graphs; or a GraphDef.
+
+        ValueError where both are given, or neither, TypeError for anything else.
+        """
+        if graph is not None and graph_def is not None:
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+        given = graph_def if graph is None else graph
+        if isinstance(given, Graph):
+            given = given.as_graph_def(add_shapes=True)
+        if not isinstance(given, protos.graph_pb2.GraphDef):
+            raise TypeError(f"The passed graph must be an instance of `Graph` or a GraphDef, got {given!r}.")
+        self._add(protos.event_pb2.Event(graph_def=given.SerializeToString()), global_step)
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Adds a MetaGraphDef; TypeError for anything else."""
+        if not isinstance(meta_graph_def, protos.meta_graph_pb2.MetaGraphDef):
+            raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
+        self._add(protos.event_pb2.Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Adds what a traced run recorded: TensorBoard's page of graphs offers it under the tag.
+
+        run_metadata: a gf.RunMetadata or the protobuf message. ValueError where the tag was used before.
+        """
+        if tag in self._run_tags:
+            raise ValueError(f"The provided tag was already used for this event type: {tag!r}.")
+        message = (
+            run_metadata_message(run_metadata) if isinstance(run_metadata, RunMetadata) else run_metadata
+        )
+        event = protos.event_pb2.Event()
+        event.tagged_run_metadata.tag = tag
+        event.tagged_run_metadata.run_metadata = as_bytes(message)
+        self._run_tags.add(tag)
+        self._add(event, global_step)
+
+    def flush(self) -> None:
+        """Waits until all that was added is in the file."""
+        self._warn_if_closed()
+        if not self._closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Writes all that was added and closes the file; more calls do nothing."""
+        self._closed = True
+        self._file.close()
+
+    def reopen(self) -> None:
+        """Goes on in a new file after `close`; does nothing to a writer that is open."""
+        if self._closed:
+            self._file = EventFile(self._logdir, *self._options)
+            self._described.clear()
+            self._closed = False
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _add(self, event: Any, global_step: Any) -> None:
+        event.wall_time = time.time()
+        if global_step is not None:
+            event.step = int(global_step)
+        self.add_event(event)
+
+    def _warn_if_closed(self) -> None:
+        if self._closed:
+            warnings.warn(
+                "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is "
+                "explicitly reopened.",
+                stacklevel=3,
+            )
+
+
+def _parsed(summary: Any) -> Any:
+    """A copy of a Summary, or what its bytes say."""
+    from google.protobuf.message import DecodeError
+
+    data = as_bytes(summary.item() if hasattr(summary, "item") else summary)
+    try:
+        return protos.summary_pb2.Summary.FromString(data)
+    except DecodeError:
+        raise InvalidArgumentError(
+            None,
+            None,
+            "add_summary takes a Summary, or the bytes that a summary operation gave; these bytes are no Summary.",
+        ) from None
+
+
+class FileWriterCache:
+    """One FileWriter a folder, shared by all who ask for it (tf.summary.FileWriterCache). Thread-safe."""
+
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    @staticmethod
+    def get(logdir: Any) -> FileWriter:
+        """The writer of that folder; the first call makes it, with the default graph."""
+        folder = os.fspath(logdir)
+        with FileWriterCache._lock:
+            if folder not in FileWriterCache._writers:
+                FileWriterCache._writers[folder] = FileWriter(folder, graph=get_default_graph())
+            return FileWriterCache._writers[folder]
+
+    @staticmethod
+    def clear() -> None:
+        """Closes all writers and forgets them."""
+        with FileWriterCache._lock:
+            writers = list(FileWriterCache._writers.values())
+            FileWriterCache._writers.clear()
+        for writer in writers:
+            writer.close()
+
+
+def summary_iterator(path: Any) -> Iterator[Any]:
+    """The events of an event file, one after the other (tf.train.summary_iterator).
+
+    NotFoundError where there is no such file. DataLossError, after the events before it, where a record is damaged,
+    cut off, or no Event.
+    """
+    from google.protobuf.message import DecodeError
+
+    name = os.fspath(path)
+    try:
+        file = open(name, "rb")  # noqa: SIM115
+    except FileNotFoundError:
+        raise NotFoundError(None, None, f"{name}: there is no such file.") from None
+    with file:
+        for data in read_records(file, name):
+            try:
+                event = protos.event_pb2.Event.FromString(data)
+            except DecodeError:
+                raise DataLossError(
+                    None, None, f"{name} holds a record of {len(data)} bytes that is no Event."
+                ) from None
+            yield event
+
+
+EXPORTS: dict[str, Any] = {"FileWriter": FileWriter, "FileWriterCache": FileWriterCache}
+TRAIN_EXPORTS: dict[str, Any] = {"SummaryWriter": FileWriter, "summary_iterator": summary_iterator}
