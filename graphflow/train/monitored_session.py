@@ -1,0 +1,484 @@
+"""Sessions that look after themselves: they begin ready, run hooks, survive lost peers, and end in order.
+
+TensorFlow stacks four wrappers, each with its own run. Here one class owns the session, the coordinator and the hooks,
+because what a run costs beside the bare one is a few microseconds that way: hooks that do not override a method are not
+called for it, and the hooks' fetches follow the user's in one tuple, so that a run with the same hooks' fetches finds
+its plan at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, NoReturn
+
+from graphflow import errors
+from graphflow.config import ConfigProto, RunMetadata, RunOptions
+from graphflow.graph.defaults import get_default_graph
+from graphflow.train.basic_hooks import LoggingTensorHook, NanTensorHook, StopAtStepHook
+from graphflow.train.coordinator import Coordinator
+from graphflow.train.progress import TrainingProgress
+from graphflow.train.queue_runner import start_queue_runners
+from graphflow.train.recovery import Recovery, RecoveryBudget
+from graphflow.train.scaffold import Scaffold
+from graphflow.train.session_creators import ChiefSessionCreator, SessionCreator
+from graphflow.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    StepReader,
+    joined_feeds,
+    joined_options,
+)
+from graphflow.train.steps import get_global_step
+
+_log = logging.getLogger(__name__)
+
+_LOST_PEER: Final = (errors.AbortedError, errors.UnavailableError)
+_CLEAN_END: Final = (errors.OutOfRangeError, StopIteration)
+
+
+class StepContext:
+    """What a step function gets: the session without hooks, and a run with hooks (StepContext of run_step_fn)."""
+
+    def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
+        self._session = session
+        self._run_with_hooks = run_with_hooks
+        self.stop_requested = False
+
+    @property
+    def session(self) -> Any:
+        """The session itself: its runs trigger no hooks."""
+        return self._session
+
+    def run_with_hooks(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """A run with hooks; takes and returns what Session.run does."""
+        return self._run_with_hooks(fetches, feed_dict, options, run_metadata)
+
+    def request_stop(self) -> NoReturn:
+        """Ends the step function here, and asks the training loop to end."""
+        raise StopIteration("step_fn has requested the iterations to stop.")
+
+
+class _Monitored:
+    """What MonitoredSession and SingularMonitoredSession share."""
+
+    StepContext = StepContext
+
+    def __init__(
+        self,
+        session_creator: SessionCreator,
+        hooks: Sequence[SessionRunHook] | None,
+        stop_grace_period_secs: float,
+        budget: RecoveryBudget | None,
+        progress: bool = False,
+    ) -> None:
+        self._graph = get_default_graph()
+        self._was_finalized = self._graph.finalized
+        self._creator = session_creator
+        self._hooks = list(hooks or ())
+        self._grace_secs = stop_grace_period_secs
+        self._budget = budget
+        self._recoveries: list[Recovery] = []
+        self._session: Any = None
+        self._coordinator: Any = None
+        self._closed = False
+        self._stop = False
+        self._step_fn: Any = None
+        self._progress: TrainingProgress | None = None
+        for hook in self._hooks:
+            hook.begin()
+        self._before = [hook for hook in self._hooks if _overrides(hook, "before_run")]
+        self._after = [hook for hook in self._hooks if _overrides(hook, "after_run")]
+        step = get_global_step(self._graph)
+        self._step = None if step is None else StepReader(step)
+        try:
+            self._open()
+            if progress and self._step is not None:
+                self._progress = TrainingProgress(self._graph, self._losses(), self._last_step)
+                self._progress.begin(self._step(self._session))
+        except BaseException as error:
+            self._leave(error)
+            raise
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it runs, or None once it is closed."""
+        return None if self._session is None else self._session.graph
+
+    @property
+    def recoveries(self) -> tuple[Recovery, ...]:
+        """Every recovery so far, with its reason and the global steps before and after."""
+        return tuple(self._recoveries)
+
+    def should_stop(self) -> bool:
+        """Whether the training loop should end: a hook or a thread asked to, or the session is closed.
+
+        Raises what a thread of the session, such as a queue runner, has failed with.
+        """
+        if self._closed or self._stop:
+            return True
+        try:
+            self._coordinator.raise_requested_exception()
+        except _LOST_PEER as error:
+            self._recover(error)
+            return False
+        return bool(self._coordinator.should_stop())
+
+    def _losses(self) -> list[Any]:
+        found: list[Any] = []
+        for hook in self._hooks:
+            if isinstance(hook, NanTensorHook):
+                found.append(self._graph.as_graph_element(hook.loss_tensor))
+            elif isinstance(hook, LoggingTensorHook):
+                found += [tensor for tag, tensor in hook.tensors.items() if "loss" in tag.lower()]
+        return found
+
+    def _last_step(self) -> int | None:
+        found = [
+            h.last_step for h in self._hooks if isinstance(h, StopAtStepHook) and h.last_step is not None
+        ]
+        return min(found, default=None)
+
+    # ---- making and losing a session ------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        """Makes a session, starts the queue runners and tells the hooks; goes on trying where a peer is lost."""
+        while True:
+            try:
+                self._make()
+                return
+            except _LOST_PEER as error:
+                if self._budget is None:
+                    raise
+                self._give_up()
+                self._pause_or_raise(error)
+                _log.warning("A session could not be made: %s: %s", type(error).__name__, error)
+
+    def _make(self) -> None:
+        with self._graph.as_default():
+            self._session = self._creator.create_session()
+            self._coordinator = Coordinator(clean_stop_exception_types=())
+            start_queue_runners(sess=self._session, coord=self._coordinator)
+            for hook in self._hooks:
+                hook.after_create_session(self._session, self._coordinator)
+
+    def _recover(self, error: Exception) -> None:
+        """Makes the session anew after a peer was lost, from the newest checkpoint; raises `error` where it may not."""
+        if self._budget is None:
+            raise error
+        before = self._read_step()
+        self._give_up()
+        self._pause_or_raise(error)
+        self._open()
+        after = self._read_step()
+        self._recoveries.append(Recovery(error, before, after, time.time()))
+        _log.warning(
+            "Recovery %d (%s) after %s: %s. %s",
+            len(self._recoveries), self._budget, type(error).__name__, error, _moved(before, after),
+        )  # fmt: skip
+        if self._progress is not None and after is not None:
+            self._progress.begin(after)
+
+    def _pause_or_raise(self, error: Exception) -> None:
+        assert self._budget is not None
+        pause = self._budget.take()
+        if pause is None:
+            error.add_note(f"graphflow: no recovery is left ({self._budget}); see max_recoveries.")
+            raise error
+        time.sleep(pause)
+
+    def _read_step(self) -> int | None:
+        if self._step is None or self._session is None:
+            return None
+        try:
+            return self._step(self._session)
+        except (errors.OpError, RuntimeError):  # the session may be what failed
+            return None
+
+    def _give_up(self) -> None:
+        """Ends threads and session of a session that lost a peer; what they raise meanwhile is logged."""
+        try:
+            self._end_session()
+        except Exception as error:
+            _log.info("While a lost session was closed: %s: %s", type(error).__name__, error)
+
+    def _end_session(self) -> None:
+        session, self._session = self._session, None
+        coordinator, self._coordinator = self._coordinator, None
+        try:
+            if coordinator is not None:
+                coordinator.request_stop()
+                coordinator.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
+        finally:
+            if session is not None:
+                session.close()
+
+    # ---- running --------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Session.run with hooks. After AbortedError and UnavailableError it runs again in a session made anew.
+
+        RuntimeError after the end or once a hook asked to stop; what hooks, threads and operations raise otherwise.
+        """
+        while True:
+            try:
+                result = self._run(fetches, feed_dict, options, run_metadata)
+            except _LOST_PEER as error:
+                self._recover(error)
+            else:
+                if self._budget is not None:
+                    self._budget.succeeded()
+                return result
+
+    def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
+        """Calls step_fn(step_context), which runs what it likes: with hooks by step_context.run_with_hooks, and
+        without by step_context.session.
+
+        Returns what step_fn returns. step_fn is called again after a recovery. ValueError where it does not take one
+        argument; StopIteration, which ends the `with` block cleanly, after step_context.request_stop().
+        """
+        if step_fn != self._step_fn:
+            _check_step_fn(step_fn)
+            self._step_fn = step_fn
+        while True:
+            if self._closed:
+                raise RuntimeError("Session is already closed.")
+            try:
+                if self._session is None:
+                    self._open()
+                result = step_fn(StepContext(self._session, self._run))
+            except _LOST_PEER as error:
+                self._recover(error)
+            except StopIteration:
+                self._stop = True
+                raise
+            else:
+                if self._budget is not None:
+                    self._budget.succeeded()
+                return result
+
+    def _run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """One run with hooks, in the session that there is."""
+        if self._closed or self._stop:
+            raise RuntimeError(
+                "Session is already closed."
+                if self._closed
+                else "Run called even after should_stop requested: leave the loop when should_stop() is true."
+            )
+        if self._session is None:  # an earlier recovery failed, and the program goes on nevertheless
+            self._open()
+        session = self._session
+        if self._coordinator.should_stop():
+            self._coordinator.raise_requested_exception()
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict, options), session)
+        joined: list[Any] = [fetches]
+        places: dict[Any, int] = {}
+        feeds = feed_dict
+        for hook in self._before:
+            asked = hook.before_run(context)
+            if asked is None:
+                continue
+            if asked.fetches is not None:
+                places[hook] = len(joined)
+                joined.append(asked.fetches)
+            if asked.feed_dict:
+                feeds = joined_feeds(feeds, asked.feed_dict, feed_dict)
+            if asked.options is not None:
+                options = joined_options(options, asked.options)
+        metadata = RunMetadata() if run_metadata is None else run_metadata
+        try:
+            if places:
+                results = session.run(tuple(joined), feeds, options, metadata)
+                result = results[0]
+            else:
+                results = ()
+                result = session.run(fetches, feeds, options, metadata)
+        except _LOST_PEER:
+            raise
+        except Exception as error:
+            self._raise_cause(error)
+            raise
+        nothing = SessionRunValues(None, options, metadata)
+        for hook in self._after:
+            place = places.get(hook)
+            hook.after_run(
+                context, nothing if place is None else SessionRunValues(results[place], options, metadata)
+            )
+        if context.stop_requested:
+            self._stop = True
+        progress = self._progress
+        if progress is not None and progress.due():
+            assert self._step is not None
+            progress.update(self._step(session), joined, results or [result])
+        return result
+
+    def _raise_cause(self, error: Exception) -> None:
+        """Raises what a thread failed with, where a run failed because of that: its queue was closed, perhaps."""
+        try:
+            self._coordinator.raise_requested_exception()
+        except Exception as cause:
+            if cause is not error:
+                raise cause from error
+
+    # ---- the end --------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        clean = error is None or isinstance(error, _CLEAN_END)
+        if error is not None and not clean:
+            self._leave(error)
+        elif not self._closed:
+            self.close()
+        return clean
+
+    def close(self) -> None:
+        """Tells the hooks that it is the end, stops the threads and closes the session."""
+        if self._closed:
+            raise RuntimeError("Session is already closed.")
+        if self._session is None:
+            self._leave(RuntimeError("The session was lost, and could not be made anew."))
+            return
+        try:
+            for hook in self._hooks:
+                hook.end(self._session)
+        except BaseException as error:
+            self._leave(error)
+            raise
+        try:
+            self._end_session()
+        finally:
+            self._finish()
+
+    def _leave(self, error: BaseException) -> None:
+        """The end by an error, which stays the one that is seen whatever else goes wrong now."""
+        if self._closed:
+            return
+        for hook in self._hooks:
+            flush = getattr(hook, "on_exception", None)
+            if flush is not None:
+                self._quietly(flush, error)
+        self._quietly(self._end_session)
+        self._finish()
+
+    def _quietly(self, act: Callable[..., None], *args: Any) -> None:
+        try:
+            act(*args)
+        except Exception as further:
+            _log.warning("While the session ended after an error: %s: %s", type(further).__name__, further)
+
+    def _finish(self) -> None:
+        self._closed = True
+        if self._progress is not None:
+            self._progress.close()
+            self._progress = None
+        if not self._was_finalized:
+            self._graph.unfinalize()
+
+
+class MonitoredSession(_Monitored):
+    """A session that initialises or restores, runs hooks, recovers, and ends in order (tf.train.MonitoredSession).
+
+    session_creator: a ChiefSessionCreator() unless given. hooks: of SessionRunHook. stop_grace_period_secs: how long
+    threads may take to end. max_recoveries: how many times within recovery_window_secs the session is made anew after
+    AbortedError or UnavailableError; then the error is raised. progress: whether to show a progress line.
+
+    The graph is finalized while the session is there. As a context manager it swallows OutOfRangeError and
+    StopIteration, which end it like the end of the block; every other error leaves the block as it is.
+    """
+
+    def __init__(
+        self,
+        session_creator: SessionCreator | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
+        stop_grace_period_secs: float = 120,
+        *,
+        max_recoveries: int = 10,
+        recovery_window_secs: float = 600,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(
+            session_creator or ChiefSessionCreator(),
+            hooks,
+            stop_grace_period_secs,
+            RecoveryBudget(max_recoveries, recovery_window_secs),
+            progress,
+        )
+
+
+class SingularMonitoredSession(_Monitored):
+    """As MonitoredSession, but it never recovers, and lends the session (tf.train.SingularMonitoredSession)."""
+
+    def __init__(
+        self,
+        hooks: Sequence[SessionRunHook] | None = None,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: ConfigProto | None = None,
+        checkpoint_dir: str | None = None,
+        stop_grace_period_secs: float = 120,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path)
+        super().__init__(creator, hooks, stop_grace_period_secs, None)
+
+    def raw_session(self) -> Any:
+        """The session itself; None once it is closed."""
+        return self._session
+
+
+def _overrides(hook: SessionRunHook, method: str) -> bool:
+    """Whether a hook does anything in a method; hooks need not be subclasses of SessionRunHook."""
+    own = getattr(hook, method)
+    return getattr(own, "__func__", own) is not getattr(SessionRunHook, method)
+
+
+def _check_step_fn(step_fn: Callable[..., Any]) -> None:
+    import inspect
+
+    try:
+        inspect.signature(step_fn).bind(None)
+    except TypeError as error:
+        raise ValueError(
+            f"step_fn takes one argument, a StepContext, but {step_fn!r} cannot be called so: {error}."
+        ) from None
+
+
+def _moved(before: int | None, after: int | None) -> str:
+    if after is None:
+        return "There is no global step."
+    if before is None:
+        return f"Training goes on from step {after}."
+    if after < before:
+        return f"Training goes back from step {before} to step {after}."
+    return f"Training goes on from step {after}; nothing is lost."
+
+
+EXPORTS: dict[str, Any] = {c.__name__: c for c in (MonitoredSession, SingularMonitoredSession)}

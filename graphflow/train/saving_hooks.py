@@ -1,0 +1,354 @@
+"""The hooks that leave something on disk: checkpoints, summaries, the rate of steps, timelines.
+
+They act at global steps that do not depend on when the process began (timers.py). An event file that a session begins
+opens with a START entry at the first step that it will write, from which TensorBoard knows to drop what an earlier,
+killed process wrote beyond the checkpoint.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow.config import RunOptions
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.train.checkpoint_management import checkpoint_exists
+from graphflow.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    StepReader,
+)
+from graphflow.train.timers import ExpectedTimer, ReachedTimer, check_period
+
+_log = logging.getLogger(__name__)
+
+
+def events_can_be_written() -> bool:
+    """Whether the package that event files need is installed."""
+    return importlib.util.find_spec("tensorboard") is not None
+
+
+def _writer_of(directory: str) -> Any:
+    """The one writer of this process for a directory's event file."""
+    from graphflow import summary
+
+    return summary.FileWriterCache.get(directory)
+
+
+def log_session(writer: Any, status: str, step: int, path: str = "") -> None:
+    """Writes a SessionLog event: "START" or "STOP" of a session, or "CHECKPOINT"."""
+    from graphflow.protos import event_pb2
+
+    log = event_pb2.SessionLog(status=getattr(event_pb2.SessionLog, status), checkpoint_path=path)
+    writer.add_session_log(log, step)
+
+
+def log_rate(writer: Any, tag: str, rate: float, step: int) -> None:
+    """Logs the rate of steps, and writes it as a scalar summary."""
+    _log.info("%s: %g", tag, rate)
+    if writer is not None:
+        from graphflow.protos import summary_pb2
+
+        value = summary_pb2.Summary.Value(tag=tag, simple_value=rate)
+        writer.add_summary(summary_pb2.Summary(value=[value]), step)
+
+
+class CheckpointSaverListener:
+    """Is told before and after each checkpoint is saved (tf.train.CheckpointSaverListener)."""
+
+    def begin(self) -> None:
+        """Called once, before the graph is finalized."""
+
+    def before_save(self, session: Any, global_step_value: int) -> None:
+        """Called before a checkpoint is written."""
+
+    def after_save(self, session: Any, global_step_value: int) -> bool | None:
+        """Called after a checkpoint was written; True asks to stop training."""
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """Called when the session ends, after the last checkpoint."""
+
+
+class CheckpointSaverHook(SessionRunHook):
+    """Saves checkpoints: at the begin of a session, every so many steps or seconds, and at the end.
+
+    (tf.train.CheckpointSaverHook.) With `save_steps` it saves at the multiples of it. At a session's begin nothing is
+    saved where the checkpoint of that step is there. checkpoint_basename: of the files, `model.ckpt` gives
+    `model.ckpt-100`. listeners: of CheckpointSaverListener. ValueError where both saver and scaffold are given, or not
+    exactly one period.
+    """
+
+    def __init__(
+        self,
+        checkpoint_dir: str,
+        save_secs: float | None = None,
+        save_steps: int | None = None,
+        saver: Any = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Sequence[CheckpointSaverListener] | None = None,
+    ) -> None:
+        if saver is not None and scaffold is not None:
+            raise ValueError("You cannot provide both saver and scaffold.")
+        self._directory = os.fspath(checkpoint_dir)
+        self._path = os.path.join(self._directory, checkpoint_basename)
+        self._saver = saver
+        self._scaffold = scaffold
+        self._timer = ReachedTimer(save_secs, save_steps)
+        self._listeners = list(listeners or ())
+        self._writer: Any = None
+
+    def begin(self) -> None:
+        """Looks for the global step, and opens the event file in which checkpoints are noted."""
+        self._step = StepReader.of_graph("CheckpointSaverHook")
+        if events_can_be_written():
+            self._writer = _writer_of(self._directory)
+        for listener in self._listeners:
+            listener.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Writes the graph, and the checkpoint of the session's first step where it is not there."""
+        step = self._step(session)
+        if self._writer is not None:
+            self._writer.add_graph(get_default_graph())
+        if not checkpoint_exists(f"{self._path}-{step}"):
+            self._save(session, step)
+        self._timer.start(step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Saves, where it is time."""
+        step = self._step(run_context.session)
+        if self._timer.due(step):
+            self._timer.note(step)
+            if self._save(run_context.session, step):
+                run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        """Saves the last step, where it is not saved yet."""
+        step = self._step(session)
+        if step != self._timer.last_step:
+            self._save(session, step)
+        for listener in self._listeners:
+            listener.end(session, step)
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Writes out the events; no checkpoint, since the state may be what caused the error."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def _save(self, session: Any, step: int) -> bool:
+        """Saves; whether a listener asks to stop."""
+        _log.info("Saving checkpoints for %d into %s.", step, self._path)
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        self._get_saver().save(session, self._path, global_step=step)
+        if self._writer is not None:
+            log_session(self._writer, "CHECKPOINT", step, self._path)
+        stops = [listener for listener in self._listeners if listener.after_save(session, step)]
+        for listener in stops:
+            _log.info("%r asks to stop after the checkpoint of step %d.", listener, step)
+        return bool(stops)
+
+    def _get_saver(self) -> Any:
+        if self._saver is None:
+            if self._scaffold is not None:
+                return self._scaffold.saver
+            found = get_default_graph().get_collection(GraphKeys.SAVERS)
+            if len(found) != 1:
+                raise RuntimeError(
+                    f"CheckpointSaverHook looks for one saver in the collection {GraphKeys.SAVERS!r} and finds "
+                    f"{len(found)}: give it a saver or a scaffold."
+                )
+            self._saver = found[0]
+        return self._saver
+
+
+class SummarySaverHook(SessionRunHook):
+    """Writes summaries every so many steps or seconds (tf.train.SummarySaverHook).
+
+    With `save_steps` of N it writes at steps 1, N + 1, 2 N + 1, ... summary_op: a summary or a list of them; otherwise
+    the scaffold's. ValueError unless exactly one of summary_op and scaffold is given, and exactly one period.
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str | None = None,
+        summary_writer: Any = None,
+        scaffold: Any = None,
+        summary_op: Any = None,
+    ) -> None:
+        if (scaffold is None) == (summary_op is None):
+            raise ValueError("Exactly one of scaffold or summary_op must be provided.")
+        self._summary_op = summary_op
+        self._scaffold = scaffold
+        self._directory = output_dir
+        self._writer = summary_writer
+        self._timer = ExpectedTimer(save_secs, save_steps)
+        self._args: SessionRunArgs | None = None
+        self._asked = False
+
+    def begin(self) -> None:
+        """Looks for the global step and opens the event file."""
+        self._step = StepReader.of_graph("SummarySaverHook")
+        if self._writer is None and self._directory:
+            self._writer = _writer_of(self._directory)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Notes in the event file where the session begins."""
+        op = self._scaffold.summary_op if self._summary_op is None else self._summary_op
+        if op is not None:
+            self._args = SessionRunArgs(list(op) if isinstance(op, list | tuple) else [op])
+        step = self._step(session)
+        self._timer.start(step)
+        self._asked = False
+        if self._writer is not None:
+            log_session(self._writer, "START", step + 1)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Fetches the summaries where it is time."""
+        self._before = self._step(run_context.session)
+        self._asked = self._args is not None and self._timer.due(self._before + 1)
+        return self._args if self._asked else None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Writes them at the step that the run reached."""
+        if not self._asked:
+            return
+        step = self._step(run_context.session)
+        self._timer.acted(self._before, step)
+        if self._writer is not None:
+            for summary in run_values.results:
+                self._writer.add_summary(summary, step)
+
+    def end(self, session: Any = None) -> None:
+        """Writes out what is buffered."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Writes out what is buffered: the curve before the error is what one wants to see."""
+        self.end()
+
+
+class StepCounterHook(SessionRunHook):
+    """Logs and writes how many global steps a second are made (tf.train.StepCounterHook).
+
+    The summary's tag is `global_step/sec`, after TensorFlow. ValueError unless exactly one period is given.
+    """
+
+    def __init__(
+        self,
+        every_n_steps: int | None = 100,
+        every_n_secs: float | None = None,
+        output_dir: str | None = None,
+        summary_writer: Any = None,
+    ) -> None:
+        check_period(every_n_secs, every_n_steps)
+        self._timer = ReachedTimer(every_n_secs, every_n_steps, offset=1)
+        self._writer = summary_writer
+        self._directory = output_dir
+
+    def begin(self) -> None:
+        """Looks for the global step and opens the event file."""
+        self._step = StepReader.of_graph("StepCounterHook")
+        if self._writer is None and self._directory:
+            self._writer = _writer_of(self._directory)
+        self._tag = f"{self._step.tensor.op.name}/sec"
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Begins to count."""
+        self._timer.start(self._step(session))
+        self._first = True
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Logs and writes the rate, where it is time."""
+        step = self._step(run_context.session)
+        if not self._timer.due(step):
+            return
+        seconds, steps = self._timer.note(step)
+        if self._first:  # what the first step took is mostly planning
+            self._first = False
+            return
+        if seconds > 0:
+            log_rate(self._writer, self._tag, steps / seconds, step)
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Writes out what is buffered."""
+        if self._writer is not None:
+            self._writer.flush()
+
+
+class ProfilerHook(SessionRunHook):
+    """Records a run every so many steps or seconds as a timeline for chrome://tracing (tf.train.ProfilerHook).
+
+    The files are `timeline-STEP.json` in output_dir; with `save_steps` of N the runs that reach N, 2 N, ... are
+    recorded, but not the first of all, which would show planning. Recorded runs are not compiled. The timeline has one
+    line a device and thread; show_dataflow and show_memory are accepted and add nothing to it.
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str = "",
+        show_dataflow: bool = True,
+        show_memory: bool = False,
+    ) -> None:
+        self._directory = output_dir
+        self._timer = ExpectedTimer(save_secs, save_steps, offset=0)
+        self._args = SessionRunArgs(None, None, RunOptions(trace_level=RunOptions.FULL_TRACE))
+        self._writer: Any = None
+
+    def begin(self) -> None:
+        """Looks for the global step, and makes the directory."""
+        self._step = StepReader.of_graph("ProfilerHook")
+        os.makedirs(self._directory or ".", exist_ok=True)
+        if events_can_be_written():
+            self._writer = _writer_of(self._directory or ".")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Begins to count at the step of the session."""
+        self._timer.start(self._step(session))
+        self._asked = False
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Asks for a traced run where it is time."""
+        self._before = self._step(run_context.session)
+        self._asked = self._before > 0 and self._timer.due(self._before + 1)
+        return self._args if self._asked else None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Writes the timeline."""
+        if not self._asked:
+            return
+        step = self._step(run_context.session)
+        self._timer.acted(self._before, step)
+        path = os.path.join(self._directory, f"timeline-{step}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(run_values.run_metadata.chrome_trace())
+        _log.info("Saving timeline for %d into '%s'.", step, path)
+        if self._writer is not None:
+            self._writer.add_run_metadata(run_values.run_metadata, f"step_{step}")
+
+    def end(self, session: Any) -> None:
+        """Writes out what is buffered."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Writes out what is buffered."""
+        self.end(None)
+
+
+EXPORTS: dict[str, Any] = {
+    c.__name__: c
+    for c in (CheckpointSaverListener, CheckpointSaverHook, SummarySaverHook, StepCounterHook, ProfilerHook)
+}

@@ -1,0 +1,91 @@
+"""The two ways to come to a session: the chief makes it ready, a worker waits until the chief has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from graphflow.config import ConfigProto
+from graphflow.train.scaffold import Scaffold
+from graphflow.train.session_manager import SessionManager
+
+
+class SessionCreator(ABC):
+    """What makes the sessions of a MonitoredSession; called again for each recovery (tf.train.SessionCreator)."""
+
+    @abstractmethod
+    def create_session(self) -> Any:
+        """A session that is ready to run."""
+
+
+class ChiefSessionCreator(SessionCreator):
+    """Restores the newest checkpoint or initialises the variables (tf.train.ChiefSessionCreator)."""
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: ConfigProto | None = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        self.scaffold = scaffold or Scaffold()
+        self._master = master
+        self._config = config
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_path = checkpoint_filename_with_path
+        self._manager: SessionManager | None = None
+
+    def create_session(self) -> Any:
+        """A session that is ready; finalizes the graph."""
+        if self._manager is None:
+            self._manager = manager_of(self.scaffold)
+        return self._manager.prepare_session(
+            self._master,
+            saver=self.scaffold.saver,
+            checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_path,
+            config=self._config,
+            init_op=self.scaffold.init_op,
+            init_feed_dict=self.scaffold.init_feed_dict,
+            init_fn=self.scaffold.init_fn,
+        )
+
+
+class WorkerSessionCreator(SessionCreator):
+    """Waits for the chief to initialise the variables (tf.train.WorkerSessionCreator).
+
+    DeadlineExceededError after max_wait_secs, naming what is missing.
+    """
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: ConfigProto | None = None,
+        max_wait_secs: float = 30 * 60,
+    ) -> None:
+        self.scaffold = scaffold or Scaffold()
+        self._master = master
+        self._config = config
+        self._max_wait_secs = max_wait_secs
+        self._manager: SessionManager | None = None
+
+    def create_session(self) -> Any:
+        """A session that is ready; finalizes the graph."""
+        if self._manager is None:
+            self._manager = manager_of(self.scaffold)
+        return self._manager.wait_for_session(self._master, self._config, self._max_wait_secs)
+
+
+def manager_of(scaffold: Scaffold) -> SessionManager:
+    """A session manager for the default graph; finalizes scaffold and graph."""
+    scaffold.finalize()
+    return SessionManager(
+        local_init_op=scaffold.local_init_op,
+        ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op,
+    )
+
+
+EXPORTS: dict[str, Any] = {c.__name__: c for c in (SessionCreator, ChiefSessionCreator, WorkerSessionCreator)}

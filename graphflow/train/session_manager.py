@@ -1,0 +1,242 @@
+"""SessionManager: brings a session to the point where training can go on, from a checkpoint or from the beginning.
+
+The chief prepares, everybody else waits for the variables to be there. A wait names what is missing, is bounded, and
+looks often: what TensorFlow looks at every thirty seconds is looked at at least twice a second here.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.config import ConfigProto, RunOptions
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.graph import Graph
+from graphflow.session import Session
+from graphflow.train.checkpoint_management import get_checkpoint_state, latest_checkpoint
+from graphflow.train.progress import Waiting
+
+_log = logging.getLogger(__name__)
+
+_POLL_SECS: Final = 0.5
+
+
+class SessionManager:
+    """Makes sessions that are ready for training (tf.train.SessionManager).
+
+    local_init_op: run in every session. ready_op, ready_for_local_init_op: vectors of the names of variables that are
+    not initialised, where empty means ready. graph: the default graph unless given. recovery_wait_secs: the longest
+    time between two looks while waiting, which are never further apart than half a second.
+    """
+
+    def __init__(
+        self,
+        local_init_op: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        graph: Graph | None = None,
+        recovery_wait_secs: float = 30,
+        local_init_run_options: RunOptions | None = None,
+    ) -> None:
+        if ready_for_local_init_op is not None and local_init_op is None:
+            raise ValueError(
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op, which waits for it."
+            )
+        self._local_init_op = local_init_op
+        self._ready_op = ready_op
+        self._ready_for_local_init_op = ready_for_local_init_op
+        self._graph = graph or get_default_graph()
+        self._poll_secs = min(recovery_wait_secs, _POLL_SECS)
+        self._local_init_run_options = local_init_run_options
+
+    def prepare_session(
+        self,
+        master: str,
+        init_op: Any = None,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: ConfigProto | None = None,
+        init_feed_dict: Mapping[Any, Any] | None = None,
+        init_fn: Callable[[Any], Any] | None = None,
+    ) -> Session:
+        """A session with the newest good checkpoint restored, or else initialised by init_op and init_fn.
+
+        ValueError where both a directory and a file are given; RuntimeError where the session is not ready after all
+        of that, naming the variables without a value.
+        """
+        session = Session(master, graph=self._graph, config=config)
+        try:
+            loaded = self._restore(
+                session,
+                saver,
+                checkpoint_dir,
+                checkpoint_filename_with_path,
+                wait_for_checkpoint,
+                max_wait_secs,
+            )
+            if not loaded:
+                if init_op is None and init_fn is None and self._local_init_op is None:
+                    raise RuntimeError(
+                        "Model is not initialized and no init_op or init_fn or local_init_op was given."
+                    )
+                if init_op is not None:
+                    session.run(init_op, feed_dict=init_feed_dict)
+                if init_fn is not None:
+                    init_fn(session)
+            missing = self._initialize_locals(session)
+            if missing:
+                raise RuntimeError(
+                    f"Init operations did not make model ready for local_init. Init op: {_name(init_op)}, init fn: "
+                    f"{init_fn}, local_init_op: {_name(self._local_init_op)}, error: {missing}"
+                )
+            missing = self._missing(session, self._ready_op)
+            if missing:
+                raise RuntimeError(
+                    f"Init operations did not make model ready. {missing}. "
+                    + (
+                        "They are not in the checkpoint that was restored, "
+                        if loaded
+                        else f"The init op {_name(init_op)!r} does not set them, "
+                    )
+                    + "and local_init_op does not either: add them to one of the two."
+                )
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def recover_session(
+        self,
+        master: str,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: ConfigProto | None = None,
+    ) -> tuple[Session, bool]:
+        """A session with the newest good checkpoint restored, and whether everything in it has a value."""
+        session = Session(master, graph=self._graph, config=config)
+        try:
+            loaded = self._restore(
+                session,
+                saver,
+                checkpoint_dir,
+                checkpoint_filename_with_path,
+                wait_for_checkpoint,
+                max_wait_secs,
+            )
+            missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
+        except BaseException:
+            session.close()
+            raise
+        if missing:
+            _log.info(
+                "%s: %s.", "Restored, but not ready" if loaded else "Not restored, and not ready", missing
+            )
+        return session, loaded and not missing
+
+    def wait_for_session(
+        self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = math.inf
+    ) -> Session:
+        """A session in which the chief has initialised everything; waits for that.
+
+        DeadlineExceededError, naming the variables that are missing, after max_wait_secs.
+        """
+        limit = math.inf if max_wait_secs is None else max_wait_secs
+        waiting = Waiting(limit)
+        session = Session(master, graph=self._graph, config=config)
+        try:
+            while True:
+                missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
+                if not missing:
+                    return session
+                if waiting.seconds() >= limit:
+                    raise errors.DeadlineExceededError(
+                        None, None,
+                        f"Session was not ready after waiting {limit:g} secs for the chief to initialise it. "
+                        f"{missing}. "
+                        "Is the chief (is_chief=True) running, with the same graph and master?",
+                    )  # fmt: skip
+                waiting.update(f"the chief to initialise the model ({missing})")
+                time.sleep(self._poll_secs)
+        except BaseException:
+            session.close()
+            raise
+        finally:
+            waiting.close()
+
+    def _restore(
+        self,
+        session: Session,
+        saver: Any,
+        directory: str | None,
+        path: str | None,
+        wait: bool,
+        max_wait_secs: float,
+    ) -> bool:
+        """Restores a checkpoint where there is one; whether it did."""
+        if directory and path:
+            raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
+        if saver is None or not (directory or path):
+            return False
+        if path:
+            saver.restore(session, path)
+            return True
+        assert directory is not None
+        newest = latest_checkpoint(directory)
+        if newest is None and wait:
+            waiting = Waiting(max_wait_secs)
+            try:
+                while newest is None and waiting.seconds() < max_wait_secs:
+                    waiting.update(f"a checkpoint in {directory}")
+                    time.sleep(self._poll_secs)
+                    newest = latest_checkpoint(directory)
+            finally:
+                waiting.close()
+        if newest is None:
+            return False
+        saver.restore(session, newest)
+        state = get_checkpoint_state(directory)
+        if state is not None:
+            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        return True
+
+    def _initialize_locals(self, session: Session) -> str:
+        """Runs local_init_op where what it needs is there; what is missing otherwise."""
+        if self._local_init_op is None:
+            return ""
+        missing = self._missing(session, self._ready_for_local_init_op)
+        if not missing:
+            session.run(self._local_init_op, options=self._local_init_run_options)
+        return missing
+
+    def _missing(self, session: Session, ready_op: Any) -> str:
+        """What has no value yet, "" where everything has one."""
+        if ready_op is None:
+            return ""
+        try:
+            names = session.run(ready_op)
+        except errors.FailedPreconditionError as error:
+            return error.message
+        if names is None or np.size(names) == 0:
+            return ""
+        texts = [n.decode() if isinstance(n, bytes) else str(n) for n in np.ravel(names)]
+        shown = ", ".join(texts[:10]) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
+        return f"Variables not initialized: {shown}"
+
+
+def _name(op: Any) -> str:
+    return str(getattr(op, "name", op))
+
+
+EXPORTS: dict[str, Any] = {"SessionManager": SessionManager}

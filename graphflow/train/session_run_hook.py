@@ -1,0 +1,146 @@
+"""SessionRunHook: what a program hangs onto every run of a monitored session, and what it is told there.
+
+The three small classes around it are what TensorFlow passes to a hook, so that a hook written for TensorFlow 1 works
+as it is. Two things are added: `on_exception`, since `end` is for a program that ended well, and StepReader, since
+reading a counter from where it is stored costs a tenth of a run that fetches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from graphflow.config import RunMetadata, RunOptions
+from graphflow.graph.elements import Operation
+from graphflow.train.steps import get_global_step
+
+
+class SessionRunArgs(NamedTuple):
+    """What a hook adds to a run: `fetches`, `feed_dict`, `options` (tf.train.SessionRunArgs)."""
+
+    fetches: Any
+    feed_dict: Any = None
+    options: RunOptions | None = None
+
+
+class SessionRunValues(NamedTuple):
+    """What a hook gets back: the values of its fetches as `results`, and the run's `options` and `run_metadata`."""
+
+    results: Any
+    options: RunOptions | None
+    run_metadata: RunMetadata
+
+
+class SessionRunContext:
+    """One run as hooks see it: the user's arguments, the session, and the wish to stop (tf.train.SessionRunContext)."""
+
+    __slots__ = ("original_args", "session", "stop_requested")
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self.original_args = original_args
+        """What the user gave to `run`, as SessionRunArgs."""
+        self.session = session
+        """The session itself, without hooks: a run of it triggers none."""
+        self.stop_requested = False
+
+    def request_stop(self) -> None:
+        """Asks the training loop to end: `should_stop()` is true from now on."""
+        self.stop_requested = True
+
+
+class SessionRunHook:
+    """Base class of hooks; each method does nothing unless a subclass says what (tf.train.SessionRunHook).
+
+    `begin` may add to the graph, the others may not: it is finalized then.
+    """
+
+    def begin(self) -> None:
+        """Called once, before the graph is finalized and the session made."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called after every making of a session, so again after each recovery."""
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Called before each run; what it returns is run together with the user's fetches."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Called after each run that succeeded, with the values of the hook's fetches."""
+
+    def end(self, session: Any) -> None:
+        """Called at the end of a `with` block that was not left by an error; OutOfRangeError counts as an end."""
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Called instead of `end` where the block is left by an error: the place to flush what is buffered."""
+
+
+class StepReader:
+    """The value of the global step in a session, read where it is stored rather than by a run.
+
+    `tensor` is the global step, a variable or a tensor. A session that does not hold it itself is asked by a run.
+    """
+
+    __slots__ = ("_cell", "_session", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self._session: Any = None
+        self._cell: Any = None
+
+    @classmethod
+    def of_graph(cls, user: str) -> StepReader:
+        """Of the default graph; RuntimeError, naming the hook that needs it, where there is no global step."""
+        step = get_global_step()
+        if step is None:
+            raise RuntimeError(
+                f"{user} needs a global step, and the graph has none: call gf.train.get_or_create_global_step() and "
+                "give it to the optimizer's minimize(loss, global_step=...)."
+            )
+        return cls(step)
+
+    def __call__(self, session: Any) -> int:
+        """The value now."""
+        if session is not self._session:
+            self._session, self._cell = session, self._find(session)
+        cell = self._cell
+        if cell is not None and cell.value is not None:
+            return int(cell.value)
+        return int(session.run(self.tensor))
+
+    def _find(self, session: Any) -> Any:
+        op = self.tensor.op
+        store = getattr(session, "store", None)
+        if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
+            return None
+        return store.variable(op.attrs.get("shared_name") or op.name, op.outputs[0].dtype, op.line, ())
+
+
+def joined_feeds(
+    feeds: Mapping[Any, Any] | None, more: Mapping[Any, Any], users: Mapping[Any, Any] | None
+) -> Mapping[Any, Any]:
+    """Feeds with a hook's; RuntimeError where one is fed already."""
+    for tensor in more:
+        if feeds and tensor in feeds:
+            who = "a hook and by the run itself" if users and tensor in users else "two hooks"
+            raise RuntimeError(f"Same tensor is fed by {who}: {getattr(tensor, 'name', tensor)!r}.")
+    return {**(feeds or {}), **more}
+
+
+def joined_options(first: RunOptions | None, second: RunOptions) -> RunOptions:
+    """Options that do what both ask for: the more detailed trace, the later deadline."""
+    if first is None:
+        return second
+    return RunOptions(
+        trace_level=max(first.trace_level, second.trace_level),
+        timeout_in_ms=max(first.timeout_in_ms, second.timeout_in_ms),
+        inter_op_thread_pool=first.inter_op_thread_pool,
+        output_partition_graphs=first.output_partition_graphs or second.output_partition_graphs,
+        report_tensor_allocations_upon_oom=(
+            first.report_tensor_allocations_upon_oom or second.report_tensor_allocations_upon_oom
+        ),
+    )
+
+
+EXPORTS: dict[str, Any] = {
+    c.__name__: c for c in (SessionRunHook, SessionRunArgs, SessionRunContext, SessionRunValues)
+}

@@ -1,0 +1,350 @@
+"""Supervisor: the older way of TensorFlow's to look after a session, with threads rather than hooks.
+
+Its threads save and summarise by the clock, beside the training loop. So what they see of the variables is not tied to
+a step; MonitoredTrainingSession is the better choice for a new program.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar
+
+from graphflow.config import ConfigProto, RunOptions
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.graph import Graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.ops.variable import global_variables
+from graphflow.train import scaffold
+from graphflow.train.coordinator import Coordinator, LooperThread
+from graphflow.train.saving_hooks import events_can_be_written, log_rate, log_session
+from graphflow.train.session_manager import SessionManager
+from graphflow.train.session_run_hook import StepReader
+from graphflow.train.steps import get_global_step
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Prepares a session, and runs the threads that save and summarise (tf.train.Supervisor).
+
+    graph: the default graph unless given; it is finalized. ready_op, ready_for_local_init_op, init_op, init_feed_dict,
+    local_init_op, summary_op, saver, global_step, init_fn: as in Scaffold; USE_DEFAULT takes the graph's own or makes
+    one, None does without. is_chief: whether it initialises and saves; others wait for the chief. logdir: of
+    checkpoints and events. save_summaries_secs, save_model_secs: periods, 0 for never. recovery_wait_secs,
+    stop_grace_secs, checkpoint_basename, session_manager, summary_writer, local_init_run_options: as their names say.
+
+    ValueError where it is not the chief, and a variable has no device.
+    """
+
+    USE_DEFAULT: ClassVar[Any] = 0
+
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        ready_op: Any = USE_DEFAULT,
+        ready_for_local_init_op: Any = USE_DEFAULT,
+        is_chief: bool = True,
+        init_op: Any = USE_DEFAULT,
+        init_feed_dict: Mapping[Any, Any] | None = None,
+        local_init_op: Any = USE_DEFAULT,
+        logdir: str | None = None,
+        summary_op: Any = USE_DEFAULT,
+        saver: Any = USE_DEFAULT,
+        global_step: Any = USE_DEFAULT,
+        save_summaries_secs: float = 120,
+        save_model_secs: float = 600,
+        recovery_wait_secs: float = 30,
+        stop_grace_secs: float = 120,
+        checkpoint_basename: str = "model.ckpt",
+        session_manager: SessionManager | None = None,
+        summary_writer: Any = USE_DEFAULT,
+        init_fn: Callable[[Any], Any] | None = None,
+        local_init_run_options: RunOptions | None = None,
+    ) -> None:
+        self._graph = graph or get_default_graph()
+        self.is_chief = is_chief
+        """Whether it initialises and saves."""
+        self.init_feed_dict = init_feed_dict
+        """What init_op is fed."""
+        self._init_fn = init_fn
+        self._stop_grace_secs = stop_grace_secs
+        self._logdir = logdir
+        with self._graph.as_default():
+            self._check_devices()
+            self.ready_op = _given(ready_op, GraphKeys.READY_OP, scaffold.default_ready_op)
+            """The names of variables without a value."""
+            self.ready_for_local_init_op = _given(
+                ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, lambda: None
+            )
+            """The names of variables that local_init_op needs and that have no value."""
+            self.init_op = _given(init_op, GraphKeys.INIT_OP, scaffold.default_init_op)
+            """Initialises the variables."""
+            self._local_init_op = _given(
+                local_init_op, GraphKeys.LOCAL_INIT_OP, scaffold.Scaffold.default_local_init_op
+            )
+            self.saver = _given(saver, GraphKeys.SAVERS, _default_saver)
+            """The saver of checkpoints."""
+            self.summary_op = _given(summary_op, GraphKeys.SUMMARY_OP, scaffold.default_summary_op)
+            """The merged summaries."""
+            self.global_step = get_global_step() if _is_default(global_step) else global_step
+            """The global step."""
+        self.coord = Coordinator()
+        """The coordinator of its threads."""
+        self.save_model_secs = save_model_secs if is_chief and logdir else None
+        """The period of checkpoints, None where none are saved."""
+        self.save_summaries_secs = save_summaries_secs if is_chief and logdir else None
+        """The period of summaries, None where none are written."""
+        self.save_path = os.path.join(logdir, checkpoint_basename) if is_chief and logdir else None
+        """Where checkpoints are saved; None for others than the chief, and without a logdir."""
+        self.summary_writer = self._default_writer() if _is_default(summary_writer) else summary_writer
+        """The writer of events, or None."""
+        self._step_reader = None if self.global_step is None else StepReader(self.global_step)
+        self.session_manager = session_manager or SessionManager(
+            local_init_op=self._local_init_op,
+            ready_op=self.ready_op,
+            ready_for_local_init_op=None if self._local_init_op is None else self.ready_for_local_init_op,
+            graph=self._graph,
+            recovery_wait_secs=recovery_wait_secs,
+            local_init_run_options=local_init_run_options,
+        )
+        """What makes the session ready."""
+        self._graph.finalize()
+
+    def _check_devices(self) -> None:
+        if self.is_chief:
+            return
+        without = [
+            op.name for op in self._graph.get_operations() if op.type == "VariableV2" and not op.device
+        ]
+        if without:
+            raise ValueError(
+                f"When using replicas, all Variables must have their device set: {', '.join(without)} have none. "
+                "Build them inside `with gf.device(gf.train.replica_device_setter(...)):`."
+            )
+
+    def _default_writer(self) -> Any:
+        if not (self.is_chief and self._logdir and events_can_be_written()):
+            return None
+        from graphflow import summary
+
+        return summary.FileWriter(self._logdir)
+
+    # ---- sessions -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def managed_session(
+        self,
+        master: str = "",
+        config: ConfigProto | None = None,
+        start_standard_services: bool = True,
+        close_summary_writer: bool = True,
+    ) -> Iterator[Any]:
+        """A session that is ready, its threads running; at the end of the block everything is stopped.
+
+        OutOfRangeError ends the block cleanly; what else is raised in it or in a thread is raised at its end.
+        """
+        session = self.prepare_or_wait_for_session(
+            master, config, start_standard_services=start_standard_services
+        )
+        try:
+            yield session
+        except Exception as error:
+            self.request_stop(error)
+        finally:
+            try:
+                self.stop(close_summary_writer=close_summary_writer)
+            finally:
+                session.close()
+
+    def prepare_or_wait_for_session(
+        self,
+        master: str = "",
+        config: ConfigProto | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        start_standard_services: bool = True,
+    ) -> Any:
+        """A session that is ready: the chief makes it so, others wait for that, at most max_wait_secs."""
+        self.coord.clear_stop()
+        if self.summary_writer is not None:
+            self.summary_writer.reopen()
+        if not self.is_chief:
+            session = self.session_manager.wait_for_session(master, config, max_wait_secs)
+            if start_standard_services:
+                self.start_queue_runners(session)
+            return session
+        session = self.session_manager.prepare_session(
+            master,
+            init_op=self.init_op,
+            saver=self.saver,
+            checkpoint_dir=self._logdir,
+            wait_for_checkpoint=wait_for_checkpoint,
+            max_wait_secs=max_wait_secs,
+            config=config,
+            init_feed_dict=self.init_feed_dict,
+            init_fn=self._init_fn,
+        )
+        if self.summary_writer is not None:
+            self.summary_writer.add_graph(self._graph)
+        if start_standard_services:
+            self.start_standard_services(session)
+            self.start_queue_runners(session)
+        return session
+
+    # ---- threads --------------------------------------------------------------------------------------------------
+
+    def start_standard_services(self, sess: Any) -> Sequence[Any] | None:
+        """Starts the threads that save and summarise, and returns them; None, with a warning, without a logdir.
+
+        RuntimeError where it is not the chief.
+        """
+        if not self.is_chief:
+            raise RuntimeError(
+                "Only chief supervisor can start standard services, because only chief supervisors write events."
+            )
+        if not self._logdir:
+            _log.warning("Standard services need a logdir: nothing is saved and no summaries are written.")
+            return None
+        if self._step_reader is not None and self.summary_writer is not None:
+            log_session(self.summary_writer, "START", self._step_reader(sess))
+        threads: list[Any] = []
+        if self.save_summaries_secs and self.summary_writer is not None:
+            if self.summary_op is not None:
+                threads.append(self._looper(self.save_summaries_secs, self._summarise, sess))
+            if self._step_reader is not None:
+                last = [time.monotonic(), self._step_reader(sess)]
+                threads.append(self._looper(self.save_summaries_secs, self._count_steps, sess, last))
+        if self.saver is not None and self.save_model_secs:
+            threads.append(self._looper(self.save_model_secs, self._save, sess))
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def _looper(self, seconds: float, target: Callable[..., None], *args: Any) -> Any:
+        return LooperThread(self.coord, seconds, target=target, args=args)
+
+    def _summarise(self, session: Any) -> None:
+        fetches = self.summary_op if self.global_step is None else [self.summary_op, self.global_step]
+        values = session.run(fetches)
+        summary, step = (values, None) if self.global_step is None else values
+        self.summary_writer.add_summary(summary, None if step is None else int(step))
+
+    def _count_steps(self, session: Any, last: list[Any]) -> None:
+        assert self._step_reader is not None
+        now, step = time.monotonic(), self._step_reader(session)
+        seconds, steps = now - last[0], step - last[1]
+        last[:] = now, step
+        if steps > 0 and seconds > 0:
+            log_rate(self.summary_writer, f"{self.global_step.op.name}/sec", steps / seconds, step)
+
+    def _save(self, session: Any) -> None:
+        self.saver.save(session, self.save_path, global_step=self.global_step)
+        if self.summary_writer is not None and self._step_reader is not None:
+            log_session(self.summary_writer, "CHECKPOINT", self._step_reader(session), self.save_path or "")
+
+    def start_queue_runners(self, sess: Any, queue_runners: Sequence[Any] | None = None) -> list[Any]:
+        """Starts the threads of queue runners, by default the graph's, and returns them."""
+        if queue_runners is None:
+            queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
+        threads: list[Any] = []
+        for runner in queue_runners:
+            threads.extend(runner.create_threads(sess, coord=self.coord, daemon=True, start=True))
+        return threads
+
+    def loop(
+        self,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Starts a thread that calls target(*args, **kwargs) every timer_interval_secs, or without a pause for None."""
+        thread = LooperThread(self.coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
+        thread.start()
+        return thread
+
+    def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
+        """Writes a summary that the program has computed; RuntimeError without a writer."""
+        if self.summary_writer is None:
+            raise RuntimeError("Writing a summary requires a summary writer: give Supervisor a logdir.")
+        if global_step is None and self._step_reader is not None:
+            global_step = self._step_reader(sess)
+        self.summary_writer.add_summary(summary, global_step)
+
+    # ---- the end --------------------------------------------------------------------------------------------------
+
+    def should_stop(self) -> bool:
+        """Whether the training loop and the threads should end."""
+        return bool(self.coord.should_stop())
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Asks the training loop and the threads to end; `ex` is raised at the end."""
+        self.coord.request_stop(ex)
+
+    def wait_for_stop(self) -> None:
+        """Waits until somebody asks for the end."""
+        self.coord.wait_for_stop()
+
+    def stop_on_exception(self) -> AbstractContextManager[Any]:
+        """A context manager that asks for the end where its block raises."""
+        manager: AbstractContextManager[Any] = self.coord.stop_on_exception()
+        return manager
+
+    def stop(
+        self,
+        threads: Sequence[Any] | None = None,
+        close_summary_writer: bool = True,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Stops the threads, raises what one of them failed with, and closes the writer."""
+        self.coord.request_stop()
+        try:
+            self.coord.join(
+                threads,
+                stop_grace_period_secs=self._stop_grace_secs,
+                ignore_live_threads=ignore_live_threads,
+            )
+        finally:
+            if close_summary_writer and self.summary_writer is not None:
+                log_session(self.summary_writer, "STOP", 0)
+                self.summary_writer.close()
+
+    PrepareSession = prepare_or_wait_for_session
+    StartStandardServices = start_standard_services
+    StartQueueRunners = start_queue_runners
+    SummaryComputed = summary_computed
+    Loop = loop
+    ShouldStop = should_stop
+    RequestStop = request_stop
+    WaitForStop = wait_for_stop
+    StopOnException = stop_on_exception
+    Stop = stop
+
+
+def _is_default(value: Any) -> bool:
+    return isinstance(value, int) and value == Supervisor.USE_DEFAULT
+
+
+def _given(value: Any, collection: str, default: Callable[[], Any]) -> Any:
+    """What was given, or the collection's first item, or the default, which then goes into the collection."""
+    if not _is_default(value):
+        return value
+    graph = get_default_graph()
+    found = graph.get_collection(collection)
+    if found:
+        return found[0]
+    made = default()
+    if made is not None:
+        graph.add_to_collection(collection, made)
+    return made
+
+
+def _default_saver() -> Any:
+    return scaffold.default_saver() if global_variables() else None
+
+
+EXPORTS: dict[str, Any] = {"Supervisor": Supervisor}

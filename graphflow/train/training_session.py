@@ -1,0 +1,114 @@
+"""MonitoredTrainingSession: a monitored session with the hooks that nearly every training wants."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from graphflow.config import ConfigProto
+from graphflow.train.monitored_session import MonitoredSession
+from graphflow.train.progress import is_terminal
+from graphflow.train.saving_hooks import (
+    CheckpointSaverHook,
+    StepCounterHook,
+    SummarySaverHook,
+    events_can_be_written,
+)
+from graphflow.train.scaffold import Scaffold
+from graphflow.train.session_creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
+from graphflow.train.session_run_hook import SessionRunHook
+
+_log = logging.getLogger(__name__)
+
+
+class _Default:
+    def __repr__(self) -> str:
+        return "USE_DEFAULT"
+
+
+USE_DEFAULT: Final[Any] = _Default()
+
+
+def MonitoredTrainingSession(
+    master: str = "",
+    is_chief: bool = True,
+    checkpoint_dir: str | None = None,
+    scaffold: Scaffold | None = None,
+    hooks: Sequence[SessionRunHook] | None = None,
+    chief_only_hooks: Sequence[SessionRunHook] | None = None,
+    save_checkpoint_secs: float | None = USE_DEFAULT,
+    save_summaries_steps: int | None = USE_DEFAULT,
+    save_summaries_secs: float | None = USE_DEFAULT,
+    config: ConfigProto | None = None,
+    stop_grace_period_secs: float = 120,
+    log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200,
+    save_checkpoint_steps: int | None = USE_DEFAULT,
+    summary_dir: str | None = None,
+    *,
+    progress: bool | None = None,
+    max_recoveries: int = 10,
+    recovery_window_secs: float = 600,
+) -> MonitoredSession:
+    """A MonitoredSession for training, with checkpoints, summaries and a count of steps (its name in tf.train).
+
+    is_chief: the chief restores or initialises and writes the files, others wait for it, at most max_wait_secs.
+    checkpoint_dir: where to restore from and to save to, every 600 s unless save_checkpoint_secs or
+    save_checkpoint_steps say otherwise; None switches a default off. summary_dir: of the event file, else
+    checkpoint_dir; every 100 steps unless save_summaries_steps or save_summaries_secs say otherwise.
+    log_step_count_steps: period in which the rate of steps is logged and written. progress: whether to show a
+    progress line; by default where standard error is a terminal. max_recoveries, recovery_window_secs: see
+    MonitoredSession.
+    """
+    if save_checkpoint_secs is USE_DEFAULT and save_checkpoint_steps is USE_DEFAULT:
+        save_checkpoint_secs, save_checkpoint_steps = 600, None
+    elif save_checkpoint_secs is USE_DEFAULT:
+        save_checkpoint_secs = None
+    elif save_checkpoint_steps is USE_DEFAULT:
+        save_checkpoint_steps = None
+    summaries_by_default = save_summaries_steps is USE_DEFAULT and save_summaries_secs is USE_DEFAULT
+    if summaries_by_default:
+        save_summaries_steps, save_summaries_secs = 100, None
+    elif save_summaries_secs is USE_DEFAULT:
+        save_summaries_secs = None
+    elif save_summaries_steps is USE_DEFAULT:
+        save_summaries_steps = None
+
+    scaffold = scaffold or Scaffold()
+    all_hooks: list[SessionRunHook] = list(hooks or ())
+    creator: SessionCreator
+    if is_chief:
+        directory = summary_dir or checkpoint_dir
+        if directory and summaries_by_default and summary_dir is None and not events_can_be_written():
+            _log.info("No summaries are written: they need the extra graphflow[tensorboard].")
+            directory = None
+        own: list[SessionRunHook] = list(chief_only_hooks or ())
+        if directory and log_step_count_steps:
+            own.append(StepCounterHook(every_n_steps=log_step_count_steps, output_dir=directory))
+        if directory and (save_summaries_steps or save_summaries_secs):
+            own.append(
+                SummarySaverHook(save_summaries_steps, save_summaries_secs, directory, scaffold=scaffold)
+            )
+        if checkpoint_dir and (save_checkpoint_secs or save_checkpoint_steps):
+            own.append(
+                CheckpointSaverHook(
+                    checkpoint_dir, save_checkpoint_secs, save_checkpoint_steps, scaffold=scaffold
+                )
+            )
+        all_hooks = own + all_hooks
+        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+    else:
+        creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
+    return MonitoredSession(
+        creator,
+        all_hooks,
+        stop_grace_period_secs,
+        max_recoveries=max_recoveries,
+        recovery_window_secs=recovery_window_secs,
+        progress=is_terminal(sys.stderr) if progress is None else progress,
+    )
+
+
+EXPORTS: dict[str, Any] = {"MonitoredTrainingSession": MonitoredTrainingSession}
