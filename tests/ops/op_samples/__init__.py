@@ -84,6 +84,11 @@ WITHOUT_SAMPLES: dict[str, str] = {
         ],
         "work on a queue of the session, which a sample cannot hold; test_queues.py has them",
     ),
+    **dict.fromkeys(("SaveV2", "RestoreV2"), "write and read a file; tests/train/test_saver.py has them"),
+    **dict.fromkeys(
+        ("ReadResourceState", "WriteResourceState"),
+        "take all state of the session; tests/train/test_saver.py has them",
+    ),
 }
 """Op types with a kernel that no sample can hold, and why."""
 

@@ -1,0 +1,137 @@
+"""Files that are there whole or not at all.
+
+What is written goes to a temporary file in the same folder, is synced, and takes its final name last; then the folder
+is synced. So a process that is killed at any moment, or a disk that runs full, leaves the old file as it was. The
+writer holds a lock on its temporary file: a later writer of the same family can tell those that a dead process left,
+whose locks are gone, from those that are being written, and removes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from graphflow import errors
+
+_SUFFIX = ".tmp"
+
+
+def os_error(error: OSError, path: str, doing: str) -> errors.OpError:
+    """The error of the operating system as graphflow's, which says what was done with which file."""
+    number = error.errno
+    text = f"{doing} {path}: {error.strerror or error}"
+    if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return errors.ResourceExhaustedError(
+            None, None, f"{text}. Free some space, or keep fewer checkpoints (max_to_keep)."
+        )
+    if number in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+        return errors.NotFoundError(None, None, f"{text}.")
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return errors.PermissionDeniedError(None, None, f"{text}.")
+    if number in (errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY):
+        return errors.FailedPreconditionError(None, None, f"{text}.")
+    return errors.UnknownError(None, None, f"{text}.")
+
+
+@contextmanager
+def atomic_file(path: str) -> Iterator[int]:
+    """Yields the descriptor of a new file that takes the name `path` when the block ends without an error.
+
+    Where it ends with one nothing is left and `path` stays as it was. An OSError becomes a gf.errors.OpError that
+    names the file: ResourceExhaustedError where there is no space.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    try:
+        descriptor, temporary = _temporary(folder, name)
+        try:
+            yield descriptor
+            os.fsync(descriptor)
+            os.rename(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        finally:
+            os.close(descriptor)
+        sync_folder(folder)
+    except OSError as error:
+        raise os_error(error, path, "Cannot write") from error
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Replaces a file by one with these bytes; errors as those of atomic_file."""
+    with atomic_file(path) as descriptor:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(folder: str) -> None:
+    """Makes names that were added to a folder, or taken away, last through a crash of the machine."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # File systems that cannot sync a folder say so.
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def family(name: str) -> str:
+    """What the names of one saver's files share: the name up to the step, "model" for "model-100.safetensors"."""
+    return re.sub(r"(-\d+)?(\.\w+)?$", "", name) or name
+
+
+def _temporary(folder: str, name: str) -> tuple[int, str]:
+    """A new, locked file in the folder: its descriptor and path. Those that dead writers left are removed."""
+    start = f".{family(name)}~"
+    _remove_stale(folder, start)
+    while True:
+        path = os.path.join(folder, f"{start}{secrets.token_hex(8)}{_SUFFIX}")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        if _locked(descriptor) and os.fstat(descriptor).st_nlink:
+            return descriptor, path
+        os.close(descriptor)  # Another writer took it for stale before it was locked.
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def _locked(descriptor: int) -> bool:
+    """Takes the lock of a temporary file; False where somebody else has it. No locks on its file system: True."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+            raise
+    return True
+
+
+def _remove_stale(folder: str, start: str) -> None:
+    """Removes temporary files of this family whose writers are gone."""
+    with os.scandir(folder) as entries:
+        found = [e.path for e in entries if e.name.startswith(start) and e.name.endswith(_SUFFIX)]
+    for path in found:
+        _remove_if_stale(path)
+
+
+def _remove_if_stale(path: str) -> None:
+    import fcntl
+
+    with suppress(OSError):  # What cannot be locked or removed stays: it is in nobody's way.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            here, there = os.fstat(descriptor), os.lstat(path)
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
+                os.unlink(path)
+        finally:
+            os.close(descriptor)

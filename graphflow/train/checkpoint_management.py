@@ -1,0 +1,194 @@
+"""Which checkpoints a folder has: the `checkpoint` file, finding the newest whole one, removing old ones."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from graphflow import errors
+from graphflow.checkpoint.layout import SUFFIX
+from graphflow.checkpoint.reader import checkpoint_path, open_checkpoint
+from graphflow.checkpoint.state_file import CheckpointState, read_state, write_state
+
+_log = logging.getLogger(__name__)
+
+
+def state_path(save_dir: str, latest_filename: str | None = None) -> str:
+    """The path of a folder's `checkpoint` file."""
+    return os.path.join(save_dir, latest_filename or "checkpoint")
+
+
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """The state that says which checkpoint is the newest (tf.train.generate_checkpoint_state_proto).
+
+    With a relative save_dir, relative paths become relative to it. ValueError where there are not as many times as
+    paths.
+    """
+    paths = list(all_model_checkpoint_paths or [])
+    if not paths or paths[-1] != model_checkpoint_path:
+        paths.append(model_checkpoint_path)
+    times = [float(time) for time in all_model_checkpoint_timestamps or []]
+    if times and len(times) != len(paths):
+        raise ValueError(
+            f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and "
+            f"timestamps {times})"
+        )
+
+    def relative(path: str) -> str:
+        return path if os.path.isabs(path) or os.path.isabs(save_dir) else os.path.relpath(path, save_dir)
+
+    return CheckpointState(
+        relative(model_checkpoint_path), [relative(p) for p in paths], times, last_preserved_timestamp or 0.0
+    )
+
+
+def update_checkpoint_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+    save_relative_paths: bool = False,
+) -> None:
+    """Writes the `checkpoint` file of a folder, whole or not at all (tf.train.update_checkpoint_state).
+
+    RuntimeError where a checkpoint has the name of that file.
+    """
+
+    def short(path: str) -> str:
+        return os.path.relpath(path, save_dir) if os.path.isabs(path) == os.path.isabs(save_dir) else path
+
+    paths = list(all_model_checkpoint_paths or [])
+    times, preserved = all_model_checkpoint_timestamps, last_preserved_timestamp
+    if save_relative_paths:
+        state = CheckpointState(short(model_checkpoint_path), [short(p) for p in paths])
+        if not paths or state.all_model_checkpoint_paths[-1] != state.model_checkpoint_path:
+            state.all_model_checkpoint_paths.append(state.model_checkpoint_path)
+        state.all_model_checkpoint_timestamps = [float(time) for time in times or []]
+        state.last_preserved_timestamp = preserved or 0.0
+    else:
+        state = generate_checkpoint_state_proto(save_dir, model_checkpoint_path, paths, times, preserved)
+    path = state_path(save_dir, latest_filename)
+    if path == model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path {model_checkpoint_path!r} conflicts with path used for checkpoint state. Please use "
+            "a different save path."
+        )
+    write_state(path, state)
+
+
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
+    """What a folder's `checkpoint` file says, or None where there is none or it makes no sense, which is logged
+    (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
+    """
+    path = state_path(checkpoint_dir, latest_filename)
+    try:
+        state = read_state(path)
+    except errors.NotFoundError:
+        return None
+    except (errors.OpError, ValueError) as error:
+        _log.warning("%s: Checkpoint ignored: %s", path, error)
+        return None
+    join = os.path.join
+    state.model_checkpoint_path = join(checkpoint_dir, state.model_checkpoint_path)
+    state.all_model_checkpoint_paths = [join(checkpoint_dir, p) for p in state.all_model_checkpoint_paths]
+    return state
+
+
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+    """The prefix of the newest checkpoint of a folder that is whole, or None (tf.train.latest_checkpoint).
+
+    All its checksums are compared. One that is damaged or gone is passed over, with a warning that says what is wrong,
+    and the one before is taken, from the `checkpoint` file or, where that does not help, by the files' times. None
+    where the folder has no `checkpoint` file.
+    """
+    if not os.path.exists(state_path(checkpoint_dir, latest_filename)):
+        return None
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    tried: set[str] = set()
+    for prefix in _candidates(checkpoint_dir, state):
+        place = os.path.abspath(prefix)
+        if place in tried:
+            continue
+        tried.add(place)
+        problem = _problem(prefix)
+        if problem is None:
+            return prefix
+        _log.warning("Not used: the checkpoint %s. %s Looking for the one before.", prefix, problem)
+    return None
+
+
+def _candidates(folder: str, state: CheckpointState | None) -> Iterator[str]:
+    """Prefixes, the newest first: those of the state, then those whose files lie in the folder."""
+    if state is not None:
+        yield state.model_checkpoint_path
+        yield from reversed(state.all_model_checkpoint_paths)
+    found = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX) and not entry.name.startswith("."):
+                with suppress(OSError):
+                    found.append((entry.stat().st_mtime_ns, entry.path.removesuffix(SUFFIX)))
+    yield from (prefix for _, prefix in sorted(found, reverse=True))
+
+
+def _problem(prefix: str) -> str | None:
+    """What is wrong with a checkpoint; None where every checksum holds."""
+    try:
+        open_checkpoint(prefix).verify()
+    except errors.OpError as error:
+        return error.message
+    return None
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint of this prefix (tf.train.checkpoint_exists)."""
+    try:
+        return os.path.isfile(checkpoint_path(checkpoint_prefix))
+    except ValueError:  # A name with a zero byte.
+        return False
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """When the checkpoints that exist were written, in seconds since 1970 (tf.train.get_checkpoint_mtimes)."""
+    times = []
+    for prefix in checkpoint_prefixes:
+        with suppress(OSError):
+            times.append(os.path.getmtime(checkpoint_path(prefix)))
+    return times
+
+
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Removes a checkpoint and its meta graph; what is not there is no error (tf.train.remove_checkpoint)."""
+    for path in (
+        meta_graph_filename(checkpoint_prefix, meta_graph_suffix),
+        checkpoint_path(checkpoint_prefix),
+    ):
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """The path of the meta graph beside a checkpoint."""
+    return f"{checkpoint_filename}.{meta_graph_suffix}"
+
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        generate_checkpoint_state_proto, update_checkpoint_state, get_checkpoint_state, latest_checkpoint,
+        checkpoint_exists, get_checkpoint_mtimes, remove_checkpoint,
+    )
+}  # fmt: skip

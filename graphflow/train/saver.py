@@ -1,0 +1,436 @@
+"""Saver: writes the variables of a session to checkpoint files and reads them back.
+
+All its ops are made when it is made, so that it works with a finalized graph. One op writes one file, whatever devices
+the variables are on. A Saver of everything also keeps the state that is no variable: random states, positions in
+input, queues.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from graphflow import errors
+from graphflow.checkpoint.resource_state import STATE
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.devices import DeviceSpec
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.graph import Graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.ops.checkpoints import read_resource_state, restore_v2, save_v2, write_resource_state
+from graphflow.ops.core import constant
+from graphflow.ops.flow_basics import group
+from graphflow.ops.shaping import identity, placeholder_with_default, shape
+from graphflow.ops.variable import global_variables
+from graphflow.train.checkpoint_management import (
+    checkpoint_exists,
+    get_checkpoint_mtimes,
+    meta_graph_filename,
+    remove_checkpoint,
+    update_checkpoint_state,
+)
+from graphflow.train.saveables import SaveableObject, VariableSaveable, saveables_of
+from graphflow.train.steps import global_step as value_of_step
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class SaverDef:
+    """The names of a saver's ops in its graph, and what it keeps (TensorFlow's message of that name)."""
+
+    filename_tensor_name: str = ""
+    save_tensor_name: str = ""
+    restore_op_name: str = ""
+    max_to_keep: int = 0
+    sharded: bool = False
+    keep_checkpoint_every_n_hours: float = 0.0
+    version: int = 2
+
+    LEGACY: ClassVar[int] = 0
+    V1: ClassVar[int] = 1
+    V2: ClassVar[int] = 2
+
+    @staticmethod
+    def of(other: Any) -> SaverDef:
+        """A copy of one, or of TensorFlow's message."""
+        return SaverDef(**{name: getattr(other, name) for name in asdict(SaverDef())})
+
+
+class Saver:
+    """Saves and restores variables (tf.train.Saver).
+
+    var_list: what to save, by default all global variables, saveable objects and the state of random ops, iterators and
+    queues. A list of variables, partitioned variables or parts; or a dictionary from names in the checkpoint to these.
+    reshape: restores what has as many elements in another shape. max_to_keep: the checkpoints that are kept, None or 0
+    for all; one for each keep_checkpoint_every_n_hours is kept besides. defer_build: waits for build(). allow_empty: no
+    variables are no error. pad_step_number: 00000012 instead of 12. save_relative_paths: the `checkpoint` file can be
+    moved with its folder. filename: the file when nothing is fed. sharded and write_version change nothing: there is
+    one format, and one file. ValueError where there is nothing to save. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = SaverDef.V2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        if defer_build and var_list is not None:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
+                "var_list=None."
+            )
+        if builder is not None:
+            raise ValueError(
+                "graphflow's Saver has one way to write a checkpoint and takes no builder. To save something of your "
+                "own, put a gf.train.SaveableObject in the collection gf.GraphKeys.SAVEABLE_OBJECTS."
+            )
+        self._var_list = var_list
+        self._reshape = reshape
+        self._sequentially = restore_sequentially
+        self._name = name
+        self._allow_empty = allow_empty
+        self._pad = pad_step_number
+        self._relative = save_relative_paths
+        self._filename = filename or "model"
+        self._is_empty = False
+        self._last: list[tuple[str, float]] = []
+        self._doomed: list[tuple[str, float]] = []
+        self._lines: dict[str, tuple[str, int]] = {}
+        """Where the variables were built, by their names in the checkpoint."""
+        self._settings = SaverDef(
+            max_to_keep=max_to_keep or 0,
+            sharded=sharded,
+            keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+        )
+        self._saver_def: SaverDef | None = None
+        self._next_kept = time.time() + keep_checkpoint_every_n_hours * 3600
+        if saver_def is not None:
+            self._saver_def = SaverDef.of(saver_def)
+            self._next_kept = time.time() + self._saver_def.keep_checkpoint_every_n_hours * 3600
+        elif not defer_build:
+            self.build()
+
+    # ---- building -------------------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Adds the ops to the default graph, where defer_build had put that off; a second call does nothing."""
+        if self._saver_def is not None or self._is_empty:
+            return
+        everything = self._var_list is None
+        graph = get_default_graph()
+        found = self._var_list
+        if everything:
+            found = global_variables() + graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)
+        if not found:
+            if not self._allow_empty:
+                raise ValueError("No variables to save")
+            self._is_empty = True
+            return
+        saveables = saveables_of(found)
+        self._lines = {s.name: s.op.op.line for s in saveables if isinstance(s, VariableSaveable)}
+        with graph.name_scope(self._name or "save"), graph.control_dependencies(None):
+            self._saver_def = self._build(graph, saveables, everything)
+
+    def _build(self, graph: Graph, saveables: list[SaveableObject], everything: bool) -> SaverDef:
+        filename = placeholder_with_default(self._filename, shape=(), name="filename")
+        filename = placeholder_with_default(filename, shape=(), name="Const")
+        saved = _save_op(graph, filename, saveables, everything)
+        with graph.control_dependencies([saved]):
+            done = identity(filename, name="control_dependency")
+        restored = self._restore_op(graph, filename, saveables, everything)
+        settings = SaverDef.of(self._settings)
+        settings.filename_tensor_name = filename.name
+        settings.save_tensor_name = done.name
+        settings.restore_op_name = restored.name
+        return settings
+
+    def _restore_op(
+        self, graph: Graph, filename: Tensor, saveables: list[SaveableObject], everything: bool
+    ) -> Operation:
+        specs = [spec for saveable in saveables for spec in saveable.specs]
+        states = _tasks(graph) if everything else []
+        expected = [dims for saveable in saveables for dims in saveable.expected_shapes]
+        with graph.name_scope("RestoreV2") as scope:
+            names = constant([s.name for s in specs] + [STATE + t for t in states], name="tensor_names")
+            slices = constant([s.slice_spec for s in specs] + [""] * len(states), name="shape_and_slices")
+            tensors = restore_v2(
+                filename,
+                names,
+                slices,
+                [spec.dtype for spec in specs] + [dtypes.uint8] * len(states),
+                scope,
+                [None] * (len(specs) + len(states)) if self._reshape else expected + [None] * len(states),
+            )
+        first: list[Operation] = []
+        for task, state in zip(states, tensors[len(specs) :], strict=True):
+            with graph.device(task or None):
+                first.append(write_resource_state(state))
+        done: list[Any] = []
+        position = 0
+        for saveable in saveables:
+            values = tensors[position : position + len(saveable.specs)]
+            position += len(values)
+            wanted = None
+            if self._reshape:
+                wanted = [_whole_shape(spec.tensor) for spec in saveable.specs]
+            with graph.control_dependencies(first + (done[-1:] if self._sequentially else [])):
+                done.append(saveable.restore(values, wanted))
+        return group(*first, *done, name="restore_all")
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
+        """Writes a checkpoint and returns its prefix: save_path, with "-STEP" where a step is given.
+
+        global_step: a number, or a tensor or variable to read. write_state: whether the folder's `checkpoint` file
+        names it, under `latest_filename`; then old ones are removed. write_meta_graph: whether the graph is written
+        beside it. ValueError where the folder is not there; gf.errors.ResourceExhaustedError where the disk is full,
+        and then nothing is left of it. None where there are no variables.
+        """
+        definition = self._built("save")
+        if os.path.split(latest_filename or "checkpoint")[0]:
+            raise ValueError("'latest_filename' must not contain path components")
+        save_path = os.fspath(save_path)
+        save_path = save_path.decode() if isinstance(save_path, bytes) else save_path
+        if not hasattr(sess, "run") or not hasattr(sess, "graph"):
+            raise TypeError(f"'sess' must be a Session; {sess!r}")
+        prefix = save_path
+        if global_step is not None:
+            step = global_step
+            if not isinstance(step, int) and hasattr(step, "graph"):
+                step = value_of_step(sess, step)
+            prefix = f"{save_path}-{int(step):08d}" if self._pad else f"{save_path}-{int(step)}"
+        elif os.path.basename(save_path) == (latest_filename or "checkpoint"):
+            raise ValueError(
+                f"'latest_filename' collides with 'save_path': {latest_filename or 'checkpoint'!r} and {save_path!r}"
+            )
+        folder = os.path.dirname(save_path)
+        if definition is not None:
+            if not os.path.isdir(folder or "."):
+                raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
+            written = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
+            prefix = written.decode() if isinstance(written, bytes) else str(written)
+            if write_state:
+                self._record(prefix, definition)
+                update_checkpoint_state(
+                    folder, prefix, self.last_checkpoints, latest_filename, save_relative_paths=self._relative
+                )
+                self._remove_old(definition, meta_graph_suffix)
+        if write_meta_graph:
+            path = meta_graph_filename(prefix, meta_graph_suffix)
+            with sess.graph.as_default(), _without_protobuf(path):
+                self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+        return None if definition is None else prefix
+
+    def _built(self, what: str) -> SaverDef | None:
+        if self._saver_def is None and not self._is_empty:
+            raise RuntimeError(f"`build()` should be called before {what} if defer_build==True")
+        return self._saver_def
+
+    def _record(self, prefix: str, definition: SaverDef) -> None:
+        if definition.max_to_keep <= 0:
+            return
+        self._last = [(path, when) for path, when in self._last if path != prefix]
+        self._last.append((prefix, time.time()))
+        if len(self._last) > definition.max_to_keep:
+            self._doomed.append(self._last.pop(0))
+
+    def _remove_old(self, definition: SaverDef, meta_graph_suffix: str) -> None:
+        if not self._doomed:
+            return
+        path, when = self._doomed.pop(0)
+        if when > self._next_kept:
+            self._next_kept += definition.keep_checkpoint_every_n_hours * 3600
+            return
+        try:
+            remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
+        except OSError as error:
+            _log.warning("An old checkpoint could not be removed: %s", error)
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The prefixes of the checkpoints that were not removed yet, oldest first."""
+        return [path for path, _ in self._last]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Says which checkpoints there are, as of now; see set_last_checkpoints_with_time."""
+        self.set_last_checkpoints_with_time([(path, time.time()) for path in last_checkpoints])
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
+        """Says which checkpoints there are, oldest first, and when each was written, in seconds since 1970."""
+        if not isinstance(last_checkpoints_with_time, list):
+            raise TypeError(f"A list is needed, got {last_checkpoints_with_time!r}.")
+        self._last = list(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Takes over checkpoints that an earlier process wrote, so that the old ones are removed in time."""
+        there = [path for path in checkpoint_paths if checkpoint_exists(path)]
+        self.set_last_checkpoints_with_time(list(zip(there, get_checkpoint_mtimes(there), strict=True)))
+
+    # ---- restoring ------------------------------------------------------------------------------------------------
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Sets the variables to those of a checkpoint; they need not be initialized. All of them or none.
+
+        save_path: a prefix, as save returned it. ValueError where there is no such checkpoint;
+        gf.errors.NotFoundError with all names that it lacks, InvalidArgumentError where a dtype or shape differs,
+        DataLossError where a checksum does not hold.
+        """
+        definition = self._built("restore")
+        if definition is None:
+            return
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        save_path = os.fspath(save_path)
+        if not checkpoint_exists(save_path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
+        _log.info("Restoring parameters from %s", save_path)
+        try:
+            sess.run(definition.restore_op_name, {definition.filename_tensor_name: save_path})
+        except (errors.InvalidArgumentError, errors.NotFoundError) as error:
+            raise self._located(error) from None
+
+    def _located(self, error: errors.OpError) -> errors.OpError:
+        """The error with the lines that built the variables it names."""
+        named = dict.fromkeys(
+            re.findall(r"(?<=[ :])'([^'\n]+)' (?:has|\(near)|'([^'\n]+)'(?=[,.] )", error.message)
+        )
+        names = [name for pair in named for name in pair if name in self._lines]
+        if not names:
+            return error
+        built = "; ".join("{} was built at {}:{}".format(name, *self._lines[name]) for name in names[:20])
+        return type(error)(error.node_def, error.op, f"{error.message}\nVariables: {built}.")
+
+    # ---- as data --------------------------------------------------------------------------------------------------
+
+    @property
+    def saver_def(self) -> SaverDef | None:
+        """The names of its ops; None before build()."""
+        return self._saver_def
+
+    def as_saver_def(self) -> Any:
+        """TensorFlow's SaverDef message (needs the protobuf messages); see to_proto."""
+        return self.to_proto()
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """TensorFlow's SaverDef message, names taken relative to a scope; None where its ops are not in that scope."""
+        from graphflow.protos import saver_pb2
+
+        definition = self._built("to_proto")
+        if definition is None:
+            return saver_pb2.SaverDef()
+        fields = asdict(definition)
+        if export_scope is not None:
+            start = export_scope.rstrip("/") + "/"
+            if not definition.filename_tensor_name.startswith(start):
+                return None
+            for name in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+                fields[name] = fields[name].removeprefix(start)
+        return saver_pb2.SaverDef(**fields)
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """The saver of a SaverDef, whose ops are in the graph, under import_scope where one is given."""
+        definition = SaverDef.of(saver_def)
+        if import_scope is not None:
+            for name in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+                setattr(definition, name, f"{import_scope.rstrip('/')}/{getattr(definition, name)}")
+        return Saver(saver_def=definition, name=import_scope)
+
+    def export_meta_graph(
+        self,
+        filename: str | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The default graph as a MetaGraphDef with this saver in it, written to a file where one is named."""
+        from graphflow.train.meta_graph import export_meta_graph
+
+        return export_meta_graph(
+            filename=filename,
+            saver_def=None if self._saver_def is None else self.to_proto(export_scope),
+            collection_list=collection_list,
+            as_text=as_text,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs,
+        )
+
+
+def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], everything: bool) -> Operation:
+    specs = [spec for saveable in saveables for spec in saveable.specs]
+    tensors: list[Any] = [spec.tensor for spec in specs]
+    names = [spec.name for spec in specs]
+    for task in _tasks(graph) if everything else []:
+        with graph.device(task or None):
+            tensors.append(read_resource_state())
+        names.append(STATE + task)
+    with graph.name_scope("SaveV2") as scope:
+        slices = [spec.slice_spec for spec in specs] + [""] * (len(names) - len(specs))
+        return save_v2(
+            filename, constant(names, name="tensor_names"), constant(slices, name="shape_and_slices"), tensors, scope
+        )  # fmt: skip
+
+
+def _tasks(graph: Graph) -> list[str]:
+    """The tasks that ops of the graph ask for, as device names; "" stands for the session's own."""
+    found = {""}
+    for device in {op.device for op in graph.get_operations()}:
+        spec = DeviceSpec.from_string(device)
+        if spec.job is not None:
+            found.add(DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task).to_string())
+    return sorted(found)
+
+
+def _whole_shape(tensor: Any) -> Any:
+    dims: shapes.Dims = tensor.dims
+    return shape(tensor) if dims is None or None in dims else list(dims)
+
+
+@contextmanager
+def _without_protobuf(path: str) -> Iterator[None]:
+    """Lets a checkpoint be without its meta graph where the protobuf messages are not installed, and says so."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        _log.warning("The graph is not written to %s: %s", path, error)
+
+
+EXPORTS: dict[str, Any] = {"Saver": Saver, "SaverDef": SaverDef}
