@@ -81,6 +81,7 @@ globals().update(
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
         "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
+        "ops.files",
         "ops.custom_gradient", "ops.scopes", "ops.patches", "ops.edit_distance", "ops.queues", "autodiff",
     )
 )  # fmt: skip

@@ -28,9 +28,6 @@ from graphflow.saved_model.loader import init_op_name, load, meta_graph_with_tag
 from graphflow.saved_model.utils import get_tensor_from_tensor_info
 from graphflow.session import Session
 
-_PART: Final = re.compile(r";\s*(?=[^;=\s]+=)")
-"""Between two inputs in one argument, as TensorFlow's saved_model_cli takes them."""
-
 _RUN_EPILOG: Final = """\
 examples:
   graphflow saved-model run model --input-exprs 'x=[[1.0, 2.0, 3.0]]'
@@ -254,7 +251,7 @@ def _values(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
         ("--inputs", arguments.inputs, _array_from_file),
         ("--input-exprs", arguments.input_exprs, _literal),
     ):
-        for part in (part for argument in given for part in _PART.split(argument)):
+        for part in given:
             name, sign, text = part.partition("=")
             if not sign or not name or not text:
                 raise UsageError(f"{option} takes NAME=VALUE, not {part!r}.")

@@ -16,6 +16,7 @@ from filecmp import cmp
 from typing import Any
 
 from graphflow import protos, train
+from graphflow.checkpoint.atomic import atomic_file, sync_folder, write_atomically
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
@@ -122,13 +123,7 @@ class SavedModelBuilder:
         else:
             name, data = constants.SAVED_MODEL_FILENAME_PB, serialized(self._model)
         folder = self._staging()
-        unfinished = os.path.join(folder, f".{name}.{secrets.token_hex(4)}")
-        with open(unfinished, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, os.path.join(folder, name))
-        _sync_folders(folder)
+        write_atomically(os.path.join(folder, name), data)
         if folder != self._export_dir:
             self._put_in_place(folder)
         return os.path.join(self._export_dir, name)
@@ -169,7 +164,7 @@ class SavedModelBuilder:
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     self._refuse_existing()
                 raise
-            _sync(os.path.dirname(target))
+            sync_folder(os.path.dirname(target))
         if self._cleanup is not None:
             self._cleanup.detach()
         self._folder = self._export_dir
@@ -222,8 +217,12 @@ class SavedModelBuilder:
             name = f"{base}_{number}"
         folder = os.path.join(self._staging(), constants.ASSETS_DIRECTORY)
         os.makedirs(folder, exist_ok=True)
-        copy = os.path.join(folder, name)
-        shutil.copyfile(source, copy)
+        with (
+            open(source, "rb") as file,
+            atomic_file(os.path.join(folder, name)) as descriptor,
+            open(descriptor, "wb", closefd=False) as copy,
+        ):
+            shutil.copyfileobj(file, copy)
         self._assets[name] = source
         return name
 
@@ -280,22 +279,6 @@ def _asset_path(tensor: Any) -> str:
     if not os.path.isfile(path):
         raise ValueError(f"The asset {tensor.name!r} names {value.item()!r}, which is no file.")
     return path
-
-
-def _sync_folders(top: str) -> None:
-    """Puts all files and folders under `top` on disk."""
-    for folder, _, files in os.walk(top):
-        for name in files:
-            _sync(os.path.join(folder, name))
-        _sync(folder)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def simple_save(

@@ -56,7 +56,7 @@ def load(
     with sess.graph.as_default():
         saver = train.import_meta_graph(meta_graph, import_scope=import_scope, **saver_kwargs)
         if saver is not None:
-            saver.restore(sess, variables_path(export_dir))
+            _restore(sess, saver, variables_path(export_dir))
         if init_op:
             folder = os.path.join(os.fsdecode(export_dir), constants.ASSETS_DIRECTORY)
             fed = {
@@ -67,6 +67,16 @@ def load(
             }
             sess.run(_element(sess.graph, init_op, import_scope, "its main operation"), fed)
     return meta_graph
+
+
+def _restore(sess: BaseSession, saver: Any, prefix: str) -> None:
+    if os.path.exists(f"{prefix}.index") and not train.checkpoint_exists(prefix):
+        raise ValueError(
+            f"The variables of this SavedModel, {prefix}.index, are in TensorFlow's file format, which graphflow does "
+            "not read. Load the model in TensorFlow, turn its variables into constants "
+            "(tf.graph_util.convert_variables_to_constants), and use the result with gf.import_graph_def."
+        )
+    saver.restore(sess, prefix)
 
 
 def init_op_name(meta_graph: Any) -> str:

@@ -1,8 +1,9 @@
-"""Samples of ops that write variables, draw random numbers, print, check, or call Python."""
+"""Samples of ops that write variables, draw random numbers, print, read files, check, or call Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -301,6 +302,10 @@ def _print_v2(random: Random) -> Iterable[Sample]:
     yield Sample((strings("text"),), {"output_stream": "stderr", "end": ""}, lambda text: ())
 
 
+def _read_file(random: Random) -> Iterable[Sample]:
+    yield Sample((strings(__file__),), {}, lambda name: strings(Path(name.item().decode()).read_bytes()))
+
+
 def _check_numerics(random: Random) -> Iterable[Sample]:
     for dtype, shape in over([DOUBLE, SINGLE, np.dtype(np.float16)], SHAPES):
         x = draw(random, dtype, shape)
@@ -356,6 +361,7 @@ TABLE: dict[str, Draw] = {
     "RandomPoissonV2": _per_parameter({"dtype": gf.float32}),
     "Print": _print,
     "PrintV2": _print_v2,
+    "ReadFile": _read_file,
     "Assert": _assert,
     "CheckNumerics": _check_numerics,
     "PyFunc": _py_func,
