@@ -82,7 +82,8 @@ globals().update(
         "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
         "ops.files",
-        "ops.custom_gradient", "ops.scopes", "ops.patches", "ops.edit_distance", "ops.queues", "autodiff",
+        "ops.custom_gradient", "ops.import_graph", "ops.scopes", "ops.patches", "ops.edit_distance", "ops.queues",
+        "autodiff",
     )
 )  # fmt: skip
 install_operators()

@@ -247,7 +247,7 @@ def attributes_of(op: Operation, declared: OpType | None) -> dict[str, tuple[str
         found = {name: (kind_of(value), value) for name, value in op.attrs.items() if name[:1] != "_"}
         result = {name: (kind, value) for name, (kind, value) in found.items() if kind is not None}
     else:
-        derived = _derived(op, declared)
+        derived = derived_attributes(op, declared)
         result = {}
         for name, attribute in declared.attributes.items():
             if name in derived:
@@ -276,7 +276,7 @@ def _function(value: Any) -> Any:
     return attr_value_pb2.NameAttrList(name=getattr(value, "name", str(value)))
 
 
-def _derived(op: Operation, declared: OpType) -> dict[str, Any]:
+def derived_attributes(op: Operation, declared: OpType) -> dict[str, Any]:
     """The attributes that inputs and outputs tell."""
     inputs: Sequence[Tensor] = op.inputs
     skipped = declared.inputs
@@ -324,6 +324,3 @@ def _read_off(
         if part and argument.type not in dtypes.BY_NAME:
             result[argument.type] = part[0].dtype
     return result
-
-
-__all__ = ["PRODUCER", "PYTHON_FUNCTION", "Writer", "attributes_of", "graph_def_of", "node_def_of"]

@@ -121,6 +121,8 @@ def cond(
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         pred = _predicate(pred, "cond")
+        if graph.context is not None:
+            pred = graph.context.add_value(pred)
         sides = graph.add(SWITCH, (pred, pred), {"T": pred.dtype}, "Switch").outputs
         pivots = [identity(sides[1], name="switch_t").op, identity(sides[0], name="switch_f").op]
         predicate = identity(pred, name="pred_id")

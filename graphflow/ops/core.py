@@ -94,10 +94,10 @@ def apply(
 def _check_types(definition: OpDef, tensors: list[Tensor], attrs: dict[str, Any]) -> None:
     chosen: dict[str, tuple[DType, str]] = {}
     for spec, tensor in zip(definition.inputs, tensors, strict=True):
-        _accept(definition, spec, spec.name, tensor, attrs, chosen)
+        accept(definition, spec, spec.name, tensor, attrs, chosen)
 
 
-def _accept(
+def accept(
     definition: OpDef,
     spec: InputSpec,
     label: str,
@@ -105,6 +105,7 @@ def _accept(
     attrs: dict[str, Any],
     chosen: dict[str, tuple[DType, str]],
 ) -> None:
+    """Notes the dtype of an input as that of its type variable; TypeError where it does not fit."""
     if spec.variable is not None and spec.variable in chosen:
         dtype, first = chosen[spec.variable]
         if tensor.dtype is not dtype:
@@ -146,7 +147,7 @@ def _converted(
         for position, item in enumerate(items):
             label = f"{spec.name}_{position}" if spec.variadic else spec.name
             tensor = _convert_input(definition, spec, label, item, wanted)
-            _accept(definition, spec, label, tensor, attrs, chosen)
+            accept(definition, spec, label, tensor, attrs, chosen)
             if spec.variable is not None:
                 wanted.setdefault(spec.variable, tensor.dtype)
             flat.append(tensor)
