@@ -1,0 +1,377 @@
+"""Batches by queues: examples are put into a queue by threads of a QueueRunner and taken from it many at a time.
+
+They stay for programs that have them; gf.data does the same with less.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphflow.graph import dtypes
+from graphflow.graph.dtypes import DType
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.shapes import TensorShape
+from graphflow.graph.slices import SparseTensor
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.flow_basics import no_op
+from graphflow.ops.math import cast, maximum
+from graphflow.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from graphflow.ops.segments import dynamic_partition
+from graphflow.ops.smart_cond import smart_cond
+from graphflow.ops.summaries import scalar as scalar_summary
+from graphflow.train.queue_runner import QueueRunner, add_queue_runner
+
+
+def batch(
+    tensors: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of the tensors, collected in a queue by a QueueRunner (tf.train.batch).
+
+    tensors: a list or dictionary, one example, or several along the first axis with `enqueue_many`. The result is
+    alike, a single tensor for a list of one. num_threads: with more than one the order is no longer fixed. shapes: of
+    an example, by default those of the tensors, which have to be known (ValueError); with `dynamic_pad` sizes may be
+    None, and examples are filled up with zeros to the largest of their batch. The batches end with OutOfRangeError
+    when the input does; with `allow_smaller_final_batch` the last one holds what is left.
+    """
+    return _batch(
+        tensors, True, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_batch(
+    tensors: Any,
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of the examples for which `keep_input` is true: a bool, or a vector of one for each example with
+    `enqueue_many` (tf.train.maybe_batch); see batch.
+    """
+    return _batch(
+        tensors, keep_input, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of examples from several sources, each in a thread of its own (tf.train.batch_join); see batch."""
+    return _batch_join(
+        tensors_list, True, batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
+        shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_batch_join(
+    tensors_list: Sequence[Any],
+    keep_input: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """batch_join with the condition of maybe_batch (tf.train.maybe_batch_join)."""
+    return _batch_join(
+        tensors_list, keep_input, batch_size, capacity, enqueue_many, shapes, dynamic_pad,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches in random order (tf.train.shuffle_batch): min_after_dequeue examples stay behind to be mixed with those
+    that come. ValueError where capacity is not larger. The rest as for batch.
+    """
+    return _shuffle_batch(
+        tensors, True, batch_size, capacity, min_after_dequeue, num_threads, seed, enqueue_many, shapes,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """shuffle_batch with the condition of maybe_batch (tf.train.maybe_shuffle_batch)."""
+    return _shuffle_batch(
+        tensors, keep_input, batch_size, capacity, min_after_dequeue, num_threads, seed, enqueue_many, shapes,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def shuffle_batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """shuffle_batch of examples from several sources (tf.train.shuffle_batch_join); see batch_join."""
+    return _shuffle_batch_join(
+        tensors_list, True, batch_size, capacity, min_after_dequeue, seed, enqueue_many, shapes,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_shuffle_batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """shuffle_batch_join with the condition of maybe_batch (tf.train.maybe_shuffle_batch_join)."""
+    return _shuffle_batch_join(
+        tensors_list, keep_input, batch_size, capacity, min_after_dequeue, seed, enqueue_many, shapes,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+# ---- how they are built ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Examples:
+    """What is put into the queue: for each source its tensors, and the condition."""
+
+    sources: list[list[Tensor]]
+    keep: Tensor
+    many: bool
+    types: list[DType]
+    shapes: list[Any]
+
+    @staticmethod
+    def of(sources: Sequence[Any], keep_input: Any, many: bool, shapes: Any) -> _Examples:
+        converted = [[_dense(t) for t in tensors] for tensors in sources]
+        if not all(converted):
+            raise ValueError("Expected at least one tensor in batch().")
+        keep = _condition(keep_input, many)
+        types = [t.dtype for t in converted[0]]
+        for tensors in converted[1:]:
+            if [t.dtype for t in tensors] != types:
+                raise TypeError(
+                    f"Expected types to be consistent: {', '.join(d.name for d in types)} vs. "
+                    f"{', '.join(t.dtype.name for t in tensors)}."
+                )
+        found = (
+            [_example_shape(column, many) for column in zip(*converted, strict=True)]
+            if shapes is None
+            else shapes
+        )
+        return _Examples(converted, keep, many, types, list(found))
+
+    def fill(self, queue: QueueBase, threads: int) -> None:
+        """Adds the QueueRunner that puts the examples into the queue, each source by so many threads."""
+        put = queue.enqueue_many if self.many else queue.enqueue
+        operations: list[Operation] = []
+        for tensors in self.sources:
+            if self.keep.shape.ndims == 1:
+                chosen = cast(self.keep, dtypes.int32)
+                operation = put([dynamic_partition(t, chosen, 2)[1] for t in tensors])
+            else:
+                operation = smart_cond(self.keep, functools.partial(put, tensors), no_op)
+            operations += [operation] * threads
+        add_queue_runner(QueueRunner(queue, operations))
+
+
+def _batch(
+    tensors: Any, keep_input: Any, batch_size: Any, threads: int, capacity: int, many: bool, shapes: Any, pad: bool,
+    smaller: bool, shared_name: str | None, name: str | None,
+) -> Any:  # fmt: skip
+    with op_scope(name, "batch", [*_listed(tensors), keep_input]) as scope:
+        examples = _Examples.of([_listed(tensors)], keep_input, many, shapes)
+        queue = (PaddingFIFOQueue if pad else FIFOQueue)(
+            capacity, examples.types, examples.shapes, None, shared_name
+        )
+        examples.fill(queue, threads)
+        _fullness(queue, capacity)
+        return _taken(queue, batch_size, smaller, scope, tensors)
+
+
+def _batch_join(
+    tensors_list: Sequence[Any], keep_input: Any, batch_size: Any, capacity: int, many: bool, shapes: Any, pad: bool,
+    smaller: bool, shared_name: str | None, name: str | None,
+) -> Any:  # fmt: skip
+    sources = _sources(tensors_list)
+    with op_scope(name, "batch_join", [*(t for s in sources for t in s), keep_input]) as scope:
+        examples = _Examples.of(sources, keep_input, many, shapes)
+        queue = (PaddingFIFOQueue if pad else FIFOQueue)(
+            capacity, examples.types, examples.shapes, None, shared_name
+        )
+        examples.fill(queue, 1)
+        _fullness(queue, capacity)
+        return _taken(queue, batch_size, smaller, scope, tensors_list[0])
+
+
+def _shuffle_batch(
+    tensors: Any, keep_input: Any, batch_size: Any, capacity: int, least: int, threads: int, seed: int | None,
+    many: bool, shapes: Any, smaller: bool, shared_name: str | None, name: str | None,
+) -> Any:  # fmt: skip
+    with op_scope(name, "shuffle_batch", [*_listed(tensors), keep_input]) as scope:
+        _check_capacity(capacity, least)
+        examples = _Examples.of([_listed(tensors)], keep_input, many, shapes)
+        queue = RandomShuffleQueue(capacity, least, examples.types, examples.shapes, None, seed, shared_name)
+        examples.fill(queue, threads)
+        _fullness(queue, capacity, least)
+        return _taken(queue, batch_size, smaller, scope, tensors)
+
+
+def _shuffle_batch_join(
+    tensors_list: Sequence[Any], keep_input: Any, batch_size: Any, capacity: int, least: int, seed: int | None,
+    many: bool, shapes: Any, smaller: bool, shared_name: str | None, name: str | None,
+) -> Any:  # fmt: skip
+    sources = _sources(tensors_list)
+    with op_scope(name, "shuffle_batch_join", [*(t for s in sources for t in s), keep_input]) as scope:
+        _check_capacity(capacity, least)
+        examples = _Examples.of(sources, keep_input, many, shapes)
+        queue = RandomShuffleQueue(capacity, least, examples.types, examples.shapes, None, seed, shared_name)
+        examples.fill(queue, 1)
+        _fullness(queue, capacity, least)
+        return _taken(queue, batch_size, smaller, scope, tensors_list[0])
+
+
+def _listed(tensors: Any) -> list[Any]:
+    if isinstance(tensors, Mapping):
+        return [tensors[key] for key in sorted(tensors, key=str)]
+    return list(tensors) if isinstance(tensors, list | tuple) else [tensors]
+
+
+def _sources(tensors_list: Sequence[Any]) -> list[list[Any]]:
+    if not tensors_list:
+        raise ValueError("Expected at least one set of tensors")
+    first = tensors_list[0]
+    if isinstance(first, Mapping) and any(set(tensors) != set(first) for tensors in tensors_list):
+        raise ValueError("All dictionaries in tensors_list must have the same keys")
+    return [_listed(tensors) for tensors in tensors_list]
+
+
+def _dense(value: Any) -> Tensor:
+    if isinstance(value, SparseTensor):
+        raise TypeError(
+            f"{value!r} is sparse, and a queue holds dense tensors. Make it dense with gf.sparse_tensor_to_dense and "
+            "use dynamic_pad=True, or make the batches with gf.data."
+        )
+    return convert_to_tensor(value)
+
+
+def _condition(keep_input: Any, many: bool) -> Tensor:
+    keep = convert_to_tensor(keep_input)
+    if keep.shape.ndims is None:
+        raise ValueError("`keep_input` dimensions must be known at graph construction.")
+    if keep.shape.ndims == 1 and not many:
+        raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
+    if keep.shape.ndims > 1:
+        raise ValueError("`keep_input` must be 0 or 1 dimensions.")
+    return keep
+
+
+def _example_shape(column: Sequence[Tensor], many: bool) -> list[int | None]:
+    for tensor in column:
+        if tensor.shape.ndims is None:
+            raise ValueError(f"Cannot infer Tensor's rank: {tensor}")
+    found = [t.shape.with_rank_at_least(1)[1:] if many else t.shape for t in column]
+    merged: TensorShape = found[0]
+    for other in found[1:]:
+        merged.merge_with(other)
+    return merged.as_list()
+
+
+def _check_capacity(capacity: int, least: int) -> None:
+    if capacity <= least:
+        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {least}.")
+
+
+def _fullness(queue: QueueBase, capacity: int, least: int | None = None) -> None:
+    """Adds a summary of how full the queue is."""
+    if least is None:
+        scalar_summary(f"fraction_of_{capacity}_full", cast(queue.size(), dtypes.float32) * (1.0 / capacity))
+        return
+    room = capacity - least
+    full = cast(maximum(0, queue.size() - least), dtypes.float32) * (1.0 / room)
+    scalar_summary(f"fraction_over_{least}_of_{room}_full", full)
+
+
+def _taken(queue: QueueBase, batch_size: Any, smaller: bool, scope: str, like: Any) -> Any:
+    """The batch, in the form of the tensors that were given."""
+    take = queue.dequeue_up_to if smaller else queue.dequeue_many
+    taken = take(batch_size, name=scope)
+    if not isinstance(like, Mapping):
+        return taken
+    return dict(zip(sorted(like, key=str), [taken] if len(like) == 1 else taken, strict=True))
+
+
+EXPORTS: dict[str, Any] = {
+    "batch": batch,
+    "maybe_batch": maybe_batch,
+    "batch_join": batch_join,
+    "maybe_batch_join": maybe_batch_join,
+    "shuffle_batch": shuffle_batch,
+    "maybe_shuffle_batch": maybe_shuffle_batch,
+    "shuffle_batch_join": shuffle_batch_join,
+    "maybe_shuffle_batch_join": maybe_shuffle_batch_join,
+}
