@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
-from graphflow.checkpoint.atomic import atomic_file
+from graphflow.checkpoint.atomic import atomic_file, os_error
 from graphflow.checkpoint.layout import (
     BLOCK,
     SUFFIX,
@@ -52,7 +52,7 @@ class _Piece:
 
 
 def write_checkpoint(prefix: str, entries: Sequence[Entry]) -> None:
-    """Writes PREFIX.safetensors, whole or not at all.
+    """Writes PREFIX.safetensors, whole or not at all, in a folder that is made where it is not there.
 
     InvalidArgumentError where two entries have a name or overlap; otherwise the errors of atomic_file. The arrays must
     not change meanwhile. They are not copied.
@@ -62,7 +62,12 @@ def write_checkpoint(prefix: str, entries: Sequence[Entry]) -> None:
         header = encode_header(records, {})
     except ValueError as error:
         raise errors.InvalidArgumentError(None, None, f"Cannot write {prefix}{SUFFIX}: {error}.") from None
-    with atomic_file(prefix + SUFFIX) as descriptor:
+    path = prefix + SUFFIX
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    except OSError as error:
+        raise os_error(error, path, "Cannot write") from error
+    with atomic_file(path) as descriptor:
         os.write(descriptor, b"\0" * len(header))
         digests = _write_data(descriptor, len(header), records, payloads)
         _write_all(descriptor, [memoryview(encode_header(_sealed(records, digests), {}))], 0)

@@ -233,6 +233,11 @@ class Variable:
         """The tensor of its initial value."""
         return self._initial_value
 
+    def set_initializer(self, value: Tensor, initializer: Operation) -> None:
+        """Lets it begin with another value, which `initializer` assigns to it."""
+        self._initial_value = value
+        self._initializer = initializer
+
     # ---- reading --------------------------------------------------------------------------------------------------
 
     def value(self) -> Tensor:

@@ -11,8 +11,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -113,6 +112,7 @@ class Saver:
         self._relative = save_relative_paths
         self._filename = filename or "model"
         self._is_empty = False
+        self._told = False
         self._last: list[tuple[str, float]] = []
         self._doomed: list[tuple[str, float]] = []
         self._lines: dict[str, tuple[str, int]] = {}
@@ -215,8 +215,9 @@ class Saver:
 
         global_step: a number, or a tensor or variable to read. write_state: whether the folder's `checkpoint` file
         names it, under `latest_filename`; then old ones are removed. write_meta_graph: whether the graph is written
-        beside it. ValueError where the folder is not there; gf.errors.ResourceExhaustedError where the disk is full,
-        and then nothing is left of it. None where there are no variables.
+        beside it. The folder is made where it is not there, ValueError where it cannot be.
+        gf.errors.ResourceExhaustedError where the disk is full, and then nothing is left of it. None where there are no
+        variables.
         """
         definition = self._built("save")
         if os.path.split(latest_filename or "checkpoint")[0]:
@@ -237,9 +238,14 @@ class Saver:
             )
         folder = os.path.dirname(save_path)
         if definition is not None:
-            if not os.path.isdir(folder or "."):
-                raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
-            written = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
+            try:
+                written = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
+            except (errors.NotFoundError, errors.PermissionDeniedError) as error:
+                if os.path.isdir(folder or "."):
+                    raise
+                raise ValueError(
+                    f"Parent directory of {save_path} doesn't exist, can't save. {error}"
+                ) from error
             prefix = written.decode() if isinstance(written, bytes) else str(written)
             if write_state:
                 self._record(prefix, definition)
@@ -249,8 +255,13 @@ class Saver:
                 self._remove_old(definition, meta_graph_suffix)
         if write_meta_graph:
             path = meta_graph_filename(prefix, meta_graph_suffix)
-            with sess.graph.as_default(), _without_protobuf(path):
-                self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+            try:
+                with sess.graph.as_default():
+                    self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+            except ModuleNotFoundError as error:  # Training needs no protobuf.
+                if not self._told:
+                    _log.warning("Checkpoints are written without their graphs: %s", error)
+                    self._told = True
         return None if definition is None else prefix
 
     def _built(self, what: str) -> SaverDef | None:
@@ -422,15 +433,6 @@ def _tasks(graph: Graph) -> list[str]:
 def _whole_shape(tensor: Any) -> Any:
     dims: shapes.Dims = tensor.dims
     return shape(tensor) if dims is None or None in dims else list(dims)
-
-
-@contextmanager
-def _without_protobuf(path: str) -> Iterator[None]:
-    """Lets a checkpoint be without its meta graph where the protobuf messages are not installed, and says so."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        _log.warning("The graph is not written to %s: %s", path, error)
 
 
 EXPORTS: dict[str, Any] = {"Saver": Saver, "SaverDef": SaverDef}
