@@ -26,6 +26,9 @@ Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 _SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
 """Types of which the second input is looked at for its shape alone."""
 
+_WITH_EMPTY_PARTS = frozenset({"FusedBatchNormV3", "FusedBatchNormGradV3"})
+"""Types of which some inputs and results are empty; their rules look at them themselves."""
+
 
 class Lowering:
     """The nodes of a plan, while they are being made."""
@@ -194,6 +197,8 @@ class Lowering:
             return True
         if i.type == "Const":
             return self._constant(i)
+        if i.type in _WITH_EMPTY_PARTS:
+            return self._rules[i.type](self, i)
         if not all(n in self.values for n in i.inputs) or not i.outputs and i.type not in self._rules:
             return False
         if any(

@@ -13,6 +13,7 @@ from graphflow.runtime.compiled.convolution_rules import CONVOLUTION_RULES
 from graphflow.runtime.compiled.loop_rules import LOOP_RULES
 from graphflow.runtime.compiled.lower import Lowering, Rule, expressible
 from graphflow.runtime.compiled.nodes import Address, KernelNode
+from graphflow.runtime.compiled.normalization_rules import NORMALIZATION_RULES
 from graphflow.runtime.compiled.products import product_rule
 from graphflow.runtime.compiled.values import Value, whole
 
@@ -438,4 +439,5 @@ RULES: Final[dict[str, Rule]] = {
     "ArgMin": _argument,
     **CONVOLUTION_RULES,
     **LOOP_RULES,
+    **NORMALIZATION_RULES,
 }

@@ -1,0 +1,120 @@
+"""Batch normalisation in native code: reductions over the images, arithmetic on channels, one pass over the images.
+
+As statements rather than a kernel, so that what comes before and after is fused with them: the relu that follows, the
+update of the moving averages, the optimizer's of scale and offset.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.nodes import Statements
+from graphflow.runtime.compiled.values import Value, whole
+
+_FLOATS: Final = ("float32", "float64")
+_OVER: Final = (0, 1, 2)
+
+
+def _operands(lowering: Lowering, i: Instruction, count: int) -> list[Value] | None:
+    """The first inputs; None where they are not images [batch, rows, columns, channels] and vectors of one dtype."""
+    found = [lowering.value(name) for name in i.inputs[:count]]
+    values = [value for value in found if value is not None]
+    if len(values) != count or i.attrs["data_format"] != "NHWC":
+        return None
+    if any(value.dtype != values[0].dtype or 0 in value.shape for value in values):
+        return None
+    images = [value for value in values if len(value.shape) == 4]
+    channels = images[0].shape[-1:] if images else None
+    fits = all(v.shape in (images[0].shape, channels) for v in values) if images else False
+    return values if fits and values[0].dtype in _FLOATS else None
+
+
+def _reduced(lowering: Lowering, i: Instruction, kind: str, text: str, reads: list[Value]) -> Value:
+    """A reduction over all axes but the channels'."""
+    space = reads[0].shape
+    target = lowering.temporary(i.name, reads[0].dtype, space[-1:])
+    if all(space[axis] == 1 for axis in _OVER):
+        lowering.elementwise(i, text, reads, whole(target.root, target.dtype, space))
+        return target
+    lowering.add(
+        Statements(
+            i, reads, [target.root], space=space, lines=[("out", target.dtype, text)], results=[("out", target)],
+            reduce=(kind, _OVER),
+        )
+    )  # fmt: skip
+    return target
+
+
+def _vector(lowering: Lowering, i: Instruction, text: str, reads: list[Value]) -> Value:
+    """Arithmetic on channels."""
+    target = lowering.temporary(i.name, reads[0].dtype, reads[0].shape)
+    lowering.elementwise(i, text, reads, target)
+    return target
+
+
+def _reserved(lowering: Lowering, i: Instruction, first: int) -> None:
+    """The results from `first` on, which hold nothing on a CPU."""
+    for name, dtype in zip(i.outputs[first:], i.dtypes[first:], strict=True):
+        root = lowering.fresh(name)
+        lowering.constants[root] = np.empty(0, dtype.as_numpy_dtype)
+        lowering.define(name, whole(root, dtype.name, (0,)))
+
+
+def _forward(lowering: Lowering, i: Instruction) -> bool:
+    training = i.attrs["is_training"]
+    values = _operands(lowering, i, 3 if training else 5)
+    if values is None:
+        return False
+    x, scale, offset = values[:3]
+    epsilon = repr(float(i.attrs["epsilon"]))
+    if training:
+        count = x.size // x.shape[-1]
+        mean = _reduced(lowering, i, "mean", "{0}", [x])
+        variance = _reduced(lowering, i, "mean", "({0} - {1}) * ({0} - {1})", [x, mean])
+        unbiased = _vector(lowering, i, f"{{0}} * {count / max(count - 1, 1)!r}", [variance])
+    else:
+        # The results are values, the inputs may be variables that a later update changes.
+        mean, variance = (_vector(lowering, i, "{0}", [value]) for value in values[3:])
+        unbiased = variance
+    factor = _vector(lowering, i, f"{{0}} / sqrt({{1}} + {epsilon})", [scale, variance])
+    shift = _vector(lowering, i, "{0} - {1} * {2}", [offset, mean, factor])
+    lowering.elementwise(i, "{0} * {1} + {2}", [x, factor, shift], lowering.result(i))
+    for position, value in enumerate((mean, unbiased, mean, variance), 1):
+        lowering.define(i.outputs[position], value)
+    _reserved(lowering, i, 5)
+    return True
+
+
+def _gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _operands(lowering, i, 5)
+    if values is None or len(values[0].shape) != 4 or values[1].shape != values[0].shape:
+        return False
+    g, x, scale, mean, variance = values
+    epsilon, count = repr(float(i.attrs["epsilon"])), repr(float(g.size // g.shape[-1]))
+    total = _reduced(lowering, i, "sum", "{0}", [g])
+    product = _reduced(lowering, i, "sum", "{0} * ({1} - {2})", [g, x, mean])
+    inverse = _vector(lowering, i, f"1.0 / sqrt({{0}} + {epsilon})", [variance])
+    to_scale, to_offset = lowering.result(i, 1), lowering.result(i, 2)
+    lowering.elementwise(i, "{0} * {1}", [product, inverse], to_scale)
+    lowering.elementwise(i, "{0}", [total], to_offset)
+    factor = _vector(lowering, i, "{0} * {1}", [scale, inverse])
+    if i.attrs["is_training"]:
+        slope = _vector(lowering, i, f"{{0}} * {{1}} * {{2}} / {count}", [factor, to_scale, inverse])
+        shift = _vector(lowering, i, f"{{0}} * {{1}} / {count}", [factor, total])
+        text = "{0} * {1} - {2} - ({3} - {4}) * {5}"
+        lowering.elementwise(i, text, [g, factor, shift, x, mean, slope], lowering.result(i))
+    else:
+        lowering.elementwise(i, "{0} * {1}", [g, factor], lowering.result(i))
+    _reserved(lowering, i, 3)
+    return True
+
+
+NORMALIZATION_RULES: Final[dict[str, Rule]] = {
+    "FusedBatchNormV3": _forward,
+    "FusedBatchNormGradV3": _gradient,
+}
+"""They look at their inputs and results themselves: some are empty."""

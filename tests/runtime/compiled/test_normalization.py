@@ -1,0 +1,48 @@
+"""Protects batch normalisation in compiled plans: results and gradients as on NumPy, and nothing left to NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+
+
+def _run(tier: str, shape: tuple[int, ...], training: bool, dtype: Any, layout: str, everything: bool) -> Any:
+    """The results of a step that normalises, differentiates and updates, and what was compiled of it."""
+    channels = shape[1] if layout == "NCHW" else shape[3]
+    with gf.Graph().as_default():
+        rng = np.random.default_rng(0)
+        data = (rng.standard_normal(shape) * 2 + 1).astype(dtype.as_numpy_dtype)
+        weights = rng.standard_normal(shape).astype(data.dtype)
+        scale, offset, mean, variance = (
+            gf.Variable((rng.random(channels) + 0.5).astype(data.dtype), name=name, trainable=False)
+            for name in ("scale", "offset", "mean", "variance")
+        )
+        x = gf.placeholder(dtype, [None, *shape[1:]])
+        statistics = () if training else (mean, variance)
+        y, batch_mean, batch_variance = gf.nn.fused_batch_norm(
+            x * 1.5, scale, offset, *statistics, is_training=training, data_format=layout
+        )
+        found = gf.reduce_sum(gf.nn.relu(y) * weights)
+        fetches = [found, *gf.gradients(found, [x, scale, offset])]
+        fetches += y.op.outputs if everything else []
+        step = [mean.assign(batch_mean).op if training else mean.assign_add(scale).op]
+        config = gf.ConfigProto(compiled=tier)
+        with gf.Session(config=config) as session:
+            session.run(gf.global_variables_initializer())
+            values = [session.run(fetches + step, {x: data})[: len(fetches)] for _ in range(3)][-1]
+            return [*values, session.run(mean), session.run(variance)]
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(4, 5, 6, 3), (1, 1, 1, 4)])
+def test_both_tiers_agree(shape: tuple[int, ...], training: bool, everything: bool, layout: str) -> None:
+    for dtype, tolerance in ((gf.float32, 1e-4), (gf.float64, 1e-10)):
+        expected, got = (_run(t, shape, training, dtype, layout, everything) for t in ("never", "always"))
+        for one, other in zip(expected, got, strict=True):
+            np.testing.assert_allclose(other, one, rtol=tolerance, atol=tolerance)
