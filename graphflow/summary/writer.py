@@ -24,8 +24,8 @@ class FileWriter:
     """Writes events to a new event file in a folder (tf.summary.FileWriter).
 
     logdir: the folder, made where it is missing. graph: a Graph to write at once. max_queue: how many events may wait
-    for the thread that writes before an `add_` call does. flush_secs: seconds that an event waits at most, never more
-    than one. filename_suffix: what the file's name ends in. session: accepted, and changes nothing. graph_def: a
+    for the thread that writes before an `add_` call does, unless they are less than a megabyte together. flush_secs:
+    seconds that an event waits at most, never more than one. filename_suffix: what the file's name ends in. session: accepted, and changes nothing. graph_def: a
     GraphDef to write instead of a graph.
 
     Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends the
@@ -61,14 +61,15 @@ class FileWriter:
 
         InvalidArgumentError for bytes that are no Summary.
         """
-        message = _parsed(summary)
-        for value in message.value:
+        event = protos.event_pb2.Event()
+        _parse(summary, event.summary)
+        for value in event.summary.value:
             # What describes a tag is written once: TensorBoard keeps it.
             if value.HasField("metadata"):
                 if value.tag in self._described:
                     value.ClearField("metadata")
                 self._described.add(value.tag)
-        self._add(protos.event_pb2.Event(summary=message), global_step)
+        self._add(event, global_step)
 
     def add_event(self, event: Any) -> None:
         """Adds an Event as it is."""
@@ -162,19 +163,19 @@ class FileWriter:
             )
 
 
-def _parsed(summary: Any) -> Any:
-    """A copy of a Summary, or what its bytes say."""
+def _parse(summary: Any, message: Any) -> None:
+    """Sets a Summary message to another, or to what bytes say."""
     from google.protobuf.message import DecodeError
 
-    data = as_bytes(summary.item() if hasattr(summary, "item") else summary)
     try:
-        return protos.summary_pb2.Summary.FromString(data)
+        message.ParseFromString(as_bytes(summary.item() if hasattr(summary, "item") else summary))
     except DecodeError:
         raise InvalidArgumentError(
             None,
             None,
             "add_summary takes a Summary, or the bytes that a summary operation gave; these bytes are no Summary.",
         ) from None
+    message.SetInParent()
 
 
 class FileWriterCache:

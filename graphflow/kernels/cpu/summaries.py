@@ -20,7 +20,7 @@ from graphflow.graph.attributes import tensor_to_proto
 from graphflow.kernels.cpu.array import invalid
 from graphflow.kernels.registry import Kernel, Node, kernel
 
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 14
 _LARGEST: Final = float(np.finfo(np.float64).max)
 _SMALL_IMAGE: Final = np.float32(1e-6)
 """An image whose largest value is below this is shown as if it were all zeros."""
@@ -142,18 +142,14 @@ def png(pixels: Any) -> bytes:
 
 
 def _filtered(pixels: Any, kinds: Any) -> Any:
-    """The rows as they are, or less the pixel on the left, whichever is nearer to zero; sets each row's filter."""
-    plain = pixels.reshape(len(pixels), -1)
-    left = pixels.copy()
+    """Each row as it is, less the pixels on the left, or less those above, what is nearest to zero; sets its kind."""
+    left, above = pixels.copy(), pixels.copy()
     left[:, 1:] -= pixels[:, :-1]
-    left = left.reshape(plain.shape)
-    better = _magnitude(left) < _magnitude(plain)
-    kinds[better] = 1
-    return np.where(better[:, np.newaxis], left, plain)
-
-
-def _magnitude(rows: Any) -> Any:
-    return np.abs(rows.view(np.int8).astype(np.int16)).sum(axis=1)
+    above[1:] -= pixels[:-1]
+    candidates = np.stack([pixels, left, above]).reshape(3, len(pixels), -1)
+    # Read as signed numbers, small differences in either direction are small.
+    kinds[:] = np.abs(candidates.view(np.int8), dtype=np.int16).sum(axis=2, dtype=np.int64).argmin(axis=0)
+    return candidates[kinds, np.arange(len(pixels))]
 
 
 def _scaled(pixels: Any, bad_color: Any) -> Any:
@@ -184,7 +180,7 @@ def _image_summary(node: Node) -> Kernel:
         if tensor.ndim != 4 or tensor.shape[3] not in (1, 3, 4):
             raise invalid(f"Tensor must be 4-D with last dim 1, 3, or 4, not {list(tensor.shape)}")
         if tensor.size == 0 and len(tensor):
-            raise invalid(f"An image of shape {list(tensor.shape[1:])} has no pixels.")
+            raise invalid(f"input tensor must have non-zero dims. Found: {list(tensor.shape)}.")
         name, values = _tag(tag), []
         for position, pixels in enumerate(tensor[:limit]):
             data = pixels if pixels.dtype == np.uint8 else _scaled(pixels, bad_color)
@@ -202,7 +198,7 @@ def wav(samples: Any, rate: float) -> bytes:
     """Sound between -1 and 1, [frames, channels], as a WAV file of 16 bits a sample."""
     scaled = np.trunc(samples * np.float32(1 << 15) + np.copysign(np.float32(0.5), samples))
     data: bytes = np.nan_to_num(np.clip(scaled, -(1 << 15), (1 << 15) - 1)).astype("<i2").tobytes()
-    channels, hertz = samples.shape[1], int(rate)
+    channels, hertz = samples.shape[1], round(rate)
     size = channels * 2
     layout = struct.pack("<IHHIIHH", 16, 1, channels, hertz, hertz * size, size, 16)
     body = b"WAVEfmt " + layout + b"data" + struct.pack("<I", len(data)) + data
@@ -218,11 +214,13 @@ def _audio_summary(node: Node) -> Kernel:
         if tensor.ndim not in (2, 3):
             raise invalid(f"Tensor must be 3-D or 2-D, got: {list(tensor.shape)}")
         rate = float(np.asarray(sample_rate).item())
-        if not 0 < rate < 1 << 31:
-            raise invalid(f"sample_rate must be above 0 and below 2**31, got {rate}")
+        if not 0.5 < rate < 1 << 31:
+            raise invalid(f"sample_rate must be at least 1 and below 2**31, got {rate}")
+        if tensor.size == 0 and len(tensor):
+            raise invalid(f"Sound of shape {list(tensor.shape)} has no frames.")
         name, values = _tag(tag), []
         for position, sound in enumerate(tensor[:limit]):
-            samples = sound.reshape(len(sound), -1) if sound.size else np.zeros((0, 1), np.float32)
+            samples = sound.reshape(len(sound), -1)
             audio = messages.Audio(
                 sample_rate=rate,
                 num_channels=samples.shape[1],
