@@ -34,6 +34,8 @@ def _batch_norm(node: Node) -> Kernel:
                 f"an image of shape {x.shape} does not fit scale {scale.shape} and offset {offset.shape}",
             )
         image = x.astype(wide, copy=False)
+        # What is returned must not be a variable's own memory, which a later update changes.
+        mean, variance = mean.copy(), variance.copy()
         unbiased = variance
         if training:
             mean = image.mean(axis=axes, dtype=wide) if image.size else np.full(channels, np.nan, wide)

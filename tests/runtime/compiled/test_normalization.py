@@ -23,7 +23,7 @@ def _run(tier: str, shape: tuple[int, ...], training: bool, dtype: Any, layout: 
         )
         x = gf.placeholder(dtype, [None, *shape[1:]])
         statistics = () if training else (mean, variance)
-        y, batch_mean, batch_variance = gf.nn.fused_batch_norm(
+        y, batch_mean, _ = gf.nn.fused_batch_norm(
             x * 1.5, scale, offset, *statistics, is_training=training, data_format=layout
         )
         found = gf.reduce_sum(gf.nn.relu(y) * weights)
