@@ -398,9 +398,7 @@ class CompiledPlan:
         what = "Integer division by zero" if status == ERROR_DIVISION_BY_ZERO else "an index is out of range"
         op = instruction.op
         built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
-        raise errors.InvalidArgumentError(
-            None, op, f"{instruction.describe()}: {what}.{built}"
-        )
+        raise errors.InvalidArgumentError(None, op, f"{instruction.describe()}: {what}.{built}")
 
 
 _DIVISIONS: Final = frozenset({"FloorDiv", "FloorMod", "Div", "TruncateDiv", "TruncateMod"})
