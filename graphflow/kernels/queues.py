@@ -153,10 +153,13 @@ class Queue:
 
     # ---- taking ---------------------------------------------------------------------------------------------------
 
-    def dequeue(self, run: Any, count: int, up_to: bool = False) -> list[Element]:
+    def dequeue(
+        self, run: Any, count: int, up_to: bool = False, doubt: Callable[[], None] | None = None
+    ) -> list[Element]:
         """Takes `count` elements, waiting for them.
 
-        OutOfRangeError where the queue is closed and has fewer; with `up_to` only where it has none.
+        OutOfRangeError where the queue is closed and has fewer; with `up_to` only where it has none. doubt: raises
+        where the wait is in vain, see ResourceStore.wait.
         """
         if count < 0:
             raise InvalidArgumentError(None, None, f"Cannot dequeue {count} elements.")
@@ -169,7 +172,7 @@ class Queue:
                 return taken
         what = "an element of" if count == 1 else f"{count} elements of"
         found: list[Element] = self._stand(
-            run, self._takers, lambda place: self._taking(place, count, up_to), what
+            run, self._takers, lambda place: self._taking(place, count, up_to), what, doubt
         )
         return found
 
@@ -204,7 +207,12 @@ class Queue:
     # ---- waiting --------------------------------------------------------------------------------------------------
 
     def _stand(
-        self, run: Any, line: deque[_Place], begin: Callable[[_Place], Callable[[], Any]], what: str
+        self,
+        run: Any,
+        line: deque[_Place],
+        begin: Callable[[_Place], Callable[[], Any]],
+        what: str,
+        doubt: Callable[[], None] | None = None,
     ) -> Any:
         """Stands in a line until an attempt gives something."""
         place = _Place()
@@ -220,7 +228,7 @@ class Queue:
         try:
             with self._condition:
                 line.append(place)
-            return run.store.wait(self._condition, attempt, run, awaited)
+            return run.store.wait(self._condition, attempt, run, awaited, doubt)
         finally:
             with self._condition:
                 line.remove(place)

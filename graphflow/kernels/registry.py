@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
 from graphflow.graph.dtypes import DType
+from graphflow.graph.elements import Operation
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -35,6 +36,10 @@ class Node(Protocol):
     @property
     def dtypes(self) -> tuple[DType, ...]:
         """The dtype of each output."""
+
+    @property
+    def op(self) -> Operation | None:
+        """The operation that it stands for, where there is one."""
 
     @property
     def used(self) -> tuple[bool, ...]:

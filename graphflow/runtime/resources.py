@@ -8,6 +8,7 @@ an element of a queue, waits in its `wait`, so that closing the store, cancellin
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,6 +27,8 @@ Result = TypeVar("Result")
 
 
 CLOSED = "The session was closed."
+PATIENCE = 10.0
+"""Seconds after which a wait is doubted."""
 
 
 class VariableCell:
@@ -182,19 +185,27 @@ class ResourceStore:
         waiter = self._waiters.get(thread)
         return "" if waiter is None else waiter[1]()
 
+    def waiting(self) -> list[str]:
+        """What is waited for at present, once for each thread that waits."""
+        with self._lock:
+            waiters = list(self._waiters.values())
+        return [awaited() for _, awaited in waiters]
+
     def wait(
         self,
         condition: threading.Condition,
         attempt: Callable[[], Result | None],
         run: RunContext | None,
         awaited: Callable[[], str],
+        doubt: Callable[[], None] | None = None,
     ) -> Result:
         """Returns what attempt() returns as soon as that is not None.
 
         attempt is called with the condition held, at first and after each notification of it. `awaited` says, with the
         condition held or not, what is waited for. Raises CancelledError when the store is closed or the run cancelled,
         DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store and not for
-        a run. While it waits, a run that holds no variable's memory does not count as active.
+        a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is called once,
+        after it has waited for PATIENCE seconds: it raises where it sees that the wait is in vain.
         """
         with condition:
             result = attempt()
@@ -205,14 +216,23 @@ class ResourceStore:
         with self._lock:
             self._waiters[thread] = condition, awaited
             self._active -= paused
+        doubtful = time.monotonic() + PATIENCE
         try:
             with condition:
                 while (result := attempt()) is None:
-                    if self._closed:
+                    if self.closed:
                         raise errors.CancelledError(None, None, CLOSED)
                     if run is not None:
                         run.check(awaited)
-                    condition.wait(None if run is None else run.remaining())
+                    limit = None if run is None else run.remaining()
+                    if doubt is not None:
+                        left = doubtful - time.monotonic()
+                        if left <= 0:
+                            doubt()
+                            doubt = None
+                            continue
+                        limit = left if limit is None else min(left, limit)
+                    condition.wait(limit)
             return result
         finally:
             with self._lock:

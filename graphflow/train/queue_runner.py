@@ -116,6 +116,11 @@ class QueueRunner:
         """The name of the queue."""
         return str(self._queue.name)
 
+    def started(self, store: Any) -> bool:
+        """Whether its threads were started for the session with this store."""
+        with self._lock:
+            return any(session.store is store for session in self._running)
+
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = True, start: bool = False
     ) -> list[threading.Thread]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.errors import InvalidArgumentError
+from graphflow.errors import FailedPreconditionError, InvalidArgumentError
 from graphflow.graph import dtypes, shapes
+from graphflow.graph.elements import Operation
+from graphflow.graph.keys import GraphKeys
 from graphflow.kernels.queues import KINDS, Queue, QueueConfig, rows
 from graphflow.kernels.registry import Kernel, Node, kernel
 
@@ -91,13 +93,30 @@ def _enqueue_many(node: Node) -> Kernel:
     return enqueue_many
 
 
+def _check_runners(dequeue: Operation | None, store: Any) -> None:
+    """FailedPreconditionError where what is waited for is put by a queue runner that was not started."""
+    if dequeue is None:
+        return
+    queue = dequeue.inputs[0].op
+    for runner in dequeue.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
+        if runner.name == queue.name and not runner.started(store):
+            raise FailedPreconditionError(
+                None,
+                None,
+                f"The queue {queue.name!r} is empty, and its queue runner, which fills it, was not started in this "
+                "session. Call gf.train.start_queue_runners(sess) before the first run, or use a MonitoredSession, "
+                "which does.",
+            )
+
+
 @kernel("QueueDequeueV2", stateful=True)
 def _dequeue(node: Node) -> Kernel:
     types = list(node.attrs["component_types"])
+    operation = node.op
 
     def dequeue(run: Any, queue: Queue) -> Any:
         _check_types(queue, types)
-        (element,) = queue.dequeue(run, 1)
+        (element,) = queue.dequeue(run, 1, doubt=lambda: _check_runners(operation, run.store))
         return element if len(element) > 1 else element[0]
 
     return dequeue
@@ -107,6 +126,7 @@ def _dequeue(node: Node) -> Kernel:
 def _dequeue_many(node: Node) -> Kernel:
     types = list(node.attrs["component_types"])
     up_to = node.type == "QueueDequeueUpToV2"
+    operation = node.op
 
     def dequeue_many(run: Any, queue: Queue, count: Any) -> Any:
         _check_types(queue, types)
@@ -117,7 +137,8 @@ def _dequeue_many(node: Node) -> Kernel:
                 f"{queue.config.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes: "
                 f"give the queue {queue.name!r} its shapes.",
             )
-        batch = queue.batch(queue.dequeue(run, int(count), up_to))
+        taken = queue.dequeue(run, int(count), up_to, lambda: _check_runners(operation, run.store))
+        batch = queue.batch(taken)
         return batch if len(batch) > 1 else batch[0]
 
     return dequeue_many
