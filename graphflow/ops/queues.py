@@ -217,7 +217,8 @@ class QueueBase:
             vals = [vals]
         if len(vals) != len(self._dtypes):
             raise ValueError(
-                f"An element of the queue {self.name!r} has {len(self._dtypes)} components, but {len(vals)} are given."
+                f"An element of the queue {self.name!r} has {len(self._dtypes)} components, but {len(vals)} are given. "
+                "A list is one of components: a component that is a list goes into one, as in [[1, 2]]."
             )
         return [
             convert_to_tensor(value, dtype, f"component_{position}")

@@ -147,9 +147,16 @@ class Saveable(Protocol):
 
 
 class ResourceStore:
-    """All state of a session or a task, by name. Thread-safe."""
+    """All state of a session or a task, by name. Thread-safe.
 
-    def __init__(self) -> None:
+    around: a store that this one belongs to, such as the session's for that of a dataset's function, and is closed with.
+    """
+
+    planner: Any = None
+    """Makes what runs functions (runtime.planner.Planner), set by the session."""
+
+    def __init__(self, around: ResourceStore | None = None) -> None:
+        self._around = around
         self._lock = threading.Lock()
         self._settled = threading.Condition(self._lock)
         self._variables: dict[str, VariableCell] = {}
@@ -165,7 +172,7 @@ class ResourceStore:
     @property
     def closed(self) -> bool:
         """Whether its session was closed: nothing waits here any more."""
-        return self._closed
+        return self._closed or (self._around is not None and self._around.closed)
 
     def close(self) -> None:
         """Ends every wait with CancelledError, those that begin later too."""
