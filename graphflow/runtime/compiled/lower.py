@@ -51,6 +51,7 @@ class Lowering:
         self._writers: dict[str, int] = {}
         self._last_effect: int | None = None
         self._named: dict[str, int] = {}
+        self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
         self.variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
         self._ever_written = {n for i in plan.instructions for n in i.written()}
@@ -113,10 +114,20 @@ class Lowering:
         for root in node.makes:
             before.update(self._makers.get(root, ()))
             self._makers.setdefault(root, []).append(number)
-        before.update(self._named[c] for c in node.instruction.control if c in self._named)
+        before |= self._ordered_after(node.instruction)
         node.after = sorted(before - {number})
         self._named[node.instruction.name] = number
         self.nodes.append(node)
+
+    def _ordered_after(self, i: Instruction) -> set[int]:
+        """The nodes that control dependencies put before an instruction, its own or of what it takes.
+
+        What has no node, such as a constant or a group of operations, hands those that are put before it on.
+        """
+        found = {self._named[c] for c in i.control if c in self._named}
+        for name in (*i.control, *i.inputs):
+            found |= self._handed_on.get(name, set())
+        return found
 
     def elementwise(
         self,
@@ -184,8 +195,12 @@ class Lowering:
             else:
                 self.objects.add(name)
         for instruction in self._plan.instructions:
+            count = len(self.nodes)
             if not self._lower(instruction):
                 self._python(instruction)
+            if len(self.nodes) == count and (before := self._ordered_after(instruction)):
+                for name in (instruction.name, *instruction.outputs):
+                    self._handed_on[name] = before
 
     def _lower(self, i: Instruction) -> bool:
         if i.type in VARIABLE_TYPES:

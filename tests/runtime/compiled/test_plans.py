@@ -57,6 +57,27 @@ def test_results_of_assignments_are_what_was_assigned() -> None:
     check(model)
 
 
+@pytest.mark.parametrize("through", ["constant", "group", "view"])
+def test_an_update_waits_for_what_fails_before_it(through: str) -> None:
+    def refuse(_: Any) -> None:
+        raise ValueError("no")
+
+    v = gf.Variable(1.0)
+    x = gf.placeholder(gf.float32, [1, 1])
+    checked = gf.py_func(refuse, [x], [], stateful=True)
+    if through == "group":
+        checked = gf.group(gf.group(checked))
+    with gf.control_dependencies([checked]):
+        added = gf.reshape(x, []) if through == "view" else gf.constant(1.0)
+    update = v.assign_add(added)
+    with _always() as session:
+        session.run(v.initializer)
+        for _ in range(3):
+            with pytest.raises(gf.errors.OpError, match="no"):
+                session.run(update, {x: [[1.0]]})
+        assert session.run(v) == 1.0
+
+
 def test_two_updates_of_one_variable_stay_in_order() -> None:
     def model() -> Any:
         v = gf.Variable(np.full(9, 2.0, "f"))
