@@ -1,12 +1,14 @@
 """Cuts a placed and ordered plan into one part a device, joined by Send and Recv.
 
 A value goes to another device once; what a variable holds goes once for each state of it that is read there, and is
-sent where its consumer stands in the order, so that all uses of a variable stay in order on its own device.
+sent where its consumer stands in the order, so that all uses of a variable stay in order on its own device. A constant
+goes with the plan, not with every run. What only waits for others, and nobody for it, is left out: a run ends when all
+its parts have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graphflow.graph import dtypes
@@ -29,9 +31,19 @@ def partition(plan: Plan, default_device: str) -> Partition:
         device = next(iter(used), default_device)
         return Partition({device: plan}, (device,) * len(plan.fetches))
     cut = _Cut(plan)
-    for instruction in plan.instructions:
+    for instruction in _without_idle(plan.instructions):
         cut.place(instruction)
     return cut.finish(default_device)
+
+
+def _without_idle(instructions: Sequence[Instruction]) -> list[Instruction]:
+    awaited: set[str] = set()
+    kept = []
+    for i in reversed(instructions):
+        if i.type != "NoOp" or i.name in awaited:
+            awaited.update(i.control)
+            kept.append(i)
+    return kept[::-1]
 
 
 class _Cut:
@@ -73,7 +85,13 @@ class _Cut:
             return value
         version = self._version.get(value, 0) if value in self._variables else 0
         key = (value, device, version)
-        if key not in self._here:
+        if key not in self._here and maker.type == "Const":
+            copy = replace(
+                maker, name=f"{maker.name}->{device}", outputs=(f"{value}->{device}",), device=device
+            )
+            self._parts.setdefault(device, []).append(copy)
+            self._here[key] = copy.outputs[0]
+        elif key not in self._here:
             position = maker.outputs.index(value)
             self._here[key] = self._transfer(
                 maker, (value,), value, maker.dtypes[position], maker.shapes[position], device, version

@@ -1,0 +1,149 @@
+"""What a master knows of its clients' executables and steps: events go in, instructions come out. No socket, no clock.
+
+A step is one message to each task that takes part; the tasks send tensors to each other without the master, and tell it
+when they are done. The first error ends the step: the other tasks are told to drop it, and the client gets that error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Executable:
+    """A plan that tasks have registered.
+
+    session: whose it is. feeds: for each task the positions of the fed values that it takes. fetches: for each fetched
+    value the task that has it, and its place among what that task hands over.
+    """
+
+    session: str
+    feeds: Mapping[str, Sequence[int]]
+    fetches: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BeginStep:
+    """Tell a task to begin a step."""
+
+    task: str
+    step: int
+    executable: int
+    feeds: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AbortStep:
+    """Tell a task to drop a step."""
+
+    task: str
+    step: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Answer:
+    """Tell a client the values of its run, or the error."""
+
+    client: bytes
+    request: int
+    values: Sequence[Any] = ()
+    error: Mapping[str, Any] | None = None
+
+
+Instructions = list[BeginStep | AbortStep | Answer]
+
+
+@dataclass(eq=False, slots=True)
+class _Step:
+    client: bytes
+    request: int
+    executable: Executable
+    pending: set[str]
+    results: dict[str, Sequence[Any]] = field(default_factory=dict)
+
+
+class MasterSteps:
+    """The executables and steps of one master. Not thread-safe: one thread calls it."""
+
+    def __init__(self) -> None:
+        self._executables: dict[int, Executable] = {}
+        self._steps: dict[int, _Step] = {}
+        self._numbers = count(1)
+
+    # ---- executables ----------------------------------------------------------------------------------------------
+
+    def register(self, number: int, executable: Executable) -> None:
+        """Takes an executable that all its tasks have registered."""
+        self._executables[number] = executable
+
+    def release(self, number: int) -> Sequence[str]:
+        """Forgets an executable; the tasks that have it."""
+        executable = self._executables.pop(number, None)
+        return () if executable is None else tuple(executable.feeds)
+
+    def of_session(self, session: str) -> Sequence[int]:
+        """The executables of a session."""
+        return [number for number, e in self._executables.items() if e.session == session]
+
+    def of_task(self, task: str) -> Sequence[int]:
+        """The executables that a task takes part in."""
+        return [number for number, e in self._executables.items() if task in e.feeds]
+
+    # ---- steps ----------------------------------------------------------------------------------------------------
+
+    def begin(self, client: bytes, request: int, number: int, feeds: Sequence[Any]) -> Instructions:
+        """A client asks for a run; KeyError where it has no such executable."""
+        executable = self._executables[number]
+        step = next(self._numbers)
+        self._steps[step] = _Step(client, request, executable, set(executable.feeds))
+        return [
+            BeginStep(task, step, number, [feeds[p] for p in positions])
+            for task, positions in executable.feeds.items()
+        ]
+
+    def done(self, task: str, step: int, values: Sequence[Any]) -> Instructions:
+        """A task has done its part."""
+        running = self._steps.get(step)
+        if running is None or task not in running.pending:
+            return []
+        running.pending.remove(task)
+        running.results[task] = values
+        if running.pending:
+            return []
+        del self._steps[step]
+        fetched = [running.results[task][place] for task, place in running.executable.fetches]
+        return [Answer(running.client, running.request, fetched)]
+
+    def failed(self, task: str, step: int, error: Mapping[str, Any]) -> Instructions:
+        """A task's part has failed: the step ends."""
+        running = self._steps.pop(step, None)
+        if running is None:
+            return []
+        others: Instructions = [AbortStep(other, step) for other in running.pending if other != task]
+        return [*others, Answer(running.client, running.request, error=error)]
+
+    def lost(self, task: str, error: Mapping[str, Any]) -> Instructions:
+        """A task is gone: the steps that wait for it end."""
+        found: Instructions = []
+        for step, running in list(self._steps.items()):
+            if task in running.executable.feeds:
+                found += self.failed(task, step, error)
+        return found
+
+    def cancel(self, client: bytes, request: int, error: Mapping[str, Any]) -> Instructions:
+        """A client wants a run ended."""
+        for step, running in list(self._steps.items()):
+            if running.client == client and running.request == request:
+                return self.failed("", step, error)
+        return []
+
+    def client_gone(self, client: bytes, error: Mapping[str, Any]) -> Instructions:
+        """A client is gone: its steps end. Its executables are released by the caller."""
+        found: Instructions = []
+        for step, running in list(self._steps.items()):
+            if running.client == client:
+                found += self.failed("", step, error)
+        return [i for i in found if not isinstance(i, Answer)]

@@ -1,0 +1,163 @@
+"""Cuts the parts of a partition into stages: stretches that, once they have begun, wait for nobody.
+
+Everything gets a number: that of the latest thing it depends on, and one more where it comes from another part. A stage
+is what has one number in one part. A part runs its stages in order, each when what it receives is there, and what it
+sends goes out at its end. So nothing waits in the middle of computing, a stage is an ordinary plan which can become
+compiled, and no two parts can wait for each other: what is received was sent by a stage of a lower number.
+
+What may wait for other runs (`blocks`) is a stage of its own, which holds no variable and no memory of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from graphflow.graph.op_def import lookup
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow.plan.partition import Partition
+
+Key = tuple[str, str, str]
+"""An edge between parts: the value with its state, the device that sends it, the device that receives it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A stretch of a part.
+
+    plan: an ordinary plan; its feeds are what the run is fed, what earlier stages of the part computed, and what it
+        receives; its fetches what later stages and sends take and what the run fetches.
+    receives: the value that each edge brings. sends: the value that goes out on each edge, None for a mere signal.
+    blocks: it may wait for other runs.
+    """
+
+    plan: Plan
+    receives: Mapping[Key, str]
+    sends: Mapping[Key, str | None]
+    blocks: bool
+
+
+def stages(partition: Partition) -> dict[str, list[Stage]]:
+    """The stages of each part, by device, in the order in which they run."""
+    numbers = _numbers(partition)
+    return {device: _cut(part, numbers[device]) for device, part in partition.parts.items()}
+
+
+def _numbers(partition: Partition) -> dict[str, dict[str, int]]:
+    """The number of every instruction, by device and name."""
+    numbers: dict[str, dict[str, int]] = {device: {} for device in partition.parts}
+    sent: dict[Key, int] = {}
+    changed = True
+    while changed:
+        changed = False
+        for device, part in partition.parts.items():
+            found = _numbers_of_part(part, sent)
+            if found != numbers[device]:
+                numbers[device] = found
+                changed = True
+            for i in part.instructions:
+                if i.type == "Send":
+                    sent[i.attrs["key"]] = found[i.name]
+    return numbers
+
+
+def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
+    """The numbers in one part, given those of what the others have sent, as far as they are known."""
+    makers = producers(part)
+    places = {i.outputs[0] for i in part.instructions if i.type in VARIABLE_TYPES}
+    found: dict[str, int] = {}
+    after: dict[str, int] = {}
+    """The lowest number that may use what an instruction leaves behind."""
+    reads: dict[str, int] = {}
+    writes: dict[str, int] = {}
+    blocked = 0
+    for i in part.instructions:
+        taken = i.taken()
+        written = set(i.written())
+        before = [after[makers[n].name] for n in taken if n in makers and n not in places]
+        before += [after[c] for c in i.control if c in after]
+        before += [writes.get(n, 0) for n in taken if n in places]
+        before += [reads.get(n, 0) for n in written]
+        number = max(before, default=0)
+        if i.type == "Recv":
+            number = max(number, sent.get(i.attrs["key"], -1) + 1)
+        if i.blocks:
+            number = max(number, blocked)
+            blocked = number + 1
+        found[i.name] = number
+        after[i.name] = number + i.blocks
+        for name in taken:
+            if name in places:
+                reads[name] = max(reads.get(name, 0), number)
+        for name in written:
+            writes[name] = max(writes.get(name, 0), number)
+    return found
+
+
+def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Stage]:
+    makers = producers(part)
+    around = {o: i for o, i in makers.items() if i.type in VARIABLE_TYPES or i.type == "Const"}
+    groups: dict[tuple[int, bool], list[Instruction]] = {}
+    for i in part.instructions:
+        if i.type not in VARIABLE_TYPES and i.type != "Const":
+            groups.setdefault((numbers[i.name], i.blocks), []).append(i)
+    last = [name for name in dict.fromkeys(part.fetches) if name in around]
+    if last and not groups:
+        groups[0, False] = []
+    needed = set(part.fetches) - set(last)
+    result: list[Stage] = []
+    for key in sorted(groups, reverse=True):
+        stage = _stage(groups[key], around, set(part.feeds), needed, () if result else tuple(last), key[1])
+        result.insert(0, stage)
+        needed |= set(stage.plan.feeds)
+    return result
+
+
+def _stage(
+    group: list[Instruction],
+    around: Mapping[str, Instruction],
+    fed: set[str],
+    needed: set[str],
+    last: tuple[str, ...],
+    blocks: bool,
+) -> Stage:
+    """One stage of these instructions; `needed` is what later stages take, `last` what the run fetches from around."""
+    written = {name for i in group for name in i.written()}
+    receives = {i.attrs["key"]: i.outputs[0] for i in group if i.type == "Recv"}
+    sends: dict[Key, str | None] = {}
+    work: list[Instruction] = []
+    for i in group:
+        if i.type == "Send":
+            value = i.inputs[0] if i.inputs else None
+            if value in written:
+                read = _read(i, around[value])
+                work.append(read)
+                value = read.outputs[0]
+            sends[i.attrs["key"]] = value
+        elif i.type != "Recv":
+            work.append(i)
+    inside = {i.name for i in work}
+    work = [replace(i, control=tuple(c for c in i.control if c in inside)) for i in work]
+    made = {o for i in work for o in i.outputs if o not in fed}
+    outgoing = [value for value in sends.values() if value is not None]
+    fetches = [o for i in work for o in i.outputs if o in needed and o in made]
+    fetches = list(dict.fromkeys([*fetches, *outgoing, *last]))
+    taken = dict.fromkeys([*(n for i in work for n in i.taken()), *fetches])
+    feeds = tuple(n for n in taken if n not in made and n not in around)
+    used = [around[n] for n in taken if n in around]
+    plan = Plan((*used, *work), feeds, tuple(fetches), ())
+    return Stage(plan, receives, sends, blocks)
+
+
+def _read(send: Instruction, variable: Instruction) -> Instruction:
+    """Reads a variable where it is sent, since the same stage writes it."""
+    return replace(
+        variable,
+        name=f"{send.name}/read",
+        type="Identity",
+        inputs=variable.outputs,
+        outputs=(f"{send.name}/read:0",),
+        attrs={},
+        control=(),
+        definition=lookup("Identity"),
+    )
