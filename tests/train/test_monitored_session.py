@@ -1,0 +1,614 @@
+"""Protects sessions that look after themselves: they begin ready, recover, stop in order, and raise what they should.
+
+Promises 6 (what is missing raises at the first run), 31 (hooks fire once a step, the error names the line that adds an
+op) and 39 (curves do not overlap after a recovery) are among what is tested.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.protos import event_pb2
+from graphflow.train.recovery import RecoveryBudget
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with gf.Graph().as_default() as made:
+        yield made
+    gf.summary.FileWriterCache.clear()
+
+
+class Recorder(gf.train.SessionRunHook):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def begin(self) -> None:
+        self.calls.append("begin")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.calls.append("create")
+
+    def before_run(self, run_context: Any) -> None:
+        self.calls.append("before")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.calls.append("after")
+
+    def end(self, session: Any) -> None:
+        self.calls.append("end")
+
+    def on_exception(self, exception: BaseException) -> None:
+        self.calls.append(type(exception).__name__)
+
+
+class Failing:
+    """A step of training that raises chosen errors: {number of the call: error}."""
+
+    def __init__(self, errors: dict[int, Exception]) -> None:
+        self.calls = 0
+        self.step = gf.train.get_or_create_global_step()
+
+        def look() -> float:
+            self.calls += 1
+            if self.calls in errors:
+                raise errors[self.calls]
+            return 0.0
+
+        looked = gf.py_func(look, [], gf.float64)
+        with gf.control_dependencies([looked]):
+            self.train = gf.assign_add(self.step, 1)
+
+
+def aborted(text: str = "lost") -> Exception:
+    return gf.errors.AbortedError(None, None, text)
+
+
+def unavailable(text: str = "away") -> Exception:
+    return gf.errors.UnavailableError(None, None, text)
+
+
+# ---- the ordinary course ------------------------------------------------------------------------------------------
+
+
+def test_hooks_are_called_in_order_and_the_session_is_closed() -> None:
+    v = gf.Variable(2.0)
+    hook = Recorder()
+    with gf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.graph is gf.get_default_graph()
+        assert session.run({"v": v}) == {"v": 2.0}
+        assert session.run([v, (v,)]) == [2.0, (2.0,)]
+        assert not session.should_stop()
+    assert hook.calls == ["begin", "create", "before", "after", "before", "after", "end"]
+    assert session.should_stop()
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(v)
+    with pytest.raises(RuntimeError, match="closed"):
+        session.close()
+    gf.constant(1.0)  # the graph can grow again
+
+
+def test_what_was_finalized_before_stays_finalized(graph: gf.Graph) -> None:
+    scaffold = gf.train.Scaffold().finalize()
+    assert graph.finalized
+    with gf.train.MonitoredSession(gf.train.ChiefSessionCreator(scaffold)):
+        pass
+    assert graph.finalized
+
+
+def test_training_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
+    def train(last: int) -> tuple[int, int]:
+        with gf.Graph().as_default():
+            step = gf.train.get_or_create_global_step()
+            local = gf.Variable(5, collections=[gf.GraphKeys.LOCAL_VARIABLES])
+            move = step.assign_add(1)
+            with gf.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path), hooks=[gf.train.StopAtStepHook(last_step=last)]
+            ) as session:
+                begin, value = session.run_step_fn(lambda context: context.session.run([step, local]))
+                assert value == 5
+                runs = 0
+                while not session.should_stop():
+                    session.run(move)
+                    runs += 1
+        return begin, runs
+
+    assert train(3) == (0, 3)
+    assert train(5) == (3, 2)
+
+
+def test_init_fn_and_feeds_and_local_init() -> None:
+    x = gf.placeholder(gf.float32, [])
+    fed = gf.Variable(x, name="fed")
+    by_function = gf.get_variable("by_function", initializer=0.0)
+    set_by_function = by_function.assign(4.0)
+    local = gf.Variable(fed.read_value() + 1.0, collections=[gf.GraphKeys.LOCAL_VARIABLES])
+    seen: list[Any] = []
+
+    def init(scaffold: Any, session: Any) -> None:
+        seen.append(scaffold)
+        session.run(set_by_function)
+
+    scaffold = gf.train.Scaffold(init_feed_dict={x: 3.0}, init_fn=init)
+    copied = gf.train.Scaffold(copy_from_scaffold=scaffold)
+    with gf.train.MonitoredSession(gf.train.ChiefSessionCreator(copied)) as session:
+        assert session.run([fed, by_function, local]) == [3.0, 4.0, 4.0]
+    assert seen == [scaffold]
+
+
+def test_scaffold_takes_the_only_item_of_a_collection_and_refuses_two() -> None:
+    made = gf.train.Scaffold.get_or_default("summary_op", "mine", lambda: "made")
+    assert made == "made"
+    assert gf.train.Scaffold.get_or_default("summary_op", "mine", lambda: "again") == "made"
+    gf.add_to_collection("mine", "second")
+    with pytest.raises(RuntimeError, match=r"'mine' has 2 items.*Scaffold\(summary_op"):
+        gf.train.Scaffold.get_or_default("summary_op", "mine", lambda: "made")
+    with pytest.raises(TypeError, match="not a Scaffold"):
+        gf.train.Scaffold(copy_from_scaffold=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "error", [StopIteration("done"), gf.errors.OutOfRangeError(None, None, "end of input")]
+)
+def test_the_end_of_input_ends_the_block_cleanly(error: Exception) -> None:
+    hook = Recorder()
+    with gf.train.MonitoredSession(hooks=[hook]):
+        raise error
+    assert hook.calls == ["begin", "create", "end"]
+
+
+def test_errors_leave_the_block_as_they_are() -> None:
+    hook = Recorder()
+    with (
+        pytest.raises(KeyError, match="from the body") as caught,
+        gf.train.MonitoredSession(hooks=[hook]) as session,
+    ):
+        error = KeyError("from the body")
+        raise error
+    assert caught.value is error
+    assert traceback.extract_tb(error.__traceback__)[-1].line == "raise error"
+    assert error.__cause__ is None and error.__context__ is None
+    assert hook.calls == ["begin", "create", "KeyError"]
+    assert session.should_stop()
+
+
+def test_ctrl_c_ends_without_the_hooks_end() -> None:
+    hook = Recorder()
+    threads = threading.active_count()
+    queue = gf.FIFOQueue(2, gf.float32)
+    gf.train.add_queue_runner(gf.train.QueueRunner(queue, [queue.enqueue(1.0)]))
+    taken = queue.dequeue()
+    with pytest.raises(KeyboardInterrupt), gf.train.MonitoredSession(hooks=[hook]) as session:
+        session.run(taken)
+        raise KeyboardInterrupt
+    assert hook.calls == ["begin", "create", "before", "after", "KeyboardInterrupt"]
+    assert threading.active_count() == threads
+
+
+def test_errors_of_hooks_leave_the_block(caplog: pytest.LogCaptureFixture) -> None:
+    class Bad(Recorder):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            raise ValueError("from a hook")
+
+        def on_exception(self, exception: BaseException) -> None:
+            raise OSError("disk full")
+
+    one, hook = gf.constant(1.0), Recorder()
+    with (
+        pytest.raises(ValueError, match="from a hook"),
+        gf.train.MonitoredSession(hooks=[Bad(), hook]) as session,
+    ):
+        session.run(one)
+    assert hook.calls[-1] == "ValueError"
+    assert "disk full" in caplog.text
+
+
+def test_a_run_after_a_request_to_stop_is_refused() -> None:
+    class Stop(gf.train.SessionRunHook):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            run_context.request_stop()
+
+    one = gf.constant(1.0)
+    with gf.train.MonitoredSession(hooks=[Stop()]) as session:
+        session.run(one)
+        assert session.should_stop()
+        with pytest.raises(RuntimeError, match="after should_stop requested"):
+            session.run(one)
+
+
+# ---- promise 31: step functions, finalized graphs -----------------------------------------------------------------
+
+
+def test_promise_31_hooks_fire_once_a_step_and_not_on_raw_runs() -> None:
+    v = gf.Variable(0)
+    grow = v.assign_add(1)
+    hook = Recorder()
+
+    def step_fn(step_context: Any) -> int:
+        for _ in range(5):
+            step_context.session.run(grow)
+        return int(step_context.run_with_hooks(v))
+
+    with gf.train.MonitoredSession(hooks=[hook]) as session:
+        assert [session.run_step_fn(step_fn) for _ in range(3)] == [5, 10, 15]
+        assert hook.calls.count("before") == hook.calls.count("after") == 3
+        with pytest.raises(ValueError, match="step_fn takes one argument"):
+            session.run_step_fn(lambda: None)  # type: ignore[arg-type,misc]
+    hook.calls.clear()
+    with gf.train.MonitoredSession(hooks=[hook]) as session:
+        session.run_step_fn(lambda step_context: step_context.request_stop())
+        raise AssertionError("the block has ended")
+    assert hook.calls == ["begin", "create", "end"]
+
+
+def test_promise_31_the_error_names_the_line_that_adds_an_op() -> None:
+    x = gf.constant(1.0)
+    with pytest.raises(RuntimeError) as caught, gf.train.MonitoredSession() as session:
+        while True:
+            session.run(x * 2.0)  # this is the line
+    line = next(
+        f for f in traceback.extract_tb(caught.value.__traceback__) if "this is the line" in (f.line or "")
+    )
+    assert f"{__file__}:{line.lineno}" in str(caught.value)
+    assert "finalized" in str(caught.value)
+
+
+# ---- recovery -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [aborted(), unavailable()])
+def test_a_lost_peer_is_survived_from_the_newest_checkpoint(
+    tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = Failing({6: error})
+    hook = Recorder()
+    steps = []
+    with gf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path),
+        save_checkpoint_steps=3,
+        hooks=[hook, gf.train.StopAtStepHook(last_step=7)],
+    ) as session:
+        while not session.should_stop():
+            steps.append(int(session.run(program.train)))
+    assert steps == [1, 2, 3, 4, 5, 4, 5, 6, 7]
+    assert hook.calls.count("create") == 2
+    (recovery,) = session.recoveries
+    assert (type(recovery.reason), recovery.from_step, recovery.to_step) == (type(error), 5, 3)
+    told = [r.message for r in caplog.records if "Recovery" in r.message]
+    assert len(told) == 1
+    assert f"Recovery 1 (at most 10 in 600 s) after {type(error).__name__}: PyFunc" in told[0]
+    assert str(error) in told[0]
+    assert "back from step 5 to step 3" in told[0]
+
+
+def test_without_checkpoints_training_begins_again(caplog: pytest.LogCaptureFixture) -> None:
+    program = Failing({3: aborted()})
+    with gf.train.MonitoredSession() as session:
+        assert [int(session.run(program.train)) for _ in range(3)] == [1, 2, 1]
+    assert session.recoveries[0].to_step == 0
+    assert "back from step 2 to step 0" in caplog.text
+
+
+def test_recoveries_are_bounded() -> None:
+    program = Failing(dict.fromkeys(range(2, 50), aborted("again")))
+    with (
+        pytest.raises(gf.errors.AbortedError, match="again") as caught,
+        gf.train.MonitoredSession(max_recoveries=2) as session,
+    ):
+        session.run(program.train)
+        session.run(program.train)
+    assert program.calls == 4
+    assert len(session.recoveries) == 2
+    assert any("no recovery is left (at most 2 in 600 s)" in note for note in caught.value.__notes__)
+    with pytest.raises(ValueError, match="max_recoveries"):
+        gf.train.MonitoredSession(max_recoveries=-1)
+
+
+def test_the_budget_of_recoveries_is_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("graphflow.train.recovery.time.monotonic", lambda: now[0])
+    budget = RecoveryBudget(3, 60.0)
+    assert [budget.take() for _ in range(4)] == [0.0, 0.1, 0.2, None]
+    now[0] = 61.0
+    assert budget.take() == pytest.approx(0.4)
+    budget.succeeded()
+    assert budget.take() == 0.0
+
+
+def test_a_hook_a_step_function_and_a_session_may_lose_a_peer() -> None:
+    class Losing(gf.train.SessionRunHook):
+        def __init__(self) -> None:
+            self.created = 0
+            self.runs = 0
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            self.created += 1
+            if self.created == 2:
+                raise unavailable("while it is made")
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.runs += 1
+            if self.runs == 1:
+                raise aborted("after a run")
+
+    v = gf.Variable(0)
+    grow = v.assign_add(1)
+    hook = Losing()
+    calls = []
+
+    def step_fn(step_context: Any) -> int:
+        calls.append(1)
+        if len(calls) == 1:
+            raise aborted("in a step function")
+        return int(step_context.run_with_hooks(grow))
+
+    with gf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(grow) == 1
+        assert session.run_step_fn(step_fn) == 1
+    assert hook.created == 4
+    assert [str(r.reason) for r in session.recoveries] == ["after a run", "in a step function"]
+
+
+def test_a_thread_may_lose_a_peer() -> None:
+    class Thread(gf.train.SessionRunHook):
+        first = True
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            if self.first:
+                Thread.first = False
+                coord.request_stop(unavailable("in a thread"))
+
+    one = gf.constant(1.0)
+    with gf.train.MonitoredSession(hooks=[Thread()]) as session:
+        assert not session.should_stop()
+        assert len(session.recoveries) == 1
+        assert session.run(one) == 1.0
+
+
+def test_other_errors_of_threads_are_raised() -> None:
+    class Thread(gf.train.SessionRunHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            coord.request_stop(ZeroDivisionError("in a thread"))
+
+    one = gf.constant(1.0)
+    for act in (lambda session: session.should_stop(), lambda session: session.run(one)):
+        with (
+            pytest.raises(ZeroDivisionError, match="in a thread"),
+            gf.train.MonitoredSession(hooks=[Thread()]) as session,
+        ):
+            act(session)
+
+
+def test_the_cause_of_a_closed_queue_is_what_is_raised() -> None:
+    def fill() -> float:
+        raise ValueError("bad file")
+
+    queue = gf.FIFOQueue(2, gf.float64)
+    gf.train.add_queue_runner(gf.train.QueueRunner(queue, [queue.enqueue(gf.py_func(fill, [], gf.float64))]))
+    taken = queue.dequeue()
+    with pytest.raises(gf.errors.OpError, match="bad file"), gf.train.MonitoredSession() as session:
+        session.run(taken)
+
+
+def test_singular_sessions_do_not_recover() -> None:
+    program = Failing({1: aborted()})
+    with pytest.raises(gf.errors.AbortedError), gf.train.SingularMonitoredSession() as session:
+        assert isinstance(session.raw_session(), gf.Session)
+        session.run(program.train)
+    assert session.raw_session() is None
+
+
+# ---- promise 6: what is missing raises at the first run -----------------------------------------------------------
+
+
+def test_promise_6_queue_runners_are_started_and_end() -> None:
+    numbers = gf.train.get_or_create_global_step()
+    queue = gf.FIFOQueue(3, gf.int64)
+    gf.train.add_queue_runner(gf.train.QueueRunner(queue, [queue.enqueue(numbers.count_up_to(5))]))
+    taken = queue.dequeue()
+    values = []
+    with gf.train.MonitoredSession() as session:
+        while not session.should_stop():
+            values.append(int(session.run(taken)))
+    assert values == [0, 1, 2, 3, 4]
+
+
+def test_promise_6_variables_that_nothing_initialises_are_named() -> None:
+    gf.Variable(1.0, name="forgotten", collections=["mine"])
+    gf.Variable(1.0, name="known")
+    nothing = gf.no_op()
+    with pytest.raises(RuntimeError, match="not initialized: known") as caught:
+        gf.train.MonitoredSession(gf.train.ChiefSessionCreator(gf.train.Scaffold(init_op=nothing)))
+    assert "forgotten" not in str(caught.value)
+    gf.get_default_graph().clear_collection(gf.GraphKeys.INIT_OP)
+    with pytest.raises(ValueError, match="both checkpoint_dir and checkpoint_filename_with_path"):
+        gf.train.MonitoredSession(
+            gf.train.ChiefSessionCreator(checkpoint_dir="a", checkpoint_filename_with_path="b")
+        )
+
+
+def test_promise_6_a_worker_names_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
+    with gf.device("/cpu:0"):
+        gf.Variable(1.0, name="weights")
+    begin = time.monotonic()
+    with pytest.raises(
+        gf.errors.DeadlineExceededError, match=r"after waiting 0.1 secs.*initialized: weights"
+    ):
+        gf.train.MonitoredTrainingSession(is_chief=False, max_wait_secs=0.1)
+    assert time.monotonic() - begin < 5
+
+
+def test_a_worker_goes_on_soon_after_the_chief(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = [b"weights", b"biases"]
+    ready = gf.py_func(lambda: np.array(missing, object), [], gf.string, stateful=True)
+    slept = []
+    original = time.sleep
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        missing.clear()
+        original(0.001)
+
+    monkeypatch.setattr("graphflow.train.session_manager.time.sleep", sleep)
+    hook, chiefs = Recorder(), Recorder()
+    scaffold = gf.train.Scaffold(ready_op=ready)
+    with gf.train.MonitoredTrainingSession(
+        is_chief=False, scaffold=scaffold, hooks=[hook], chief_only_hooks=[chiefs], checkpoint_dir="/nowhere"
+    ) as session:
+        session.run(gf.get_default_graph().get_operations()[0].outputs[0])
+    assert slept == [0.5]
+    assert hook.calls == ["begin", "create", "before", "after", "end"]
+    assert chiefs.calls == []
+
+
+def test_session_manager_waits_for_checkpoints_and_recovers(tmp_path: Path) -> None:
+    v = gf.Variable(1.0)
+    init, grow = gf.global_variables_initializer(), v.assign(8.0)
+    saver = gf.train.Saver()
+    ready = gf.report_uninitialized_variables()
+    manager = gf.train.SessionManager(ready_op=ready)
+    session, restored = manager.recover_session("", saver=saver, checkpoint_dir=str(tmp_path))
+    assert not restored
+    session.close()
+    with gf.Session() as other:
+        other.run([init])
+        other.run(grow)
+        thread = threading.Timer(0.1, lambda: saver.save(other, str(tmp_path / "model.ckpt")))
+        thread.start()
+        session = manager.prepare_session(
+            "", init, saver, str(tmp_path), wait_for_checkpoint=True, max_wait_secs=20
+        )
+        assert session.run(v) == 8.0
+        session.close()
+        thread.join()
+    session, restored = manager.recover_session("", saver=saver, checkpoint_dir=str(tmp_path))
+    assert restored
+    assert session.run(v) == 8.0
+    session.close()
+    with pytest.raises(ValueError, match="local_init_op"):
+        gf.train.SessionManager(ready_for_local_init_op=ready)
+    with pytest.raises(RuntimeError, match="no init_op"):
+        manager.prepare_session("")
+
+
+# ---- promise 39: curves after a recovery --------------------------------------------------------------------------
+
+
+def read(folder: Path) -> list[list[Any]]:
+    """The events of each file, in the order of the files."""
+    gf.summary.FileWriterCache.clear()
+    paths = sorted(folder.glob("events*"), key=lambda p: int(p.name.split(".")[3]) * 10**6 + p.stat().st_ino)
+    return [list(gf.train.summary_iterator(path)) for path in paths]
+
+
+def train_with_curve(folder: Path, last: int, fail_at: int | None = None) -> None:
+    with gf.Graph().as_default():
+        step = gf.train.get_or_create_global_step()
+        gf.summary.scalar("curve", step)
+        move = step.assign_add(1)
+        with gf.train.MonitoredTrainingSession(
+            checkpoint_dir=str(folder),
+            save_checkpoint_steps=4,
+            save_summaries_steps=1,
+            hooks=[gf.train.StopAtStepHook(last_step=last)],
+        ) as session:
+            while not session.should_stop():
+                if session.run(move) == fail_at:
+                    raise ValueError("killed")
+
+
+def test_promise_39_a_restart_begins_its_events_with_the_step_it_goes_on_from(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with pytest.raises(ValueError, match="killed"):
+        train_with_curve(tmp_path, 20, fail_at=7)  # saved at 4
+    written = EventAccumulator(str(tmp_path), size_guidance={"scalars": 0}).Reload().Scalars("curve")
+    assert [e.step for e in written] == [1, 2, 3, 4, 5, 6, 7]  # flushed although it crashed
+    gf.summary.FileWriterCache.clear()
+    time.sleep(1.01)  # event files are read in the order of their second
+    train_with_curve(tmp_path, 9)
+    second = read(tmp_path)[1]
+    logs = [(e.step, e.session_log.status) for e in second if e.WhichOneof("what") == "session_log"]
+    assert logs[0] == (5, event_pb2.SessionLog.START)
+    kinds = [e.WhichOneof("what") for e in second]
+    assert kinds.index("session_log") < kinds.index("summary")
+    scalars = EventAccumulator(str(tmp_path), size_guidance={"scalars": 0}).Reload().Scalars("curve")
+    assert [(e.step, e.value) for e in scalars] == [(n, n - 1.0) for n in range(1, 10)]
+
+
+def test_promise_39_a_recovery_in_one_process_does_so_too(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    program = Failing({7: aborted()})
+    gf.summary.scalar("curve", program.step)
+    with gf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path),
+        save_checkpoint_steps=4,
+        save_summaries_steps=1,
+        hooks=[gf.train.StopAtStepHook(last_step=8)],
+    ) as session:
+        while not session.should_stop():
+            session.run(program.train)
+    (events,) = read(tmp_path)
+    begins = [e.step for e in events if e.session_log.status == event_pb2.SessionLog.START]
+    assert begins == [1, 5]
+    scalars = EventAccumulator(str(tmp_path), size_guidance={"scalars": 0}).Reload().Scalars("curve")
+    assert [e.step for e in scalars] == list(range(1, 9))
+
+
+def test_promise_39_the_chief_alone_writes(tmp_path: Path) -> None:
+    ready = gf.constant([], gf.string)
+    gf.train.get_or_create_global_step()
+    with gf.train.MonitoredTrainingSession(
+        is_chief=False,
+        checkpoint_dir=str(tmp_path),
+        scaffold=gf.train.Scaffold(ready_op=ready, ready_for_local_init_op=ready),
+    ) as session:
+        session.run(ready)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- defaults of MonitoredTrainingSession -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, {"StepCounterHook", "SummarySaverHook", "CheckpointSaverHook"}),
+        ({"save_checkpoint_secs": None}, {"StepCounterHook", "SummarySaverHook"}),
+        (
+            {"save_checkpoint_steps": 5, "save_summaries_secs": 3},
+            {"StepCounterHook", "SummarySaverHook", "CheckpointSaverHook"},
+        ),
+        ({"save_summaries_steps": None, "log_step_count_steps": None}, {"CheckpointSaverHook"}),
+    ],
+)
+def test_default_hooks(tmp_path: Path, arguments: dict[str, Any], expected: set[str]) -> None:
+    gf.train.get_or_create_global_step()
+    with gf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), **arguments) as session:
+        assert {type(hook).__name__ for hook in session._hooks} == expected
+
+
+def test_without_the_extra_checkpoints_are_saved_and_no_summaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "graphflow")
+    for module in ("saving_hooks", "training_session"):
+        monkeypatch.setattr(f"graphflow.train.{module}.events_can_be_written", lambda: False)
+    move = gf.train.get_or_create_global_step().assign_add(1)
+    with gf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as session:
+        session.run(move)
+    assert gf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-1")
+    assert list(tmp_path.glob("events*")) == []
+    assert "graphflow[tensorboard]" in caplog.text
