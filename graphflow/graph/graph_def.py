@@ -168,8 +168,10 @@ class Writer:
         names = [c.name for c in control]
         if context is None or op.type in ("Switch", "Enter", "Merge", "Exit", "NextIteration"):
             return names
-        inside = [t.op for t in op.inputs if t.op.type != "VariableV2"] + control
-        if op.type == "StackPopV2" or not any(context.holds(o) or _same_fate(context, o) for o in inside):
+        inside = any(_is_in(context, t) for t in op.inputs) or any(
+            context.holds(c) or _same_fate(context, c) for c in control
+        )
+        if op.type == "StackPopV2" or not inside:
             pivot = self._pivot(op, context)
             if pivot not in names:
                 names.append(pivot)
@@ -224,6 +226,20 @@ def _reachable(control: Operation, op: Operation) -> bool:
     """Whether a control edge stays within the loops of its end: TensorFlow has no edges out of a loop but Exit's."""
     around = _loops(op)
     return control.type == "Enter" or all(loop in around for loop in _loops(control))
+
+
+def _is_in(context: Any, tensor: Tensor) -> bool:
+    """Whether a value exists only where a branch or loop runs."""
+    op = tensor.op
+    if op.type == "VariableV2":
+        return False
+    if (
+        op.type == "Switch"
+        and context.construct.kind != "While"
+        and getattr(op._context, "construct", None) is context.construct
+    ):
+        return tensor.value_index == context.side
+    return bool(context.holds(op)) or _same_fate(context, op)
 
 
 def _same_fate(context: Any, op: Operation) -> bool:

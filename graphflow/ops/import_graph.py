@@ -259,7 +259,7 @@ class Builder:
         for side in (0, 1):
             source = node.inputs[sides.index(side)]
             if not self._contexts.inside(source, construct, side) or values[side].op.type == "VariableV2":
-                here = Place(construct.found(), side)
+                here = Place(construct, side)
                 (values[side],) = self.add(
                     node, "Identity", [values[side]], attrs={}, suffix=f"branch_{side}", here=here
                 )

@@ -80,8 +80,8 @@ class _Lifting:
         return self._side(place)
 
     def _side(self, place: Place) -> Any:
-        made = self._constructs[place.construct.found()]
-        return made if place.construct.found().loop else made.branches[place.side]
+        made = self._constructs[place.construct]
+        return made if place.construct.loop else made.branches[place.side]
 
     def _made_construct(self, construct: Construct) -> Any:
         if construct.loop:
@@ -142,7 +142,7 @@ class _Lifting:
             raise Refused(f"The loop {loop.name!r} has {len(conditions)} LoopCond operations, it needs one.")
         loop.pivot = conditions[0].outputs[0]
         for op in inside:
-            if op.type == "Merge":
+            if op.type == "Merge" and op.inputs[1].op.type == "NextIteration":
                 loop.merges.append(op)
             elif op.type == "Enter":
                 op.attrs["frame_name"] = loop.name
@@ -173,10 +173,14 @@ class _Lifting:
 
     def _link_gradients(self) -> None:
         """A loop that pops what another pushed is its gradient."""
-        pushed = {op.attrs["stack"]: op._context for op in self._made if op.type == "StackPushV2"}
+        pushed = {op.attrs["stack"]: op for op in self._made if op.type == "StackPushV2"}
         for op in self._made:
             if op.type == "StackPopV2":
-                backward, forward = _loop_of(op._context), _loop_of(pushed.get(op.attrs["stack"]))
+                push = pushed.get(op.attrs["stack"])
+                if push is None:
+                    raise Refused(f"{op.describe()} takes values from a stack onto which nothing is put.")
+                op.add_control_inputs([push])
+                backward, forward = _loop_of(op._context), _loop_of(push._context)
                 if backward is not None and forward is not None and backward.forward is None:
                     backward.forward = forward
 

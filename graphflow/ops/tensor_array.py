@@ -59,6 +59,12 @@ def _elements(op: Operation) -> Signature:
     return [(op.attrs["dtype"], None)]
 
 
+def _gathered(op: Operation) -> Signature:
+    element = shapes.as_dims(op.attrs.get("element_shape"))
+    rows = (None,) if op.inputs[1].dims is None else op.inputs[1].dims[:1]
+    return [(op.attrs["dtype"], None if element is None else (*rows, *element))]
+
+
 def _concatenated(op: Operation) -> Signature:
     return [(op.attrs["dtype"], None), (dtypes.int64, (None,))]
 
@@ -141,7 +147,7 @@ READ = op_def(
 GATHER = op_def(
     "TensorArrayGatherV3",
     ("handle: resource", "indices: int32", "flow_in: float32"),
-    infer=_elements,
+    infer=_gathered,
     gradient=_gather_gradient,
     stateful=True,
     dynamic_shape=True,
