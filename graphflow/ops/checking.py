@@ -51,10 +51,17 @@ PY_FUNC = op_def(
     gradient=NOT_DIFFERENTIABLE,
     stateful=True,
     dynamic_shape=True,
+    blocks=True,
 )
 PY_FUNC_STATELESS = op_def(
-    "PyFuncStateless", ("input*: any",), infer=_py_func_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
+    "PyFuncStateless",
+    ("input*: any",),
+    infer=_py_func_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    dynamic_shape=True,
+    blocks=True,
 )
+"""They block: a Python function may run a session, or wait for a thread that does."""
 
 
 def print_(

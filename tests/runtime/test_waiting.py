@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+import graphflow as gf
 from graphflow import errors
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
@@ -106,3 +108,23 @@ def test_a_run_that_waits_and_holds_nothing_does_not_count_as_active() -> None:
     store.end_in_place()
     assert waiter.end() == "got it"
     assert not store.begin_in_place()
+
+
+def test_a_python_function_of_a_compiled_step_may_run_the_session() -> None:
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+        rate, weights = gf.Variable(0.5), gf.Variable(np.ones((20, 20), np.float32))
+
+        def halve() -> Any:
+            return np.float32(session.run(rate.assign(rate / 2.0)))
+
+        current = gf.reshape(gf.py_func(halve, [], gf.float32), [])
+        step = weights.assign_sub(gf.tanh(weights) * current)
+        session.run([rate.initializer, weights.initializer])
+        found: list[Any] = []
+        thread = threading.Thread(
+            target=lambda: found.extend(session.run(step) for _ in range(3)), daemon=True
+        )
+        thread.start()
+        thread.join(LIMIT)
+        assert len(found) == 3
+        assert session.run(rate) == 0.0625
