@@ -240,7 +240,7 @@ class Saver:
         if definition is not None:
             try:
                 written = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
-            except (errors.NotFoundError, errors.PermissionDeniedError) as error:
+            except errors.OpError as error:
                 if os.path.isdir(folder or "."):
                     raise
                 raise ValueError(
