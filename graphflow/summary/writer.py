@@ -25,8 +25,8 @@ class FileWriter:
 
     logdir: the folder, made where it is missing. graph: a Graph to write at once. max_queue: how many events may wait
     for the thread that writes before an `add_` call does, unless they are less than a megabyte together. flush_secs:
-    seconds that an event waits at most, never more than one. filename_suffix: what the file's name ends in. session: accepted, and changes nothing. graph_def: a
-    GraphDef to write instead of a graph.
+    seconds that an event waits at most, never more than one. filename_suffix: what the file's name ends in. session:
+    accepted, and changes nothing. graph_def: a GraphDef to write instead of a graph.
 
     Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends the
     program and at exit; after a fork it is the parent's alone. Errors of writing, such as ResourceExhaustedError for a
