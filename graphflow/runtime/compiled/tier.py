@@ -21,6 +21,7 @@ from graphflow.plan.ir import VARIABLE_TYPES, Plan, producers
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.compiled import native
+from graphflow.runtime.compiled.branches import decided, deciding_feeds
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow.runtime.context import RunContext
@@ -35,8 +36,12 @@ _LOG = logging.getLogger("graphflow")
 
 @dataclass
 class _State:
-    """What is known of one combination of fed shapes."""
+    """What is known of one combination of fed shapes.
 
+    decisions: the fed truth values that decide branches; they are a part of the combination.
+    """
+
+    decisions: dict[str, bool] = field(default_factory=dict)
     runs: int = 0
     known: Known | None = None
     draft: Any = None
@@ -72,6 +77,7 @@ class TieredExecutable:
         self._kernels = kernels
         self._ctx = ctx
         self._policy = policy
+        self._deciding = deciding_feeds(plan)
         self._states: dict[Any, _State] = {}
         self._book = TierBook.of(store) if policy.seeded or policy.mode == "always" else None
         if self._book is not None:
@@ -96,12 +102,14 @@ class TieredExecutable:
         """One run, in the tier that its shapes have reached."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
-        key = tuple([f.shape if isinstance(f, np.ndarray) else () for f in feeds])
+        key: tuple[Any, ...] = tuple([f.shape if isinstance(f, np.ndarray) else () for f in feeds])
+        if self._deciding:
+            key += tuple([bool(feeds[position]) for position in self._deciding])
         state = self._states.get(key)
         if state is None:
             if len(self._states) >= _MOST_SHAPES:
                 return self._base.run(run, feeds)
-            state = self._states.setdefault(key, self._begin(str(key)))
+            state = self._states.setdefault(key, self._begin(key))
         compiled = state.compiled
         if compiled is None and not state.given_up:
             observed = self._advance(state, run, feeds)
@@ -128,12 +136,14 @@ class TieredExecutable:
             if state.compiled is not None
         )
 
-    def _begin(self, shapes: str) -> _State:
+    def _begin(self, key: tuple[Any, ...]) -> _State:
         """The state of a combination of shapes that has not run here: that of the checkpoint, where there is one."""
-        record = None if self._book is None else self._book.restored(self, shapes)
+        names = [self._plan.feeds[position] for position in self._deciding]
+        decisions = dict(zip(names, key[len(self._plan.feeds) :], strict=True))
+        record = None if self._book is None else self._book.restored(self, str(key))
         if record is None:
-            return _State()
-        state = _State(record.runs)
+            return _State(decisions)
+        state = _State(decisions, record.runs)
         if record.known is not None:
             self._draft(state, record.known)
         return state
@@ -193,7 +203,7 @@ class TieredExecutable:
     def _draft(self, state: _State, known: Known) -> None:
         state.known = dict(known)
         try:
-            state.draft = self._drafted(self._plan, known)
+            state.draft = self._drafted(decided(self._plan, state.decisions), known)
             state.given_up = state.draft is None
         except Exception:
             _LOG.warning("A plan stays on NumPy: it could not be lowered.", exc_info=True)
