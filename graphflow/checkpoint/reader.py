@@ -26,6 +26,8 @@ from graphflow.checkpoint.strings import decode_strings
 from graphflow.checkpoint.writer import run_all
 from graphflow.graph.dtypes import DType
 
+INDEX = ".index"
+"""What the prefix of a checkpoint that TensorFlow wrote ends in on disk."""
 HIDDEN = "graphflow/"
 """Names that begin so are graphflow's own state and not variables."""
 _WORTH_THREADS = 16 << 20
@@ -38,16 +40,21 @@ class CheckpointData:
     """
 
     def __init__(self, data: memoryview, where: str) -> None:
-        self._where = where
         try:
-            self._records, self._metadata, begin = decode_header(data)
+            records, metadata, begin = decode_header(data)
         except CorruptError as error:
             raise errors.DataLossError(
                 None, None, f"{where} is not a whole checkpoint: {error}. Restore an older one."
             ) from None
         self._data = data[begin:]
+        self._hold(where, records, metadata)
+
+    def _hold(self, where: str, records: Sequence[Record], metadata: Mapping[str, str]) -> None:
+        self._where = where
+        self._records = records
+        self._metadata = metadata
         self._by_name: dict[str, list[Record]] = {}
-        for record in self._records:
+        for record in records:
             self._by_name.setdefault(record.name, []).append(record)
 
     @property
@@ -205,10 +212,10 @@ class CheckpointFile(CheckpointData):
     """
 
     def __init__(self, path: str) -> None:
-        super().__init__(_mapped(path), path)
+        super().__init__(mapped(path), path)
 
 
-def _mapped(path: str) -> memoryview:
+def mapped(path: str) -> memoryview:
     """The bytes of a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -232,6 +239,18 @@ def checkpoint_path(prefix: str) -> str:
     return prefix if prefix.endswith(SUFFIX) else prefix + SUFFIX
 
 
+def existing_path(prefix: str) -> str:
+    """The file of a prefix, or the index that TensorFlow wrote where only that is there."""
+    path = checkpoint_path(prefix)
+    index = prefix + INDEX
+    return index if not os.path.isfile(path) and os.path.isfile(index) else path
+
+
 def open_checkpoint(prefix: str) -> CheckpointFile:
-    """The checkpoint of a prefix; see CheckpointFile for the errors."""
-    return CheckpointFile(checkpoint_path(prefix))
+    """The checkpoint of a prefix, graphflow's or TensorFlow's; see CheckpointFile for the errors."""
+    path = existing_path(prefix)
+    if path.endswith(INDEX):
+        from graphflow.checkpoint.bundle import BundleFile
+
+        return BundleFile(prefix)
+    return CheckpointFile(path)

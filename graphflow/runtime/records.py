@@ -1,8 +1,7 @@
 """Files of records, as TensorFlow writes them (TFRecord): event files are such, and so are files of examples.
 
 A record is its length (8 bytes, little endian), a checksum of these 8 bytes, the data, and a checksum of the data.
-The checksums are CRC-32C, masked, since a checksum over data that holds checksums is weak. In Python one takes a
-microsecond for every 20 bytes, and a graph has megabytes: hence google-crc32c, which leaves it to the processor.
+The checksums are CRC-32C, masked.
 """
 
 from __future__ import annotations
@@ -11,22 +10,14 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
+from graphflow.checkpoint.crc32c import masked_checksum
 from graphflow.errors import DataLossError
 
 _HEADER: Final = struct.Struct("<QI")
 _LENGTH: Final = struct.Struct("<Q")
 _CHECKSUM: Final = struct.Struct("<I")
-_MASK_DELTA: Final = 0xA282EAD8
 _PIECE: Final = 1 << 24
 """Bytes that are read at once: a length that lies allocates no more than this beyond what the file holds."""
-
-
-def masked_checksum(data: bytes) -> int:
-    """The CRC-32C of data, rotated and shifted as in record files."""
-    from google_crc32c import value
-
-    checksum: int = value(data)
-    return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def record(data: bytes) -> bytes:

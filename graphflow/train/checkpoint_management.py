@@ -10,7 +10,7 @@ from typing import Any
 
 from graphflow import errors
 from graphflow.checkpoint.layout import SUFFIX
-from graphflow.checkpoint.reader import checkpoint_path, open_checkpoint
+from graphflow.checkpoint.reader import checkpoint_path, existing_path, open_checkpoint
 from graphflow.checkpoint.state_file import CheckpointState, read_state, write_state
 
 _log = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ def _problem(prefix: str) -> str | None:
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of this prefix (tf.train.checkpoint_exists)."""
     try:
-        return os.path.isfile(checkpoint_path(checkpoint_prefix))
+        return os.path.isfile(existing_path(checkpoint_prefix))
     except ValueError:  # A name with a zero byte.
         return False
 
@@ -164,7 +164,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     times = []
     for prefix in checkpoint_prefixes:
         with suppress(OSError):
-            times.append(os.path.getmtime(checkpoint_path(prefix)))
+            times.append(os.path.getmtime(existing_path(prefix)))
     return times
 
 
