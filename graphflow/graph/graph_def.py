@@ -238,7 +238,7 @@ def _is_in(context: Any, tensor: Tensor) -> bool:
         and context.construct.kind != "While"
         and getattr(op._context, "construct", None) is context.construct
     ):
-        return tensor.value_index == context.side
+        return bool(tensor.value_index == context.side)
     return bool(context.holds(op)) or _same_fate(context, op)
 
 

@@ -18,6 +18,7 @@ from graphflow.graph.keys import GraphKeys
 from graphflow.ops import state
 from graphflow.ops.core import convert_to_tensor
 from graphflow.ops.shaping import identity
+from graphflow.ops.variable_proto import read_into, to_proto
 
 
 class VariableSynchronization:
@@ -57,7 +58,8 @@ class Variable:
 
     initial_value: a tensor, a value, or a function without arguments that makes one (then `dtype` must be given).
     trainable: whether optimizers train it. collections: by default GLOBAL_VARIABLES. validate_shape=False lets the
-    shape be unknown and change. constraint: applied to the value after an optimizer's update. The value does not
+    shape be unknown and change. constraint: applied to the value after an optimizer's update. variable_def: a
+    VariableDef message that names its operations, which are there already, in place of all the rest. The value does not
     exist before its `initializer` ran. ValueError where the initial value has no shape.
     """
 
@@ -81,6 +83,11 @@ class Variable:
         aggregation: int = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            read_into(self, variable_def, import_scope, SliceInfo)
+            return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):
@@ -331,6 +338,17 @@ class Variable:
     def get_save_slice_info(self) -> SliceInfo | None:
         """Which part of a larger variable it is, or None."""
         return self._save_slice_info
+
+    # ---- as data --------------------------------------------------------------------------------------------------
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """TensorFlow's VariableDef message, names taken relative to a scope; None where it is not in that scope."""
+        return to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable of a VariableDef, whose operations are in the default graph, under import_scope if given."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
 
     def __iter__(self) -> Any:
         raise TypeError(f"The Variable {self.name!r} is not iterable.")
