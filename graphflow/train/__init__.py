@@ -11,7 +11,7 @@ globals().update(
         "train.coordinator", "train.queue_runner", "train.producers", "train.batching", "cluster.cluster_spec",
         "train.timers", "train.session_run_hook", "train.basic_hooks", "train.saving_hooks", "train.scaffold",
         "train.session_manager", "train.session_creators", "train.monitored_session", "train.training_session",
-        "train.supervisor",
+        "train.supervisor", "train.meta_graph",
     )
 )  # fmt: skip
 globals().update(exports("summary.writer", names="TRAIN_EXPORTS"))
