@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from graphflow.namespaces import exports, missing
 
-globals().update(exports())
+globals().update(exports("metrics.averages", "metrics.counts", "metrics.curves", "metrics.classes"))
 __getattr__ = missing("gf.metrics", globals())

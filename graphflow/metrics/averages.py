@@ -1,0 +1,260 @@
+"""Averages over all that has been seen: a total and a count in local variables, moved by an update operation.
+
+Every measure is a pair: a tensor of its present value, which changes nothing, and a tensor that takes in a batch when
+it runs and gives the value after that. Names are TensorFlow's (tf.metrics).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+from graphflow.graph.keys import GraphKeys
+from graphflow.losses.reduction import Weights, squeeze_to_rank_difference
+from graphflow.ops import array, math, reductions
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.state import assign_add
+from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow.ops.variable_scope import variable_scope
+
+Measure = tuple[Any, Tensor]
+
+
+def metric_variable(shape: Any, dtype: Any, name: str) -> Variable:
+    """A variable of zeros in LOCAL_VARIABLES and METRIC_VARIABLES: not trained and not saved."""
+    return Variable(
+        lambda: array.zeros(shape, dtype),
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        name=name,
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
+    )
+
+
+def same_ranks(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
+    """Predictions, labels and weights, without or with a last axis of 1 where that makes their ranks equal.
+
+    ValueError where the shapes of predictions and labels differ.
+    """
+    y, p = squeeze_to_rank_difference(labels, predictions, 0)
+    if not shapes.compatible(p.dims, y.dims):
+        raise ValueError(f"Shapes {p.shape} of the predictions and {y.shape} of the labels are incompatible.")
+    return p, y, ranked_weights(weights, p)
+
+
+def ranked_weights(weights: Any, values: Tensor) -> Any:
+    """The weights with as many axes as the values, where they differ by a last axis of 1; None and scalars stay."""
+    if weights is None:
+        return None
+    tensor = convert_to_tensor(weights)
+    if tensor.dims and values.dims is not None:
+        if len(tensor.dims) == len(values.dims) + 1:
+            return array.squeeze(tensor, [-1])
+        if len(tensor.dims) == len(values.dims) - 1:
+            return array.expand_dims(tensor, [-1])
+    return tensor
+
+
+def broadcast_weights(weights: Any, values: Tensor) -> Tensor:
+    """float32 weights of the values' shape; ValueError, or InvalidArgumentError when run, where they do not fit."""
+    given = Weights(weights)
+    factors = given.tensor
+    known = shapes.size_of(values.dims) is not None and factors.dims == values.dims
+    if known:
+        return factors
+    with values.graph.control_dependencies(given.checks(values)):
+        return math.multiply(factors, array.ones_like(values))
+
+
+def collected(value: Any, update: Tensor, metrics_collections: Any, updates_collections: Any) -> Measure:
+    """The pair, its parts added to the collections that were asked for."""
+    graph = get_default_graph()
+    if metrics_collections:
+        graph.add_to_collections(metrics_collections, value)
+    if updates_collections:
+        graph.add_to_collections(updates_collections, update)
+    return value, update
+
+
+def _mean(total: Any, count: Any, name: str) -> Tensor:
+    return math.div_no_nan(total, math.maximum(count, 0.0), name=name)
+
+
+def mean(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The mean of all values so far, 0 before the first (tf.metrics.mean): (value, update).
+
+    values: a tensor of any shape, taken as float32. weights: a scalar, or a tensor of the values' rank with their size
+    or 1 in each axis; 0 leaves a value out. metrics_collections, updates_collections: where value and update are
+    added. name: of the scope of the local variables total and count.
+    """
+    with variable_scope(name, "mean", [values, weights]):
+        values = math.cast(convert_to_tensor(values), dtypes.float32)
+        total = metric_variable([], dtypes.float32, "total")
+        count = metric_variable([], dtypes.float32, "count")
+        if weights is None:
+            number = math.cast(array.size(values), dtypes.float32)
+        else:
+            factors = broadcast_weights(ranked_weights(weights, values), values)
+            values = math.multiply(values, factors)
+            number = reductions.reduce_sum(factors)
+        moved_total = assign_add(total, reductions.reduce_sum(values))
+        with values.graph.control_dependencies([values]):
+            moved_count = assign_add(count, number)
+        value = _mean(total, count, "value")
+        update = _mean(moved_total, moved_count, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def mean_tensor(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The mean of each element of `values`, a tensor of known shape, over runs (tf.metrics.mean_tensor); see mean."""
+    with variable_scope(name, "mean", [values, weights]):
+        values = math.cast(convert_to_tensor(values), dtypes.float32)
+        total = metric_variable(values.shape, dtypes.float32, "total_tensor")
+        count = metric_variable(values.shape, dtypes.float32, "count_tensor")
+        number = array.ones_like(values)
+        if weights is not None:
+            factors = broadcast_weights(ranked_weights(weights, values), values)
+            values, number = math.multiply(values, factors), math.multiply(number, factors)
+        moved_total = assign_add(total, values)
+        with values.graph.control_dependencies([values]):
+            moved_count = assign_add(count, number)
+        value = _mean(total, count, "value")
+        update = _mean(moved_total, moved_count, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def accuracy(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The share of predictions that equal their labels (tf.metrics.accuracy); for the arguments see mean."""
+    p, y, factors = same_ranks(predictions, labels, weights)
+    p = p if p.dtype is y.dtype else math.cast(p, y.dtype)
+    correct = math.cast(math.equal(p, y), dtypes.float32)
+    return mean(correct, factors, metrics_collections, updates_collections, name or "accuracy")
+
+
+def _error(
+    labels: Any, predictions: Any, weights: Any, measure: Callable[[Tensor, Tensor], Tensor]
+) -> tuple[Tensor, Any]:
+    p, y, factors = same_ranks(predictions, labels, weights)
+    return measure(p, y), factors
+
+
+def mean_absolute_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The mean of |predictions - labels| (tf.metrics.mean_absolute_error); for the arguments see mean."""
+    errors, factors = _error(labels, predictions, weights, lambda p, y: math.abs_(p - y))
+    return mean(errors, factors, metrics_collections, updates_collections, name or "mean_absolute_error")
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The mean of (labels - predictions) ** 2 (tf.metrics.mean_squared_error); for the arguments see mean."""
+    errors, factors = _error(labels, predictions, weights, lambda p, y: math.squared_difference(p, y))
+    return mean(errors, factors, metrics_collections, updates_collections, name or "mean_squared_error")
+
+
+def root_mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The square root of mean_squared_error (tf.metrics.root_mean_squared_error); for the arguments see mean."""
+    value, update = mean_squared_error(
+        labels, predictions, weights, None, None, name or "root_mean_squared_error"
+    )
+    return collected(math.sqrt(value), math.sqrt(update), metrics_collections, updates_collections)
+
+
+def mean_relative_error(
+    labels: Any,
+    predictions: Any,
+    normalizer: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The mean of |labels - predictions| / normalizer, 0 where that is 0 (tf.metrics.mean_relative_error); see mean."""
+    p, y, factors = same_ranks(predictions, labels, weights)
+    p, scale, _ = same_ranks(p, normalizer, None)
+    errors = math.div_no_nan(math.abs_(y - p), scale)
+    return mean(errors, factors, metrics_collections, updates_collections, name or "mean_relative_error")
+
+
+def mean_cosine_distance(
+    labels: Any,
+    predictions: Any,
+    dim: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """1 - the mean product of vectors along `dim`, taken as of length 1 (tf.metrics.mean_cosine_distance); see mean."""
+    p, y, factors = same_ranks(predictions, labels, weights)
+    products = reductions.reduce_sum(math.multiply(p, y), axis=[dim], keepdims=True)
+    value, update = mean(products, factors, None, None, name or "mean_cosine_distance")
+    return collected(
+        math.subtract(1.0, value), math.subtract(1.0, update), metrics_collections, updates_collections
+    )
+
+
+def percentage_below(
+    values: Any,
+    threshold: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The share of values, from 0 to 1, below a threshold (tf.metrics.percentage_below); for the arguments see mean."""
+    below = math.cast(math.less(values, threshold), dtypes.float32)
+    return mean(
+        below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold"
+    )
+
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        accuracy, mean, mean_absolute_error, mean_cosine_distance, mean_relative_error, mean_squared_error,
+        mean_tensor, percentage_below, root_mean_squared_error,
+    )
+}  # fmt: skip

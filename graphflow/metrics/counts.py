@@ -1,0 +1,257 @@
+"""Counts of right and wrong decisions, and what is made of them: precision, recall (tf.metrics)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.metrics.averages import (
+    Measure,
+    broadcast_weights,
+    collected,
+    metric_variable,
+    ranked_weights,
+    same_ranks,
+)
+from graphflow.ops import array, math, reductions
+from graphflow.ops.assertions import assert_greater_equal, assert_less_equal
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.state import assign_add
+from graphflow.ops.variable_scope import variable_scope
+
+KINDS: Final = ("true_positives", "false_negatives", "true_negatives", "false_positives")
+"""In the order in which their variables are made."""
+
+
+def _decisions(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
+    return same_ranks(
+        math.cast(convert_to_tensor(predictions), dtypes.bool_),
+        math.cast(convert_to_tensor(labels), dtypes.bool_),
+        weights,
+    )
+
+
+def _is(kind: str, predictions: Tensor, labels: Tensor) -> Tensor:
+    """Where a decision is of that kind."""
+    decided = predictions if kind.endswith("positives") else math.logical_not(predictions)
+    positive = kind in ("true_positives", "false_negatives")
+    return math.logical_and(labels if positive else math.logical_not(labels), decided)
+
+
+def _count(
+    kind: str, labels: Any, predictions: Any, weights: Any, to_metrics: Any, to_updates: Any, name: str | None
+) -> Measure:
+    with variable_scope(name, kind, [predictions, labels, weights]):
+        p, y, factors = _decisions(predictions, labels, weights)
+        count = metric_variable([], dtypes.float32, "count")
+        found = math.cast(_is(kind, p, y), dtypes.float32)
+        if factors is not None:
+            found = math.multiply(found, broadcast_weights(factors, found))
+        value = array.identity(count)
+        return collected(value, assign_add(count, reductions.reduce_sum(found)), to_metrics, to_updates)
+
+
+def true_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The sum of the weights of predictions rightly not 0 (tf.metrics.true_positives): (value, update).
+
+    Labels and predictions are taken as bool. For the other arguments see gf.metrics.mean; the variable is `count`.
+    """
+    return _count(
+        "true_positives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def false_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The sum of the weights of predictions wrongly not 0 (tf.metrics.false_positives); see true_positives."""
+    return _count(
+        "false_positives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def true_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The sum of the weights of predictions rightly 0 (tf.metrics.true_negatives); see true_positives."""
+    return _count(
+        "true_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def false_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The sum of the weights of predictions wrongly 0 (tf.metrics.false_negatives); see true_positives."""
+    return _count(
+        "false_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def _share(right: Tensor, wrong: Tensor, name: str) -> Tensor:
+    """right / (right + wrong), 0 where both are."""
+    return math.div_no_nan(right, right + wrong, name=name)
+
+
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """true positives / all that were predicted, 0 where there are none (tf.metrics.precision); see true_positives."""
+    with variable_scope(name, "precision", [predictions, labels, weights]):
+        p, y, factors = _decisions(predictions, labels, weights)
+        right, moved_right = true_positives(y, p, factors)
+        wrong, moved_wrong = false_positives(y, p, factors)
+        value = _share(right, wrong, "value")
+        update = _share(moved_right, moved_wrong, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """true positives / all that are labelled, 0 where there are none (tf.metrics.recall); see true_positives."""
+    with variable_scope(name, "recall", [predictions, labels, weights]):
+        p, y, factors = _decisions(predictions, labels, weights)
+        right, moved_right = true_positives(y, p, factors)
+        missed, moved_missed = false_negatives(y, p, factors)
+        value = _share(right, missed, "value")
+        update = _share(moved_right, moved_missed, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+# ---- at thresholds ------------------------------------------------------------------------------------------------
+
+
+def counts_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str] = KINDS
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """For each kind the counts at each threshold, above which a prediction is a yes: variables, and their updates.
+
+    InvalidArgumentError where a prediction is not in [0, 1].
+    """
+    given = convert_to_tensor(predictions)
+    limits = "predictions must be in [0, 1]"
+    checks = [
+        assert_greater_equal(given, math.cast(0.0, given.dtype), message=limits),
+        assert_less_equal(given, math.cast(1.0, given.dtype), message=limits),
+    ]
+    with given.graph.control_dependencies(checks):
+        p, y, factors = same_ranks(
+            math.cast(given, dtypes.float32), math.cast(convert_to_tensor(labels), dtypes.bool_), weights
+        )
+        # Without checks that hang on it, a cast of float32 would be no operation.
+        p = array.identity(p)
+    above = array.reshape(p, [1, -1]) > array.reshape(
+        convert_to_tensor(list(thresholds), dtypes.float32), [-1, 1]
+    )
+    positive = array.reshape(y, [1, -1])
+    spread = None
+    if factors is not None:
+        spread = array.reshape(broadcast_weights(ranked_weights(factors, p), p), [1, -1])
+    values: dict[str, Any] = {}
+    updates: dict[str, Tensor] = {}
+    for kind in kinds:
+        values[kind] = metric_variable([len(thresholds)], dtypes.float32, kind)
+        found = math.cast(_is(kind, above, positive), dtypes.float32)
+        found = found if spread is None else found * spread
+        updates[kind] = assign_add(values[kind], reductions.reduce_sum(found, 1))
+    return values, updates
+
+
+def _counts(kind: str) -> Callable[..., Measure]:
+    def function(
+        labels: Any,
+        predictions: Any,
+        thresholds: Sequence[float],
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Measure:
+        with variable_scope(name, kind, [predictions, labels, weights]):
+            values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, (kind,))
+            value = array.identity(values[kind])
+            return collected(value, updates[kind], metrics_collections, updates_collections)
+
+    function.__name__ = function.__qualname__ = f"{kind}_at_thresholds"
+    function.__doc__ = (
+        f"{kind} at each of `thresholds`, predictions in [0, 1] (tf.metrics.{function.__name__})."
+    )
+    return function
+
+
+_EPSILON: Final = 1e-7
+
+
+def _shares(kind: str, default: str, word: str) -> Callable[..., Measure]:
+    def function(
+        labels: Any,
+        predictions: Any,
+        thresholds: Sequence[float],
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Measure:
+        with variable_scope(name, default, [predictions, labels, weights]):
+            # The variables are made in the order of KINDS.
+            kinds = [k for k in KINDS if k in ("true_positives", kind)]
+            values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, kinds)
+
+            def share(counts: dict[str, Any], last: str) -> Tensor:
+                right = counts["true_positives"]
+                return math.truediv(right, right + _EPSILON + counts[kind], name=f"{word}_{last}")
+
+            value = share(values, "value")
+            return collected(value, share(updates, "update_op"), metrics_collections, updates_collections)
+
+    function.__name__ = function.__qualname__ = default
+    function.__doc__ = f"The {word} at each of `thresholds`, predictions in [0, 1] (tf.metrics.{default})."
+    return function
+
+
+precision_at_thresholds = _shares("false_positives", "precision_at_thresholds", "precision")
+recall_at_thresholds = _shares("false_negatives", "recall_at_thresholds", "recall")
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        false_negatives, false_positives, precision, precision_at_thresholds, recall, recall_at_thresholds,
+        true_negatives, true_positives,
+    )
+}  # fmt: skip
+EXPORTS |= {f"{kind}_at_thresholds": _counts(kind) for kind in KINDS}
