@@ -128,7 +128,7 @@ def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
     init_op = init_op_name(meta_graph)
     print(f"  main operation: {_shown(init_op) or 'none'}")
     assets = assets_of(meta_graph)
-    print(f"  assets: {'' if assets else 'none'}")
+    print("  assets:" if assets else "  assets: none")
     folder = os.path.join(arguments.directory, constants.ASSETS_DIRECTORY)
     _print_table(
         [

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Final
 
 _FROM_TENSORBOARD: Final = "tensorboard.compat.proto"
-_BUILT: Final = ("queue_runner_pb2", "saved_model_pb2", "tensor_bundle_pb2")
+_BUILT: Final = ("example_pb2", "feature_pb2", "queue_runner_pb2", "saved_model_pb2", "tensor_bundle_pb2")
 """The modules of this package: messages that the tensorboard package lacks."""
 
 

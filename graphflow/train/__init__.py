@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from graphflow.namespaces import exports, missing
 
 globals().update(
@@ -15,4 +18,17 @@ globals().update(
     )
 )  # fmt: skip
 globals().update(exports("summary.writer", names="TRAIN_EXPORTS"))
-__getattr__ = missing("gf.train", globals())
+_MESSAGES = {
+    "Example": "example_pb2", "SequenceExample": "example_pb2", "BytesList": "feature_pb2", "FloatList": "feature_pb2",
+    "Int64List": "feature_pb2", "Feature": "feature_pb2", "Features": "feature_pb2", "FeatureList": "feature_pb2",
+    "FeatureLists": "feature_pb2",
+}  # fmt: skip
+"""Protobuf messages, which are made when they are first used."""
+_missing = missing("gf.train", globals())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MESSAGES:
+        return _missing(name)
+    globals()[name] = message = getattr(import_module(f"graphflow.protos.{_MESSAGES[name]}"), name)
+    return message

@@ -154,9 +154,14 @@ def _read(
         return value
     reader = _KINDS[key]
     if (reader.message, value) not in made:
+        from google.protobuf.message import DecodeError
+
         from graphflow import protos
 
         message = getattr(getattr(protos, reader.module), reader.message)()
-        message.ParseFromString(value)
+        try:
+            message.ParseFromString(value)
+        except DecodeError as error:
+            raise ValueError(f"an item is no {reader.message}: {error}") from error
         made[reader.message, value] = reader.from_proto(message, scope or None)
     return made[reader.message, value]
