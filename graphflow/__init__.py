@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from graphflow import compat as compat
     from graphflow import data as data
     from graphflow import gfile as gfile
+    from graphflow import graph_util as graph_util
     from graphflow import layers as layers
     from graphflow import linalg as linalg
     from graphflow import logging as logging
@@ -134,8 +135,8 @@ def _contrib() -> ModuleType:
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "data", "gfile", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
-    "protos", "saved_model", "summary", "testing", "train",
+    "app", "bitwise", "compat", "data", "gfile", "graph_util", "layers", "linalg", "logging", "losses", "math", "metrics",
+    "nn", "protos", "saved_model", "summary", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),
