@@ -1,0 +1,175 @@
+"""Parts of a GraphDef, and constants in place of variables (tf.graph_util)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphflow import protos
+from graphflow.graph.attributes import tensor_to_proto
+from graphflow.graph.graph import Graph
+from graphflow.graph.shapes import TensorShape
+from graphflow.namespaces import missing
+
+__getattr__ = missing("gf.graph_util", globals())
+
+_VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
+_WRITERS = (
+    "Assign",
+    "AssignAdd",
+    "AssignSub",
+    "AssignVariableOp",
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+)
+
+
+def node_name(name: str) -> str:
+    """The node of an input: "^a", "a" and "a:1" all mean "a"."""
+    return name.removeprefix("^").partition(":")[0]
+
+
+def _nodes(graph_def: Any) -> dict[str, Any]:
+    if not isinstance(graph_def, protos.graph_pb2.GraphDef):
+        raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
+    return {node.name: node for node in graph_def.node}
+
+
+def _needed(nodes: dict[str, Any], roots: Iterable[str]) -> set[str]:
+    """The names of the nodes that the roots need; AssertionError where a root is not there."""
+    found: set[str] = set()
+    todo = list(roots)
+    for name in todo:
+        if name not in nodes:
+            raise AssertionError(f"{name} is not in graph")
+    while todo:
+        name = todo.pop()
+        if name in nodes and name not in found:
+            found.add(name)
+            todo += [node_name(source) for source in nodes[name].input]
+    return found
+
+
+def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
+    """The nodes of a GraphDef that `dest_nodes` need (tf.graph_util.extract_sub_graph).
+
+    TypeError where dest_nodes is a string, AssertionError where one of them is not there.
+    """
+    if isinstance(dest_nodes, str):
+        raise TypeError("dest_nodes must be a list.")
+    needed = _needed(_nodes(graph_def), dest_nodes)
+    result = protos.graph_pb2.GraphDef()
+    result.node.extend(node for node in graph_def.node if node.name in needed)
+    result.library.CopyFrom(graph_def.library)
+    result.versions.CopyFrom(graph_def.versions)
+    return result
+
+
+def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+    """Whether TensorFlow has a node's op for the CPU only (tf.graph_util.must_run_on_cpu)."""
+    node_def = node if isinstance(node, protos.node_def_pb2.NodeDef) else node.node_def
+    if pin_variables_on_cpu and node_def.op in ("Variable", "VariableV2"):
+        return True
+    strings_and_integers = (3, 7)  # DT_INT32 and DT_STRING
+    return node_def.op == "Const" and node_def.attr["dtype"].type in strings_and_integers
+
+
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
+    """The shape of what a node's input names (tf.graph_util.tensor_shape_from_node_def_name)."""
+    name = input_name if ":" in input_name else f"{input_name}:0"
+    return graph.get_tensor_by_name(name).shape
+
+
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: Any,
+    output_node_names: Sequence[str],
+    variable_names_whitelist: Iterable[str] | None = None,
+    variable_names_blacklist: Iterable[str] | None = None,
+) -> Any:
+    """What `output_node_names` need, with the session's values in place of variables.
+
+    TensorFlow's tf.graph_util.convert_variables_to_constants. variable_names_whitelist: the names of the variables to
+    convert, all by default; variable_names_blacklist: those not to. ValueError where the result still writes one.
+    """
+    graph_def = extract_sub_graph(input_graph_def, list(output_node_names))
+    wanted = None if variable_names_whitelist is None else set(variable_names_whitelist)
+    unwanted = set(variable_names_blacklist or ())
+    names = [
+        node.name
+        for node in graph_def.node
+        if node.op in _VARIABLES and (wanted is None or node.name in wanted) and node.name not in unwanted
+    ]
+    values = dict(zip(names, sess.run([f"{name}:0" for name in names]), strict=True)) if names else {}
+    result = protos.graph_pb2.GraphDef()
+    result.library.CopyFrom(graph_def.library)
+    result.versions.CopyFrom(graph_def.versions)
+    for node in graph_def.node:
+        converted = [node_name(source) in values for source in node.input]
+        if node.op in _WRITERS and converted[:1] == [True]:
+            raise ValueError(
+                f"{node.name!r} writes the variable {node.input[0]!r}, which is to be a constant. Leave it out of what "
+                "the outputs need, or put the variable into variable_names_blacklist."
+            )
+        copy = result.node.add()
+        if node.name in values:
+            _make_constant(copy, node, values[node.name])
+        else:
+            copy.CopyFrom(node)
+            if any(converted):
+                _read_constant(copy)
+    return result
+
+
+def _make_constant(copy: Any, node: Any, value: Any) -> None:
+    copy.name, copy.op, copy.device = node.name, "Const", node.device
+    copy.attr["dtype"].type = node.attr["dtype"].type
+    tensor_to_proto(value, copy.attr["value"].tensor)
+
+
+def _read_constant(copy: Any) -> None:
+    """What read or passed on a variable passes on a constant."""
+    if copy.op == "ReadVariableOp":
+        copy.op = "Identity"
+        copy.attr["T"].CopyFrom(copy.attr["dtype"])
+        del copy.attr["dtype"]
+    elif copy.op.startswith("Ref"):
+        copy.op = copy.op.removeprefix("Ref")
+    copy.attr.pop("_class", None)
+
+
+_TRAINING_ONLY = ("CheckNumerics",)
+_PASSING = ("Identity",)
+
+
+def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | None = None) -> Any:
+    """A GraphDef without CheckNumerics and Identity nodes, whose inputs take their place.
+
+    TensorFlow's tf.graph_util.remove_training_nodes. Kept are `protected_nodes`, and those with or behind control
+    inputs, and those in branches and loops.
+    """
+    protected = set(protected_nodes or ())
+    nodes = _nodes(input_graph)
+    behind_control = {node_name(s) for node in input_graph.node for s in node.input if s.startswith("^")}
+    by_index = {source for node in input_graph.node for source in node.input if ":" in source}
+    replaced: dict[str, str] = {}
+    for node in input_graph.node:
+        removable = node.op in _TRAINING_ONLY + _PASSING and node.name not in protected | behind_control
+        source = nodes.get(node_name(node.input[0])) if len(node.input) == 1 else None
+        if removable and source is not None and source.op not in ("Switch", "RefSwitch") + _VARIABLES:
+            if not node.input[0].startswith("^") and f"{node.name}:0" not in by_index:
+                replaced[node.name] = node.input[0]
+    result = protos.graph_pb2.GraphDef()
+    result.library.CopyFrom(input_graph.library)
+    result.versions.CopyFrom(input_graph.versions)
+    for node in input_graph.node:
+        if node.name in replaced:
+            continue
+        copy = result.node.add()
+        copy.CopyFrom(node)
+        del copy.input[:]
+        for source in node.input:
+            while source in replaced:
+                source = replaced[source]
+            copy.input.append(source)
+    return result
