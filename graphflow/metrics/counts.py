@@ -174,7 +174,7 @@ def counts_at_thresholds(
             math.cast(given, dtypes.float32), math.cast(convert_to_tensor(labels), dtypes.bool_), weights
         )
         # Without checks that hang on it, a cast of float32 would be no operation.
-        p = array.identity(p)
+        p = array.identity(p, name="checked")
     above = array.reshape(p, [1, -1]) > array.reshape(
         convert_to_tensor(list(thresholds), dtypes.float32), [-1, 1]
     )
