@@ -20,20 +20,12 @@ from graphflow.graph import defaults
 from graphflow.graph.elements import Tensor
 from graphflow.graph.graph import Graph
 from graphflow.graph.slices import IndexedSlices, SparseTensor
-from graphflow.kernels import registry
-from graphflow.plan.ir import Instruction, Plan, walk
-from graphflow.plan.lower import lower
-from graphflow.plan.partition import Partition, partition
-from graphflow.plan.passes import PassContext
-from graphflow.plan.pipeline import run_passes
-from graphflow.runtime.assemble import KernelTable
-from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
+from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.growth import GrowthWatch
+from graphflow.runtime.planner import AnyExecutable, Planner
 from graphflow.runtime.resources import ResourceStore
-from graphflow.runtime.staged import StagedExecutable
-from graphflow.runtime.threads import ThreadPool
 from graphflow.runtime.trace import Recorder
 
 _TASK = "/job:localhost/replica:0/task:0"
@@ -52,9 +44,7 @@ class DeviceAttributes:
 class _Prepared:
     """A cached plan for one combination of fetches and fed tensors."""
 
-    plan: Plan
-    partition: Partition
-    executable: Executable | TieredExecutable | StagedExecutable
+    executable: AnyExecutable
     counts: bool
     """Whether its runs count as active in the store: they use variables."""
     rebuild: Callable[[Sequence[Any]], Any]
@@ -64,43 +54,12 @@ class _Prepared:
     """The graph's stamp when it was last seen to be still right; none where the feeds have to be taken apart."""
 
 
-def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
-    factory = registry.factory(instruction.type)
-    if factory is None:
-        raise LookupError(f"{instruction.describe()} has no kernel.")
-    return factory(instruction)
-
-
-def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
-    if registry.is_stateful(instruction.type):
-        raise LookupError(instruction.type)
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        result = _make_kernel(instruction)(*inputs)
-    return result if len(instruction.outputs) > 1 else (result,)
-
-
-def _has_kernel(op_type: str, device_type: str) -> bool:
-    return device_type == "CPU" and (
-        op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
-    )
-
-
-_KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
-
-
 class BaseSession:
     """What Session and InteractiveSession share."""
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
     ) -> None:
-        if target:
-            raise ValueError(
-                f"Cannot connect to {target!r}: this version of graphflow runs sessions in this process "
-                "only. Leave the target out."
-            )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
         self._graph = graph or defaults.get_default_graph()
@@ -110,11 +69,20 @@ class BaseSession:
         self._lock = threading.RLock()
         self._closed = False
         self._pid = os.getpid()
-        self._pool: ThreadPool | None = None
         self._logged: set[str] = set()
         self._growth = GrowthWatch(self._graph)
+        self._target = target
+        self._planner = self._store.planner = self._connected()
+        self._devices = self._planner.devices
+
+    def _connected(self) -> Planner:
+        """What plans: for this process, or for the cluster behind the target."""
+        if self._target:
+            from graphflow.cluster.remote import RemotePlanner
+
+            return RemotePlanner(self._config, self._target, self._graph)
         count = self._config.device_count.get("CPU", 1)
-        self._devices = [f"{_TASK}/device:CPU:{i}" for i in range(max(1, count))]
+        return Planner(self._config, [f"{_TASK}/device:CPU:{i}" for i in range(max(1, count))], _TASK)
 
     # ---- what it is -----------------------------------------------------------------------------------------------
 
@@ -131,7 +99,7 @@ class BaseSession:
     @property
     def sess_str(self) -> str:
         """The target: "" for a session in this process."""
-        return ""
+        return self._target
 
     @property
     def store(self) -> ResourceStore:
@@ -148,9 +116,7 @@ class BaseSession:
         self._store.close()
         with self._lock:
             self._prepared.clear()
-            if self._pool is not None:
-                self._pool.close()
-                self._pool = None
+            self._planner.close()
             self._store = ResourceStore()
 
     def as_default(self) -> _DefaultSession:
@@ -252,68 +218,19 @@ class BaseSession:
         with self._lock:
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
-            cut = partition(plan, self._devices[0])
-            executable = Executable(
-                cut,
-                self._store,
-                _KERNELS,
-                self._threads,
-                trace=traced,
-                check_numerics=self._config.check_numerics,
+            executable, counts = self._planner.executable(
+                plan, self._store, self._graph.seed is not None, traced
             )
             if self._config.log_device_placement:
                 self._log_placement(plan)
-            tiered = self._tiered(executable, cut, traced)
-            counts = executable.uses_variables
-            return _Prepared(plan, cut, tiered, counts, structure.rebuild, feeds, changes, -1)
-
-    def _tiered(
-        self, executable: Executable, cut: Partition, traced: bool
-    ) -> Executable | TieredExecutable | StagedExecutable:
-        """The executable, able to become compiled where that is asked for and possible."""
-        config = self._config
-        if config.compiled == "never" or traced or config.check_numerics or not executable.direct:
-            return executable
-        threads = config.intra_op_parallelism_threads or usable_cores()
-        policy = TierPolicy(config.compiled, self._graph.seed is not None, threads)
-        (plan,) = cut.parts.values()
-        if not any(i.blocks for i in plan.instructions):
-            return TieredExecutable(executable, plan, self._store, _KERNELS, self._pass_context(), policy)
-
-        def stage(part: Plan, blocks: bool) -> Executable | TieredExecutable:
-            base = Executable(partition(part, self._devices[0]), self._store, _KERNELS, self._threads)
-            if blocks:
-                return base
-            return TieredExecutable(base, part, self._store, _KERNELS, self._pass_context(), policy)
-
-        return StagedExecutable(executable, plan, stage)
+            return _Prepared(executable, counts, structure.rebuild, feeds, changes, -1)
 
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
     ) -> tuple[Plan, Fetches]:
         """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
         structure = Fetches(self._graph, fetches)
-        plan = lower(structure.tensors, structure.targets, feeds)
-        if watch is not None:
-            watch("lower", plan)
-        return run_passes(plan, self._pass_context(), watch), structure
-
-    def _pass_context(self) -> PassContext:
-        optimizer = self._config.graph_options.optimizer_options
-        folding = optimizer.do_constant_folding and optimizer.opt_level >= 0
-        return PassContext(
-            self._devices,
-            _has_kernel,
-            self._config.allow_soft_placement,
-            _evaluate if folding and not self._config.check_numerics else None,
-            _TASK,
-        )
-
-    def _threads(self) -> ThreadPool:
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPool()
-            return self._pool
+        return self._planner.plan(structure.tensors, structure.targets, feeds, watch), structure
 
     def _log_placement(self, plan: Plan) -> None:
         lines = [
@@ -335,7 +252,7 @@ class BaseSession:
         """
         feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
         plan, _ = self.plan(fetches, feeds)
-        cut = partition(plan, self._devices[0])
+        cut = self._planner.partition(plan)
         if len(cut.parts) == 1:
             prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
             executable = None if prepared is None else prepared.executable

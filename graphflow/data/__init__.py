@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from graphflow.namespaces import exports, missing
 
-globals().update(exports())
+globals().update(exports("data.dataset"))
 __getattr__ = missing("gf.data", globals())

@@ -176,6 +176,10 @@ class Operation:
         self._attrs[name] = value
         self.graph.note_change(self)
 
+    def keep_line(self, op: Operation) -> None:
+        """Says that it was built where `op` was. For the library's use while it copies an operation."""
+        self._line = op.line
+
     def describe(self) -> str:
         """Type, name and place of building, as error messages say it."""
         return f"{self.type} {self._name!r}"

@@ -48,6 +48,7 @@ class Graph:
         self.seed: int | None = None
         self.variable_store: Any = None
         """Holder of the variable scope's state; owned by ops.variable_scope."""
+        self.outer: Graph | None = None  # the graph around this one, where it is the body of a function
 
     # ---- building -------------------------------------------------------------------------------------------------
 
@@ -61,12 +62,7 @@ class Graph:
         raises, with the operation and the user's line.
         """
         self._check_not_finalized(definition.name)
-        for tensor in inputs:
-            if tensor._op.graph is not self:
-                raise ValueError(
-                    f"{definition.name}: the input {tensor.name!r} belongs to another graph than the one being built. "
-                    "Build both in the same `with graph.as_default():`."
-                )
+        inputs = [t if t._op.graph is self else self.adopt(definition, t) for t in inputs]
         scopes = self._scopes
         with self._lock:
             unique = self._name_for(definition, name)
@@ -99,6 +95,13 @@ class Graph:
             if context is not None:
                 context.add_op(op)
         return op
+
+    def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
+        """What stands here for another graph's tensor as an input of an operation: nothing, which is a ValueError."""
+        raise ValueError(
+            f"{definition.name}: the input {tensor.name!r} belongs to another graph than the one being built. "
+            "Build both in the same `with graph.as_default():`."
+        )
 
     def _name_for(self, definition: OpDef, name: str | None) -> str:
         if name is not None and not isinstance(name, str):
@@ -164,8 +167,8 @@ class Graph:
 
     @property
     def building_function(self) -> bool:
-        """Whether it is the body of a function: never, graphs are built for sessions (TensorFlow's name)."""
-        return False
+        """Whether it is the body of a function (TensorFlow's name)."""
+        return self.outer is not None
 
     @property
     def finalized(self) -> bool:

@@ -39,7 +39,10 @@ CONST = op_def("Const", (), infer=_const_infer, gradient=NOT_DIFFERENTIABLE, par
 
 
 def graph_of(values: Sequence[Any]) -> Graph:
-    """The graph of the first tensor among the values, or else the default graph."""
+    """The graph of the first tensor among the values, or else the default graph; inside a function the function's."""
+    default = get_default_graph()
+    if default.outer is not None:
+        return default
     for value in values:
         if isinstance(value, Tensor | Operation):
             return value.graph
@@ -50,7 +53,7 @@ def graph_of(values: Sequence[Any]) -> Graph:
         elif hasattr(value, "_as_graph_element"):
             graph: Graph = value.graph
             return graph
-    return get_default_graph()
+    return default
 
 
 @contextmanager

@@ -149,7 +149,7 @@ class Saveable(Protocol):
 class ResourceStore:
     """All state of a session or a task, by name. Thread-safe.
 
-    around: a store that this one belongs to, such as the session's for that of a dataset's function, and is closed with.
+    around: the store that this one belongs to and is closed with, such as the session's for a dataset's function.
     """
 
     planner: Any = None

@@ -1,0 +1,476 @@
+"""gf.data.Dataset: a description of a sequence of elements, built in the graph (tf.data.Dataset).
+
+Every transformation adds one op. Nothing is read before an iterator asks for an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphflow.data import iterators, structure
+from graphflow.data.functions import ElementFunction
+from graphflow.data.iterators import Iterator
+from graphflow.graph import dtypes, shapes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.op_def import OpDef
+from graphflow.graph.random_seed import get_seed
+from graphflow.graph.shapes import TensorShape
+from graphflow.ops import datasets as ops
+from graphflow.ops.comparison import equal, logical_and
+from graphflow.ops.core import apply, constant, constant_value, convert_to_tensor
+from graphflow.ops.indexing import where
+
+_MAX_INT32 = 2**31 - 1
+AUTOTUNE = -1
+"""Lets a number be chosen: of parallel calls, or of elements made ahead."""
+
+
+class Dataset:
+    """A sequence of elements, each a tensor or a nested tuple or dictionary of tensors.
+
+    Made by the functions from_tensors, from_tensor_slices, from_generator, range, zip and list_files, and by the
+    methods of other datasets. Errors in shapes and types raise at the line that builds them; errors in values when an
+    element is taken, naming the op of the dataset and the user's line.
+    """
+
+    def __init__(self, variant_tensor: Tensor, types: Any, shapes: Any) -> None:
+        self._variant_tensor = variant_tensor
+        self._output_types = types
+        self._output_shapes = shapes
+
+    # ---- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def output_types(self) -> Any:
+        """The structure of the dtypes of an element."""
+        return self._output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        """The structure of the shapes of an element."""
+        return self._output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        """The structure of the classes of an element: Tensor for each component."""
+        return structure.classes_for(self._output_types)
+
+    def __repr__(self) -> str:
+        name = self._variant_tensor.op.name
+        return f"<gf.data.Dataset {name!r} shapes={self._output_shapes} types={self._output_types}>"
+
+    def __iter__(self) -> Any:
+        raise RuntimeError(
+            "A dataset is not iterable while the graph is built: run the result of "
+            "make_one_shot_iterator().get_next() in a session."
+        )
+
+    def make_one_shot_iterator(self) -> Iterator:
+        """An iterator that begins by itself; ValueError where the dataset depends on placeholders or variables."""
+        return iterators.one_shot(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """An iterator that its `initializer` begins, as often as that is run.
+
+        shared_name: the name of its state, by default that of its operation: iterators of one name share a position.
+        """
+        return iterators.initializable(self, shared_name)
+
+    # ---- sources ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_tensors(tensors: Any) -> Dataset:
+        """One element."""
+        element = _normalized(tensors)
+        types, forms = _signature(element)
+        return _dataset(ops.TENSOR, (structure.flatten(element),), types, forms, Toutput_types=True)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any) -> Dataset:
+        """The slices of tensors along their first axis; ValueError where the sizes of that axis differ."""
+        element = _normalized(tensors)
+        types, forms = _signature(element)
+        sizes: shapes.Dims = (None,)
+        for tensor in structure.flatten(element):
+            if tensor.dims == ():
+                raise ValueError(
+                    f"Slices are taken along the first axis, but {tensor.name!r} is a scalar of shape ()."
+                )
+            try:
+                sizes = shapes.merge(sizes, tensor.dims if tensor.dims is None else tensor.dims[:1])
+            except ValueError:
+                raise ValueError(
+                    "The components must have the same size in their first axis, got the shapes "
+                    f"{', '.join(str(t.shape) for t in structure.flatten(element))}."
+                ) from None
+        forms = structure.map_structure(lambda shape: shape[1:], forms)
+        return _dataset(ops.TENSOR_SLICE, (structure.flatten(element),), types, forms, Toutput_types=True)
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
+    ) -> Dataset:
+        """What the iterable yields that generator(*args) returns.
+
+        output_types, output_shapes: structures of what is yielded; unknown shapes by default. args: tensors, whose
+        values the function gets as arrays. An iterator that goes on from a checkpoint calls it again and drops as many
+        elements as it had taken.
+        """
+        if not callable(generator):
+            raise TypeError("`generator` must be callable.")
+        types = structure.types_of(output_types)
+        forms = structure.shapes_for(types, output_shapes)
+
+        def take_apart(value: Any) -> Sequence[Any]:
+            return structure.flatten_up_to(types, value, "What `generator` yields")
+
+        given = [] if args is None else [convert_to_tensor(a, name="args") for a in tuple(args)]
+        return _dataset(ops.GENERATOR, (given,), types, forms, generator=generator, take_apart=take_apart)
+
+    @staticmethod
+    def range(*args: Any) -> Dataset:
+        """int64 numbers, with the arguments of Python's range: stop; start, stop; start, stop, step."""
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Dataset.range takes one to three arguments, got {len(args)}.")
+        start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+        inputs = (_int64(start, "start"), _int64(stop, "stop"), _int64(step, "step"))
+        return _dataset(ops.RANGE, inputs, dtypes.int64, TensorShape([]))
+
+    @staticmethod
+    def zip(datasets: Any) -> Dataset:
+        """Elements of several datasets side by side: `datasets` is a nested tuple or dictionary of them."""
+        sources = structure.flatten(datasets)
+        for source in sources:
+            if not isinstance(source, Dataset):
+                what = "a list" if isinstance(source, list) else repr(source)
+                raise TypeError(
+                    f"The argument to `Dataset.zip()` must be a nested structure of datasets, got {what}. Use a tuple."
+                )
+        types = structure.pack(datasets, [source.output_types for source in sources])
+        forms = structure.pack(datasets, [source.output_shapes for source in sources])
+        return _dataset(ops.ZIP, ([s._variant_tensor for s in sources],), types, forms, N=len(sources))
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+        """The names of the files that match patterns such as "data/*.txt"; in random order unless shuffle is False."""
+        files = apply(ops.MATCHING_FILES, (convert_to_tensor(file_pattern, dtype=dtypes.string),)).outputs[0]
+        dataset = Dataset.from_tensor_slices(files)
+        return dataset if shuffle is False else dataset.shuffle(_MAX_INT32, seed)
+
+    # ---- order and number ------------------------------------------------------------------------------------------
+
+    def concatenate(self, dataset: Dataset) -> Dataset:
+        """These elements, then those of another dataset; TypeError where its types differ."""
+        if not structure.same_structure(self._output_types, dataset.output_types) or structure.flatten(
+            self._output_types
+        ) != structure.flatten(dataset.output_types):
+            raise TypeError(
+                f"Two datasets to concatenate have different types {self._output_types} and {dataset.output_types}"
+            )
+        pairs = zip(
+            structure.flatten(self._output_shapes), structure.flatten(dataset.output_shapes), strict=True
+        )
+        forms = structure.pack(
+            self._output_shapes, [TensorShape(shapes.relax(a.raw, b.raw)) for a, b in pairs]
+        )
+        inputs = (self._variant_tensor, dataset._variant_tensor)
+        return _dataset(ops.CONCATENATE, inputs, self._output_types, forms)
+
+    def repeat(self, count: Any = None) -> Dataset:
+        """The elements `count` times; for ever where it is None or -1."""
+        return self._same(ops.REPEAT, _int64(-1 if count is None else count, "count"))
+
+    def take(self, count: Any) -> Dataset:
+        """The first `count` elements; all where it is -1 or too large."""
+        return self._same(ops.TAKE, _int64(count, "count"))
+
+    def skip(self, count: Any) -> Dataset:
+        """What follows the first `count` elements; nothing where it is -1."""
+        return self._same(ops.SKIP, _int64(count, "count"))
+
+    def shard(self, num_shards: Any, index: Any) -> Dataset:
+        """Every num_shards-th element, from number `index` on: the part of one worker of several."""
+        if isinstance(num_shards, int) and num_shards < 1:
+            raise ValueError(f"num_shards must be >= 1; got: {num_shards}")
+        if isinstance(num_shards, int) and isinstance(index, int) and not 0 <= index < num_shards:
+            raise ValueError(f"index must be >= 0 and < num_shards; got: {index} (num_shards: {num_shards})")
+        return self._same(ops.SHARD, _int64(num_shards, "num_shards"), _int64(index, "index"))
+
+    def shuffle(
+        self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None
+    ) -> Dataset:
+        """The elements in random order, drawn from a buffer of the next `buffer_size` (in TensorFlow 1.15's order).
+
+        reshuffle_each_iteration: whether each repetition has another order, which it has unless this is False.
+        """
+        size = _int64(buffer_size, "buffer_size")
+        again = reshuffle_each_iteration is None or bool(reshuffle_each_iteration)
+        return self._same(ops.SHUFFLE, size, *_seeds(seed), reshuffle_each_iteration=again)
+
+    def prefetch(self, buffer_size: Any) -> Dataset:
+        """The elements, made up to `buffer_size` ahead by a thread while the training step runs."""
+        return self._same(
+            ops.PREFETCH, _int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
+        )
+
+    def cache(self, filename: Any = "") -> Dataset:
+        """The elements, kept after the first time: in memory, or in the file `filename`.npz."""
+        return self._same(ops.CACHE, convert_to_tensor(filename, dtype=dtypes.string, name="filename"))
+
+    def enumerate(self, start: Any = 0) -> Dataset:
+        """Pairs of a number, from `start` on, and an element."""
+        return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
+
+    # ---- functions -------------------------------------------------------------------------------------------------
+
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
+        """A function of each element, built once as a graph.
+
+        An element that is a tuple is passed as several arguments. num_parallel_calls: how many run at a time; the
+        order stays. InvalidArgumentError and the like, when an element is taken, name the failing operation's line.
+        """
+        function = self._function(map_func, "map")
+        if function.dataset is not None:
+            raise TypeError("map_func returned a Dataset: use flat_map or interleave.")
+        inputs = (self._variant_tensor, function.captures)
+        attrs = {"f": function.graph_function, "preserve_cardinality": False}
+        if num_parallel_calls is None:
+            return _dataset(ops.MAP, inputs, function.types, function.shapes, **attrs)
+        calls = convert_to_tensor(num_parallel_calls, dtype=dtypes.int32, name="num_parallel_calls")
+        return _dataset(ops.PARALLEL_MAP, (*inputs, calls), function.types, function.shapes, **attrs)
+
+    map_with_legacy_function = map
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
+        """The elements of the dataset that a function makes of each element, one dataset after the other."""
+        function, inner = self._dataset_function(map_func, "flat_map")
+        inputs = (self._variant_tensor, function.captures)
+        types, forms = inner.output_types, inner.output_shapes
+        return _dataset(ops.FLAT_MAP, inputs, types, forms, f=function.graph_function)
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = AUTOTUNE,
+        block_length: Any = 1,
+        num_parallel_calls: Any = None,
+    ) -> Dataset:
+        """The elements of the datasets that a function makes of each element, in turns.
+
+        cycle_length datasets are open at a time; block_length elements in a row come from one.
+        """
+        function, inner = self._dataset_function(map_func, "interleave")
+        cycle = _DEFAULT_CYCLE if cycle_length in (None, AUTOTUNE) else cycle_length
+        inputs: tuple[Any, ...] = (
+            self._variant_tensor,
+            function.captures,
+            _int64(cycle, "cycle_length"),
+            _int64(block_length, "block_length"),
+        )
+        definition = ops.INTERLEAVE
+        if num_parallel_calls is not None:
+            definition = ops.PARALLEL_INTERLEAVE
+            inputs = (*inputs, _int64(num_parallel_calls, "num_parallel_calls"))
+        types, forms = inner.output_types, inner.output_shapes
+        return _dataset(definition, inputs, types, forms, f=function.graph_function)
+
+    def filter(self, predicate: Callable[..., Any]) -> Dataset:
+        """The elements for which a function gives a true scalar; ValueError where it gives anything else."""
+        function = self._function(predicate, "filter")
+        returned = [] if function.dataset is not None else structure.flatten(function.types)
+        if returned != [dtypes.bool_] or structure.flatten(function.shapes)[0].raw not in ((), None):
+            raise ValueError("`predicate` must return a scalar boolean tensor.")
+        inputs = (self._variant_tensor, function.captures)
+        types, forms = self._output_types, self._output_shapes
+        return _dataset(ops.FILTER, inputs, types, forms, predicate=function.graph_function)
+
+    filter_with_legacy_function = filter
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """transformation_func(self); TypeError where that is no dataset."""
+        result = transformation_func(self)
+        if not isinstance(result, Dataset):
+            raise TypeError(f"`transformation_func` must return a Dataset, got {result!r}.")
+        return result
+
+    # ---- batches ---------------------------------------------------------------------------------------------------
+
+    def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
+        """`batch_size` elements one below the other, along a new first axis.
+
+        The last batch may be smaller, or is left out with drop_remainder. InvalidArgumentError, when the batch is
+        taken, where the shapes of its elements differ.
+        """
+        size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
+        first = _known_size(size, drop)
+        forms = structure.map_structure(
+            lambda shape: TensorShape([first]).concatenate(shape), self._output_shapes
+        )
+        inputs = (self._variant_tensor, size, drop)
+        return _dataset(ops.BATCH, inputs, self._output_types, forms, parallel_copy=False)
+
+    def padded_batch(
+        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: bool = False
+    ) -> Dataset:
+        """`batch_size` elements, each padded to the same shape, one below the other.
+
+        padded_shapes: a structure of shapes, in which None and -1 mean the largest size in the batch. padding_values: a
+        structure of scalars, by default 0 and "". InvalidArgumentError, when the batch is taken, where an element is
+        larger than its padded shape.
+        """
+        size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
+        wanted = [
+            _padded_shape(shape, known)
+            for shape, known in zip(
+                structure.flatten_up_to(self._output_types, padded_shapes, "padded_shapes"),
+                structure.flatten(self._output_shapes),
+                strict=True,
+            )
+        ]
+        types = structure.flatten(self._output_types)
+        given = (
+            [None] * len(types)
+            if padding_values is None
+            else structure.flatten_up_to(self._output_types, padding_values, "padding_values")
+        )
+        padding = [_padding(value, dtype) for value, dtype in zip(given, types, strict=True)]
+        first = _known_size(size, drop)
+        forms = structure.pack(
+            self._output_shapes,
+            [TensorShape([first]).concatenate(_as_known_shape(shape)) for shape in wanted],
+        )
+        inputs = (self._variant_tensor, size, wanted, padding, drop)
+        return _dataset(ops.PADDED_BATCH, inputs, self._output_types, forms, Toutput_types=True, N=len(types))
+
+    # ---- helpers ---------------------------------------------------------------------------------------------------
+
+    def _same(self, definition: OpDef, *parameters: Tensor, **attrs: Any) -> Dataset:
+        """A dataset whose elements are of the same kind."""
+        inputs = (self._variant_tensor, *parameters)
+        return _dataset(definition, inputs, self._output_types, self._output_shapes, **attrs)
+
+    def _function(self, function: Callable[..., Any], transformation: str) -> ElementFunction:
+        return ElementFunction(function, transformation, self._output_types, self._output_shapes, Dataset)
+
+    def _dataset_function(
+        self, function: Callable[..., Any], transformation: str
+    ) -> tuple[ElementFunction, Dataset]:
+        built = self._function(function, transformation)
+        if not isinstance(built.dataset, Dataset):
+            raise TypeError("`map_func` must return a `Dataset` object.")
+        return built, built.dataset
+
+
+_DEFAULT_CYCLE = 4
+
+
+def _dataset(definition: OpDef, inputs: Sequence[Any], types: Any, forms: Any, **attrs: Any) -> Dataset:
+    described = structure.attributes(types, forms)
+    if attrs.pop("Toutput_types", False):
+        attrs["Toutput_types"] = described["output_types"]
+        if definition is not ops.PADDED_BATCH:
+            described.pop("output_types")
+    op: Operation = apply(definition, inputs, {**described, **attrs})
+    return Dataset(op.outputs[0], types, forms)
+
+
+def _normalized(tensors: Any) -> Any:
+    with get_default_graph().name_scope("normalize_element"):
+        return structure.to_tensors(tensors)
+
+
+def _signature(element: Any) -> tuple[Any, Any]:
+    return structure.map_structure(lambda t: t.dtype, element), structure.map_structure(
+        lambda t: t.shape, element
+    )
+
+
+def _int64(value: Any, name: str) -> Tensor:
+    return convert_to_tensor(value, dtype=dtypes.int64, name=name)
+
+
+def _bool(value: Any, name: str) -> Tensor:
+    return convert_to_tensor(value, dtype=dtypes.bool_, name=name)
+
+
+def _known_size(size: Tensor, drop: Tensor) -> int | None:
+    """The size of every batch, where that is known."""
+    known = constant_value(size)
+    return int(known) if known is not None and constant_value(drop) else None
+
+
+def _seeds(seed: Any) -> tuple[Tensor, Tensor]:
+    """The two seeds of a shuffle, as TensorFlow builds them."""
+    first, second = get_seed(seed)
+    graph = get_default_graph()
+    if first is None or second is None:
+        return constant(0, dtypes.int64, name="seed"), constant(0, dtypes.int64, name="seed2")
+    one = _int64(first, "seed")
+    with graph.name_scope("seed2") as scope:
+        two = constant(second, dtypes.int64)
+        none = logical_and(
+            equal(one, constant(0, dtypes.int64, name="Equal/y")),
+            equal(two, constant(0, dtypes.int64, name="Equal_1/y")),
+        )
+        return one, where(none, constant(_MAX_INT32, dtypes.int64), two, name=scope)
+
+
+def _padded_shape(shape: Any, known: TensorShape) -> Tensor:
+    if isinstance(shape, Tensor):
+        return shape
+    dims = shapes.as_dims(shape)
+    if dims is None:
+        raise ValueError("padded_shapes must have a known rank for each component.")
+    if known.raw is not None and len(known.raw) != len(dims):
+        raise ValueError(
+            f"The padded shape {shapes.text(dims)} does not have the rank of the component's shape {known}."
+        )
+    for size, padded in zip(known.raw or (), dims, strict=False):
+        if size is not None and padded is not None and padded < size:
+            raise ValueError(
+                f"The padded shape {shapes.text(dims)} is not compatible with the corresponding input component shape "
+                f"{known}."
+            )
+    return constant(
+        [-1 if size is None else size for size in dims], dtypes.int64, shape=[len(dims)], name="padded_shapes"
+    )
+
+
+def _as_known_shape(shape: Tensor) -> TensorShape:
+    known = constant_value(shape)
+    return TensorShape(None if known is None else [None if n < 0 else int(n) for n in known])
+
+
+def _padding(value: Any, dtype: dtypes.DType) -> Tensor:
+    if value is None:
+        value = "" if dtype is dtypes.string else False if dtype.is_bool else 0
+    tensor = convert_to_tensor(value, dtype=dtype, name="padding_value")
+    if tensor.dims not in ((), None):
+        raise ValueError(f"A padding value must be a scalar, got the shape {tensor.shape}.")
+    return tensor
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, without their ends (tf.data.TextLineDataset).
+
+    filenames: a string or list of strings, or a tensor of them. compression_type: "", "GZIP" or "ZLIB". NotFoundError,
+    when an element is taken, where there is no such file.
+    """
+
+    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+        dataset = _dataset(
+            ops.TEXT_LINE,
+            (
+                convert_to_tensor(filenames, dtype=dtypes.string, name="filenames"),
+                convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
+                _int64(buffer_size or 0, "buffer_size"),
+            ),
+            dtypes.string,
+            TensorShape([]),
+        )
+        super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))
+
+
+EXPORTS: dict[str, Any] = {"Dataset": Dataset, "Iterator": Iterator, "TextLineDataset": TextLineDataset}

@@ -1,0 +1,180 @@
+"""Iterators over datasets: one-shot, initializable, reinitializable and feedable (tf.data.Iterator)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from graphflow.data import structure
+from graphflow.graph import dtypes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation, Tensor, user_line
+from graphflow.ops import datasets as ops
+from graphflow.ops.core import apply, convert_to_tensor
+
+if TYPE_CHECKING:
+    from graphflow.data.dataset import Dataset
+
+GLOBAL_ITERATORS = "iterators"
+_MANY_CALLS = 32
+
+
+class Iterator:
+    """A position in a dataset, held by the session (tf.data.Iterator).
+
+    Made by Dataset.make_one_shot_iterator, Dataset.make_initializable_iterator, from_structure and
+    from_string_handle.
+    """
+
+    def __init__(self, resource: Tensor, initializer: Operation | None, types: Any, shapes: Any) -> None:
+        self._iterator_resource = resource
+        self._initializer = initializer
+        self._output_types = types
+        self._output_shapes = shapes
+        self._calls = 0
+        self._string_handle = apply(ops.TO_STRING_HANDLE, (resource,)).outputs[0]
+
+    @staticmethod
+    def from_structure(
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """A reinitializable iterator: it has no dataset until an operation of make_initializer runs."""
+        types = structure.types_of(output_types)
+        shapes = structure.shapes_for(types, output_shapes)
+        return Iterator(_resource(types, shapes, shared_name), None, types, shapes)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """A feedable iterator: it is the iterator whose string_handle() gave `string_handle`, in each run.
+
+        string_handle: a scalar string tensor, such as a placeholder. The types and shapes are those that the
+        iterators have in common.
+        """
+        types = structure.types_of(output_types)
+        shapes = structure.shapes_for(types, output_shapes)
+        handle = convert_to_tensor(string_handle, dtype=dtypes.string)
+        op = apply(ops.FROM_STRING_HANDLE, (handle,), structure.attributes(types, shapes))
+        return Iterator(op.outputs[0], None, types, shapes)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that puts it at the first element; ValueError where there is none."""
+        if self._initializer is None:
+            raise ValueError(
+                "Iterator does not have an initializer: a one-shot iterator needs none, a reinitializable one has "
+                "those that make_initializer gives."
+            )
+        return self._initializer
+
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """An operation that puts it at the first element of a dataset; TypeError where that has other types."""
+        for what, own, other in (
+            ("types", self._output_types, dataset.output_types),
+            ("shapes", self._output_shapes, dataset.output_shapes),
+        ):
+            fits = structure.same_structure(own, other) and all(
+                a.is_compatible_with(b)
+                for a, b in zip(structure.flatten(own), structure.flatten(other), strict=True)
+            )
+            if not fits:
+                compatible = "" if what == "types" else "compatible with "
+                raise TypeError(
+                    f"Expected output {what} {compatible}{own!r} but got dataset with output {what} {other!r}."
+                )
+        graph = get_default_graph()
+        with graph.colocate_with(self._iterator_resource.op):
+            return apply(
+                ops.MAKE_ITERATOR,
+                (dataset._variant_tensor, self._iterator_resource),
+                None,
+                name or "make_initializer",
+            )
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, as a structure of tensors; each run takes one, however many of its tensors are fetched.
+
+        Running it raises OutOfRangeError at the end.
+        """
+        self._calls += 1
+        if self._calls > _MANY_CALLS:
+            file, line = user_line()
+            warnings.warn(
+                f"An unusually high number of Iterator.get_next() calls was made, now at {file}:{line}. Call it once, "
+                "before the training loop, and run its result again and again.",
+                stacklevel=2,
+            )
+        attrs = structure.attributes(self._output_types, self._output_shapes)
+        op = apply(ops.GET_NEXT, (self._iterator_resource,), attrs, name)
+        return structure.pack(self._output_types, op.outputs)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A scalar string tensor, whose value stands for the iterator within its session."""
+        if name is None:
+            return self._string_handle
+        return apply(ops.TO_STRING_HANDLE, (self._iterator_resource,), None, name).outputs[0]
+
+    @property
+    def output_types(self) -> Any:
+        """The structure of the dtypes."""
+        return self._output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        """The structure of the shapes."""
+        return self._output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        """The structure of the classes: Tensor for each component."""
+        return structure.classes_for(self._output_types)
+
+
+def _resource(types: Any, shapes: Any, shared_name: str | None) -> Tensor:
+    attrs = {"shared_name": shared_name or "", "container": "", **structure.attributes(types, shapes)}
+    resource = apply(ops.ITERATOR, (), attrs).outputs[0]
+    get_default_graph().add_to_collection(GLOBAL_ITERATORS, resource)
+    return resource
+
+
+def initializable(dataset: Dataset, shared_name: str | None) -> Iterator:
+    """An iterator over a dataset that its initializer begins."""
+    graph = dataset._variant_tensor.graph
+    with graph.as_default():
+        resource = _resource(dataset.output_types, dataset.output_shapes, shared_name)
+        with graph.colocate_with(resource.op):
+            initializer = apply(ops.MAKE_ITERATOR, (dataset._variant_tensor, resource))
+        return Iterator(resource, initializer, dataset.output_types, dataset.output_shapes)
+
+
+def one_shot(dataset: Dataset) -> Iterator:
+    """An iterator over a dataset that needs no initializer; ValueError where the dataset depends on state."""
+    from graphflow.graph.function import FunctionGraph
+
+    graph = dataset._variant_tensor.graph
+    with graph.as_default():
+        body = FunctionGraph(graph, by_value=True)
+        name = graph.unique_name("_make_dataset".strip("_"))
+        try:
+            factory = body.finish(name, (), (dataset._variant_tensor,))
+        except ValueError as error:
+            if "by value" not in str(error):
+                raise
+            raise ValueError(
+                "Failed to create a one-shot iterator for a dataset. `Dataset.make_one_shot_iterator()` does not "
+                "support datasets that capture placeholders or stateful objects, such as a `Variable`. Use "
+                f"`Dataset.make_initializable_iterator()` instead. (Original error: {error})"
+            ) from None
+        attrs = {
+            "dataset_factory": factory,
+            "shared_name": "",
+            "container": "",
+            **structure.attributes(dataset.output_types, dataset.output_shapes),
+        }
+        resource = apply(ops.ONE_SHOT_ITERATOR, (), attrs).outputs[0]
+        graph.add_to_collection(GLOBAL_ITERATORS, resource)
+        return Iterator(resource, None, dataset.output_types, dataset.output_shapes)

@@ -1,0 +1,103 @@
+"""Datasets of the lines of text files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.kernels.datasets import states
+from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow.kernels.datasets.states import State
+
+
+class FilesDataset(Dataset):
+    """Strings read from files one after the other; subclasses say how one is read.
+
+    compression: "", "GZIP" or "ZLIB".
+    """
+
+    def __init__(self, origin: Origin, paths: Sequence[str], compression: str) -> None:
+        super().__init__(origin)
+        self.paths = paths
+        self.compression = compression
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the beginning of the first file on."""
+        return FilesElements(self)
+
+    def open(self, path: str) -> Any:
+        """A file to read bytes from; NotFoundError where there is none."""
+        try:
+            if self.compression == "GZIP":
+                return gzip.open(path, "rb")
+            if self.compression == "ZLIB":
+                with open(path, "rb") as file:
+                    return io.BytesIO(zlib.decompress(file.read()))
+            return open(path, "rb")
+        except FileNotFoundError:
+            raise self.error(f"{path}: no such file.", errors.NotFoundError) from None
+        except OSError as error:
+            raise self.error(f"{path}: {error}", errors.UnknownError) from None
+
+    @abstractmethod
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The strings of an open file; DataLossError where it is damaged."""
+
+
+class TextLineDataset(FilesDataset):
+    """The lines of text files, without their ends."""
+
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The lines."""
+        for line in file:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+class FilesElements(Elements):
+    """A walk over files; it goes on from a saved state by reading its file again up to there."""
+
+    fresh = True
+
+    def __init__(self, dataset: FilesDataset) -> None:
+        self._dataset = dataset
+        self._file = 0
+        self._given = 0
+        self._skip = 0
+        self._strings: Iterator[bytes] | None = None
+
+    def next(self, run: Any) -> Element | None:
+        """The next string."""
+        while self._file < len(self._dataset.paths):
+            if self._strings is None:
+                self._strings = self._read(self._dataset.paths[self._file])
+            for string in self._strings:
+                self._given += 1
+                if self._given > self._skip:
+                    return (np.array(string, object),)
+            self._file, self._given, self._skip, self._strings = self._file + 1, 0, 0, None
+        return None
+
+    def _read(self, path: str) -> Iterator[bytes]:
+        dataset = self._dataset
+        try:
+            with dataset.open(path) as file:
+                yield from dataset.read(file, path)
+        except (OSError, EOFError, zlib.error) as error:
+            raise dataset.error(f"{path}: {error}", errors.DataLossError) from error
+
+    def get_state(self) -> State:
+        """Which file, and how many strings of it were given."""
+        given = max(self._given, self._skip)
+        return {"file": states.number(self._file), "given": states.number(given)}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on after so many strings of that file."""
+        self._file, self._skip = states.integer(state, "file"), states.integer(state, "given")
+        self._given, self._strings = 0, None

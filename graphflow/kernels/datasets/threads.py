@@ -1,0 +1,232 @@
+"""Datasets that work ahead in threads: prefetch, and map with parallel calls.
+
+Threads are daemons. They end when their iterator is dropped, initialised anew, or its session closed: a walk holds its
+thread's shared part, the thread holds that part alone, and a finalizer of the walk ends it. Whoever waits, waits in
+ResourceStore.wait, so that closing the session and a run's deadline reach it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.kernels.datasets import states
+from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow.kernels.datasets.mapping import MapDataset
+from graphflow.kernels.datasets.states import State
+
+
+class PrefetchDataset(Dataset):
+    """The elements, made up to `size` ahead by a thread; `automatic` lets the size be chosen."""
+
+    AUTOMATIC = 2
+
+    def __init__(self, origin: Origin, source: Dataset, size: int) -> None:
+        super().__init__(origin)
+        self.source = source
+        self.size = self.AUTOMATIC if size < 0 else size
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the first element on; its thread starts at the first call."""
+        inner = self.source.walk(context)
+        return PrefetchElements(self, inner, context) if self.size else inner
+
+
+class _Buffer:
+    """What a prefetching thread and its consumer share. `changed` guards all of it but the source.
+
+    working: guards the source: held while an element is made, and while the position is saved.
+    """
+
+    def __init__(self, inner: Elements, size: int, store: Any, name: str) -> None:
+        self.inner = inner
+        self.size = size
+        self.store = store
+        self.name = name
+        self.changed = threading.Condition()
+        self.working = threading.Lock()
+        self.items: deque[Element | BaseException | None] = deque()
+        self.stopped = False
+        self.started = False
+        self.ended = False
+
+    def stop(self) -> None:
+        """Ends the thread, once it has made the element that it is at."""
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+
+    def room(self) -> bool | None:
+        """True where the thread may go on, False where it has to end, None where it has to wait."""
+        if self.stopped or self.ended:
+            return False
+        return True if len(self.items) < self.size else None
+
+    def work(self) -> None:
+        """The thread: makes elements, errors and the end in order."""
+        with np.errstate(all="ignore"):
+            while self._may_go_on():
+                with self.working:
+                    item = self._made()
+                    with self.changed:
+                        self.items.append(item)
+                        self.ended = item is None
+                        self.changed.notify_all()
+
+    def _may_go_on(self) -> bool:
+        try:
+            return bool(self.store.wait(self.changed, self.room, None, lambda: f"room in {self.name}"))
+        except errors.CancelledError:
+            return False  # The session was closed.
+
+    def _made(self) -> Element | BaseException | None:
+        try:
+            return self.inner.next(None)
+        except Exception as error:
+            return error
+
+
+class PrefetchElements(Elements):
+    """A walk that takes what its thread has made."""
+
+    def __init__(self, dataset: PrefetchDataset, inner: Elements, context: Context) -> None:
+        self._buffer = _Buffer(inner, dataset.size, context.store, str(dataset.origin))
+        self.fresh = inner.fresh
+        self._finalizer = weakref.finalize(self, self._buffer.stop)
+        self._finalizer.atexit = False
+        context.closers.append(self._finalizer)
+
+    def next(self, run: Any) -> Element | None:
+        """The next element, or the error that making it raised."""
+        buffer = self._buffer
+        if not buffer.started:
+            buffer.started = True
+            threading.Thread(target=buffer.work, name="graphflow prefetch", daemon=True).start()
+        if buffer.ended and not buffer.items:
+            return None
+        item: Element | BaseException | None = buffer.store.wait(
+            buffer.changed, self._first, run, lambda: f"an element of {buffer.name}"
+        )[0]
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    def _first(self) -> list[Any] | None:
+        items = self._buffer.items
+        if not items:
+            return [None] if self._buffer.ended else None
+        self._buffer.changed.notify_all()
+        return [items.popleft()]
+
+    def get_state(self) -> State:
+        """What is ready, and the source's position after it. An error that is ready will be met again."""
+        buffer = self._buffer
+        state: State = {}
+        with buffer.working, buffer.changed:
+            ready = [item for item in buffer.items if isinstance(item, tuple)]
+            states.put_elements(state, "ready", ready)
+            state["ended"] = states.number(buffer.ended)
+            states.put(state, "source", buffer.inner.get_state())
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on there."""
+        buffer = self._buffer
+        with buffer.working, buffer.changed:
+            buffer.items = deque(states.get_elements(state, "ready"))
+            buffer.ended = bool(states.integer(state, "ended"))
+            buffer.inner.set_state(states.get(state, "source"))
+
+
+class ParallelMapDataset(MapDataset):
+    """A function of each element, several calls at a time, in the order of the elements.
+
+    A function that draws random numbers is called in order instead, so that a seed gives the same numbers every time,
+    and one that takes many elements at once has no need of threads.
+    """
+
+    def __init__(self, *arguments: Any, calls: int) -> None:
+        super().__init__(*arguments)
+        self.calls = calls
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the first element on."""
+        runner = context.function(self.function)
+        if runner.random or runner.takes_rows or self.calls == 1:
+            return super().walk(context)
+        return ParallelMapElements(self, self.source.walk(context), context)
+
+
+class ParallelMapElements(Elements):
+    """A walk with several calls under way, the oldest first."""
+
+    fresh = True
+
+    def __init__(self, dataset: ParallelMapDataset, inner: Elements, context: Context) -> None:
+        self._dataset = dataset
+        self._inner = inner
+        self._runner = context.function(dataset.function)
+        self._store = context.store
+        self._calls: deque[tuple[Element, Future[Any]]] = deque()
+        self._waiting: deque[Element] = deque()
+        self._exhausted = False
+        self._changed = threading.Condition()
+        self._pool = ThreadPoolExecutor(dataset.calls, "graphflow map")
+        self._finalizer = weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+        context.closers.append(self._finalizer)
+
+    def next(self, run: Any) -> Element | None:
+        """The function of the next element."""
+        while len(self._calls) < self._dataset.calls and not self._exhausted:
+            element = self._waiting.popleft() if self._waiting else self._inner.next(run)
+            if element is None:
+                self._exhausted = True
+            else:
+                self._calls.append((element, self._submit(element)))
+        if not self._calls:
+            return None
+        future = self._calls[0][1]
+        self._store.wait(self._changed, lambda: future.done() or None, run, self._awaited)
+        self._calls.popleft()
+        result: Element = future.result()
+        return result
+
+    def _awaited(self) -> str:
+        return f"a call of the function of {self._dataset.origin}"
+
+    def _submit(self, element: Element) -> Future[Any]:
+        future: Future[Any] = self._pool.submit(_quietly, self._dataset, self._runner, element)
+        changed = self._changed
+        future.add_done_callback(lambda done: _notify(changed))
+        return future
+
+    def get_state(self) -> State:
+        """The source's position, and the elements whose calls are under way, to be called again."""
+        state = {"exhausted": states.number(self._exhausted)}
+        states.put_elements(state, "waiting", [element for element, _ in self._calls] + list(self._waiting))
+        states.put(state, "source", self._inner.get_state())
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on there."""
+        self._calls.clear()
+        self._waiting = deque(states.get_elements(state, "waiting"))
+        self._exhausted = bool(states.integer(state, "exhausted")) and not self._waiting
+        self._inner.set_state(states.get(state, "source"))
+
+
+def _quietly(dataset: MapDataset, runner: Callable[..., Any], element: Element) -> Element:
+    with np.errstate(all="ignore"):
+        return dataset.call(runner, element)
+
+
+def _notify(changed: threading.Condition) -> None:
+    with changed:
+        changed.notify_all()

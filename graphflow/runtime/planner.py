@@ -1,0 +1,150 @@
+"""Planner: from fetches to something that runs, the same for a session and for the functions of datasets."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphflow.config import ConfigProto
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.function import GraphFunction
+from graphflow.kernels import registry
+from graphflow.plan.ir import Instruction, Plan
+from graphflow.plan.lower import lower
+from graphflow.plan.partition import Partition, partition
+from graphflow.plan.passes import PassContext
+from graphflow.plan.pipeline import run_passes
+from graphflow.runtime.assemble import KernelTable
+from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.executor import Executable
+from graphflow.runtime.functions import FunctionRunner
+from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.staged import StagedExecutable
+from graphflow.runtime.threads import ThreadPool
+
+AnyExecutable = Executable | TieredExecutable | StagedExecutable
+
+
+def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
+    factory = registry.factory(instruction.type)
+    if factory is None:
+        raise LookupError(f"{instruction.describe()} has no kernel.")
+    return factory(instruction)
+
+
+def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
+    if registry.is_stateful(instruction.type):
+        raise LookupError(instruction.type)
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        result = _make_kernel(instruction)(*inputs)
+    return result if len(instruction.outputs) > 1 else (result,)
+
+
+def _has_kernel(op_type: str, device_type: str) -> bool:
+    return device_type == "CPU" and (
+        op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
+    )
+
+
+KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
+
+
+class Planner:
+    """Makes plans and what runs them, for one configuration on some devices. Thread-safe.
+
+    devices: full names, the first being the default. task: what a device name without a job means.
+    """
+
+    def __init__(self, config: ConfigProto, devices: Sequence[str], task: str) -> None:
+        self._config = config
+        self.devices = devices
+        self._task = task
+        self._lock = threading.Lock()
+        self._pool: ThreadPool | None = None
+
+    @property
+    def batches_functions(self) -> bool:
+        """Whether functions of datasets may run for many elements at once: unless compiled code is insisted on."""
+        return self._config.compiled != "always" and not self._config.check_numerics
+
+    def plan(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        watch: Callable[[str, Plan], None] | None = None,
+    ) -> Plan:
+        """The plan that computes `fetches` and runs `targets`, given `feeds`; `watch` sees it after each pass."""
+        plan = lower(fetches, targets, feeds)
+        if watch is not None:
+            watch("lower", plan)
+        return run_passes(plan, self.context(), watch)
+
+    def context(self) -> PassContext:
+        """What the passes may ask for."""
+        optimizer = self._config.graph_options.optimizer_options
+        folding = optimizer.do_constant_folding and optimizer.opt_level >= 0
+        return PassContext(
+            self.devices,
+            _has_kernel,
+            self._config.allow_soft_placement,
+            _evaluate if folding and not self._config.check_numerics else None,
+            self._task,
+        )
+
+    def partition(self, plan: Plan) -> Partition:
+        """The parts of a plan, one a device."""
+        return partition(plan, self.devices[0])
+
+    def executable(
+        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False
+    ) -> tuple[AnyExecutable, bool]:
+        """What runs a plan, able to become compiled where that is asked for; and whether it uses variables."""
+        cut = self.partition(plan)
+        check = self._config.check_numerics
+        base = Executable(cut, store, KERNELS, self.threads, trace=traced, check_numerics=check)
+        if self._config.compiled == "never" or traced or check or not base.direct:
+            return base, base.uses_variables
+        (part,) = cut.parts.values()
+        return self._tiered(base, part, store, seeded), base.uses_variables
+
+    def _tiered(self, base: Executable, plan: Plan, store: ResourceStore, seeded: bool) -> AnyExecutable:
+        threads = self._config.intra_op_parallelism_threads or usable_cores()
+        policy = TierPolicy(self._config.compiled, seeded, threads)
+        if not any(i.blocks for i in plan.instructions):
+            return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
+
+        def stage(part: Plan, blocks: bool) -> Executable | TieredExecutable:
+            executable = Executable(self.partition(part), store, KERNELS, self.threads)
+            if blocks:
+                return executable
+            return TieredExecutable(executable, part, store, KERNELS, self.context(), policy)
+
+        return StagedExecutable(base, plan, stage)
+
+    def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
+        """The value of a tensor that depends on nothing fed."""
+        executable, _ = self.executable(self.plan([tensor], [], []), store, False)
+        return executable.run(RunContext(store), ())[0]
+
+    def function(self, function: GraphFunction, store: ResourceStore) -> FunctionRunner:
+        """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
+        return FunctionRunner(self, KERNELS, function, store)
+
+    def threads(self) -> ThreadPool:
+        """The threads for the parts of plans, made at first use."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPool()
+            return self._pool
+
+    def close(self) -> None:
+        """Ends the idle threads."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
