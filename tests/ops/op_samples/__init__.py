@@ -11,12 +11,14 @@ import zlib
 
 import numpy as np
 
-import graphflow.ops
+import graphflow.ops.datasets
+from graphflow.graph.op_def import OpDef
 from op_samples import (
     arrays,
     distances,
     elementwise,
     examples,
+    gradient_shapes,
     indexing,
     making,
     matrices,
@@ -36,6 +38,7 @@ TABLE: dict[str, Draw] = {
     **distances.TABLE,
     **elementwise.TABLE,
     **examples.TABLE,
+    **gradient_shapes.TABLE,
     **indexing.TABLE,
     **making.TABLE,
     **matrices.TABLE,
@@ -85,6 +88,10 @@ WITHOUT_SAMPLES: dict[str, str] = {
             )
         ],
         "work on a queue of the session, which a sample cannot hold; test_queues.py has them",
+    ),
+    **dict.fromkeys(
+        [d.name for d in vars(graphflow.ops.datasets).values() if isinstance(d, OpDef)],
+        "take or give datasets and iterators, which are no arrays; tests/data has them",
     ),
     **dict.fromkeys(("SaveV2", "RestoreV2"), "write and read a file; tests/train/test_saver.py has them"),
     **dict.fromkeys(
