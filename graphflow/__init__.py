@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from graphflow import metrics as metrics
     from graphflow import nn as nn
     from graphflow import protos as protos
+    from graphflow import python_io as python_io
     from graphflow import saved_model as saved_model
     from graphflow import summary as summary
     from graphflow import testing as testing
@@ -136,7 +137,7 @@ def _contrib() -> ModuleType:
 
 _MODULES = (
     "app", "bitwise", "compat", "data", "gfile", "graph_util", "layers", "linalg", "logging", "losses", "math", "metrics",
-    "nn", "protos", "saved_model", "summary", "testing", "train",
+    "nn", "protos", "python_io", "saved_model", "summary", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from graphflow import protos
 from graphflow.errors import OpError, PermissionDeniedError, ResourceExhaustedError, UnknownError
-from graphflow.runtime.records import record
+from graphflow.kernels.records import record
 
 _LONGEST_DELAY: Final = 1.0
 _SMALL: Final = 1 << 20

@@ -15,7 +15,7 @@ from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.graph import Graph
-from graphflow.runtime.records import read_records
+from graphflow.kernels.records import read_records
 from graphflow.summary.event_file import EventFile, as_bytes
 from graphflow.summary.run_metadata import run_metadata_message
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.records import masked_checksum, read_records, record
+from graphflow.kernels.records import masked_checksum, read_records, record
 
 pytest.importorskip("tensorboard")
 
@@ -119,7 +119,7 @@ def test_time_and_memory_of_a_traced_run(tmp_path: Path) -> None:
     assert stats["total"].memory[0].total_bytes == 4
 
 
-def test_promise_39_curves_do_not_overlap_after_a_recovery(tmp_path: Path) -> None:
+def test_start_drops_what_was_written_beyond(tmp_path: Path) -> None:
     """A program writes up to step 9, dies, and goes on from the checkpoint of step 5."""
     for first, last, value in ((0, 9, 1.0), (5, 12, 2.0)):
         writer = gf.summary.FileWriter(tmp_path)

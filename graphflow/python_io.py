@@ -1,0 +1,119 @@
+"""Files of records, written and read by Python (tf.python_io): the format in which training data is kept.
+
+The files are TensorFlow's TFRecord files, byte for byte; see graphflow.kernels.records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from graphflow import errors
+from graphflow.kernels.compressed import KINDS, open_to_read, open_to_write, reading_errors
+from graphflow.kernels.records import read_records, write_record
+from graphflow.namespaces import missing
+
+
+class TFRecordCompressionType:
+    """How a file of records is compressed as a whole (tf.python_io.TFRecordCompressionType)."""
+
+    NONE: ClassVar[int] = 0
+    ZLIB: ClassVar[int] = 1
+    GZIP: ClassVar[int] = 2
+
+
+_NAMES: Final = {
+    TFRecordCompressionType.NONE: "",
+    TFRecordCompressionType.ZLIB: "ZLIB",
+    TFRecordCompressionType.GZIP: "GZIP",
+}
+
+
+class TFRecordOptions:
+    """Options of files of records (tf.python_io.TFRecordOptions).
+
+    compression_type: "GZIP", "ZLIB", "" or None, or a value of TFRecordCompressionType. compression_level: 0 to 9. The
+    others are accepted and not needed.
+    """
+
+    compression_type_map = _NAMES
+
+    def __init__(
+        self,
+        compression_type: Any = None,
+        flush_mode: int | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
+        compression_level: int | None = None,
+        compression_method: int | None = None,
+        mem_level: int | None = None,
+        compression_strategy: int | None = None,
+    ) -> None:
+        self.compression_type = compression_type
+        self.compression_level = compression_level
+        self.get_compression_type_string(compression_type)
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """ "GZIP", "ZLIB" or "" of options, a compression type or None; ValueError for anything else."""
+        if isinstance(options, TFRecordOptions):
+            options = options.compression_type
+        name = "" if not options else _NAMES.get(options, options) if isinstance(options, int) else options
+        if name not in KINDS:
+            raise ValueError(f'Not a valid compression type: "{options}". It is "", "GZIP" or "ZLIB".')
+        return str(name)
+
+
+class TFRecordWriter:
+    """Writes records to a new file (tf.python_io.TFRecordWriter); a context manager that closes it.
+
+    path: of the file, which is replaced. options: TFRecordOptions or a compression type. Not for use by several
+    threads at once.
+    """
+
+    def __init__(self, path: Any, options: Any = None) -> None:
+        level = options.compression_level if isinstance(options, TFRecordOptions) else None
+        compression = TFRecordOptions.get_compression_type_string(options)
+        self._path = os.fsdecode(path)
+        self._file = open_to_write(self._path, compression, -1 if level is None else level)
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def write(self, record: bytes) -> None:
+        """Appends a record; FailedPreconditionError after close()."""
+        if self._file.closed:
+            raise errors.FailedPreconditionError(None, None, f"The writer of {self._path} is closed.")
+        write_record(self._file, record)
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        if not self._file.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+    """The records of a file, one after the other (tf.python_io.tf_record_iterator).
+
+    NotFoundError where there is no file, DataLossError where it is damaged or cut off.
+    """
+    name = os.fsdecode(path)
+    with open_to_read(name, TFRecordOptions.get_compression_type_string(options)) as file:
+        try:
+            yield from read_records(file, name)
+        except reading_errors as error:
+            raise errors.DataLossError(
+                None, None, f"{name}: the file is damaged or cut off: {error}"
+            ) from error
+
+
+__getattr__ = missing("gf.python_io", globals())
