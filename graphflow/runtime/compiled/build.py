@@ -279,7 +279,8 @@ class CompiledPlan:
     def _reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
         if value is None:
-            return lambda objects: objects[name]
+            constant = self._lowering.constants.get(name)
+            return (lambda objects: objects[name]) if constant is None else (lambda objects: constant)
         if value.root in self._externals:
             root, item = value.root, np.dtype(value.dtype).itemsize
             strides = tuple(s * item for s in value.strides)

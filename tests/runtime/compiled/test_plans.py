@@ -57,6 +57,16 @@ def test_results_of_assignments_are_what_was_assigned() -> None:
     check(model)
 
 
+def test_constants_that_are_no_numbers_are_fetched() -> None:
+    v = gf.Variable(1.0)
+    fetches = [v.assign_add(1.0), gf.constant("text")]
+    with _always() as session:
+        session.run(v.initializer)
+        for _ in range(2):
+            count, text = session.run(fetches)
+    assert (float(count), text) == (3.0, b"text")
+
+
 @pytest.mark.parametrize("through", ["constant", "group", "view"])
 def test_an_update_waits_for_what_fails_before_it(through: str) -> None:
     def refuse(_: Any) -> None:
