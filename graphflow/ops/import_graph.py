@@ -231,6 +231,9 @@ class Builder:
             tensor: Tensor = self._tensors[key]
             return tensor
         if name not in self.outputs:  # The edge that closes a loop: it is drawn at the end.
+            other = node.inputs[1 - position] if len(node.inputs) == 2 else (name, 0)
+            if other[0] not in self.outputs and "{}:{}".format(*other) not in self._tensors:
+                raise ValueError("a loop variable is a Merge of an Enter and a NextIteration.")
             return self._input(node, 1 - position)
         outputs = self.outputs[name]
         if index >= len(outputs):

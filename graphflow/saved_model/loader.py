@@ -65,7 +65,10 @@ def load(
                 )
                 for asset in assets
             }
-            sess.run(_element(sess.graph, init_op, import_scope, "its main operation"), fed)
+            try:
+                sess.run(_element(sess.graph, init_op, import_scope, "its main operation"), fed)
+            except TypeError as error:
+                raise ValueError(f"The main operation of the SavedModel cannot be run: {error}") from error
     return meta_graph
 
 
@@ -76,7 +79,10 @@ def _restore(sess: BaseSession, saver: Any, prefix: str) -> None:
             "not read. Load the model in TensorFlow, turn its variables into constants "
             "(tf.graph_util.convert_variables_to_constants), and use the result with gf.import_graph_def."
         )
-    saver.restore(sess, prefix)
+    try:
+        saver.restore(sess, prefix)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"The saver of the SavedModel does not fit its graph: {error}") from error
 
 
 def init_op_name(meta_graph: Any) -> str:

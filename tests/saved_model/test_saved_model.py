@@ -285,7 +285,7 @@ def test_a_main_op_that_a_model_lacks_is_told(tmp_path: Path) -> None:
         tmp_path / "model",
         lambda m: m.collection_def["saved_model_main_op"].node_list.value.append("nowhere"),
     )
-    with pytest.raises(ValueError, match="saved_model_main_op.*'nowhere'"):
+    with pytest.raises(ValueError, match=r"saved_model_main_op.*'nowhere'"):
         answer(tmp_path / "model")
     change(
         tmp_path / "model",
