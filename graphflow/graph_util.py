@@ -138,8 +138,7 @@ def _read_constant(copy: Any) -> None:
     copy.attr.pop("_class", None)
 
 
-_TRAINING_ONLY = ("CheckNumerics",)
-_PASSING = ("Identity",)
+_REMOVED = ("CheckNumerics", "Identity")
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | None = None) -> Any:
@@ -154,11 +153,12 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
     by_index = {source for node in input_graph.node for source in node.input if ":" in source}
     replaced: dict[str, str] = {}
     for node in input_graph.node:
-        removable = node.op in _TRAINING_ONLY + _PASSING and node.name not in protected | behind_control
         source = nodes.get(node_name(node.input[0])) if len(node.input) == 1 else None
-        if removable and source is not None and source.op not in ("Switch", "RefSwitch") + _VARIABLES:
-            if not node.input[0].startswith("^") and f"{node.name}:0" not in by_index:
-                replaced[node.name] = node.input[0]
+        kept = node.name in protected | behind_control or f"{node.name}:0" in by_index
+        if source is None or kept or node.op not in _REMOVED or node.input[0].startswith("^"):
+            continue
+        if source.op not in ("Switch", "RefSwitch", *_VARIABLES):
+            replaced[node.name] = node.input[0]
     result = protos.graph_pb2.GraphDef()
     result.library.CopyFrom(input_graph.library)
     result.versions.CopyFrom(input_graph.versions)

@@ -9,7 +9,7 @@ Nothing that builds or runs a graph calls this module: protobuf is imported when
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from graphflow.graph import dtypes
@@ -26,11 +26,17 @@ from graphflow.graph.op_table import Argument, OpType, tensorflow_op
 if TYPE_CHECKING:
     from graphflow.graph.elements import Operation, Tensor
     from graphflow.graph.graph import Graph
+    from graphflow.graph.op_def import OpDef
 
 PRODUCER: Final = 134
 """The version of GraphDef that TensorFlow 1.15 writes."""
 PYTHON_FUNCTION: Final = "graphflow:python:"
 """What a written PyFunc has in place of its function, which lives in one process only."""
+_WRITTEN_AS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "ApplyNesterovMomentum": ("ApplyMomentum", {"use_nesterov": True}),
+    "SparseApplyNesterovMomentum": ("SparseApplyMomentum", {"use_nesterov": True}),
+}
+"""Op types that are one of TensorFlow's with some attribute."""
 _KEPT: Final = frozenset({"_class", "_gradient_op_type", "_XlaCompile"})
 """Attributes that TensorFlow declares for no op and that are written all the same."""
 
@@ -72,15 +78,17 @@ class Writer:
 
     def write(self, op: Operation, add_shapes: bool = False) -> None:
         """Appends the node of an operation, behind those that it needs and the graph does not have."""
-        declared = tensorflow_op(op.type)
-        inputs = self._inputs(op) + ["^" + name for name in self._control_inputs(op)]
-        node = self._result.node.add(name=op.name, op=op.type, device=op.device, input=inputs)
-        for name, (kind, value) in attributes_of(op, declared).items():
+        kind, said = _WRITTEN_AS.get(op.type, (op.attrs.get("_written_as", op.type), {}))
+        declared = tensorflow_op(kind)
+        inputs = self._inputs(op, declared) + ["^" + name for name in self._control_inputs(op)]
+        node = self._result.node.add(name=op.name, op=kind, device=op.device, input=inputs)
+        for name, (type_, value) in attributes_of(op, declared).items():
+            value = said.get(name, value)
             self._count(op, value)
-            if kind == "func":
+            if type_ == "func":
                 node.attr[name].func.CopyFrom(value)
             else:
-                attr_to_proto(kind, value, node.attr[name])
+                attr_to_proto(type_, value, node.attr[name])
         if add_shapes:
             listed = node.attr["_output_shapes"].list
             listed.SetInParent()
@@ -94,8 +102,11 @@ class Writer:
 
     # ---- inputs -----------------------------------------------------------------------------------------------------
 
-    def _inputs(self, op: Operation) -> list[str]:
+    def _inputs(self, op: Operation, declared: OpType | None) -> list[str]:
         names = [self._name_in(op, tensor) for tensor in op.inputs]
+        order = input_order(op.op_def, declared)
+        if order is not None:
+            names = [names[position] for position in order]
         if op.type in ("StackPushV2", "StackPopV2"):
             names.insert(0, self._stack(op))
         return names
@@ -295,6 +306,9 @@ def _function(value: Any) -> Any:
 def derived_attributes(op: Operation, declared: OpType) -> dict[str, Any]:
     """The attributes that inputs and outputs tell."""
     inputs: Sequence[Tensor] = op.inputs
+    order = input_order(op.op_def, declared)
+    if order is not None:
+        inputs = [inputs[position] for position in order]
     skipped = declared.inputs
     if op.type in ("StackPushV2", "StackPopV2"):
         skipped = skipped[1:]
@@ -303,6 +317,16 @@ def derived_attributes(op: Operation, declared: OpType) -> dict[str, Any]:
         for name, value in _read_off(declared.outputs, op.outputs, None).items():
             result.setdefault(name, value)
     return result
+
+
+def input_order(definition: OpDef, declared: OpType | None) -> list[int] | None:
+    """Where each input of TensorFlow's op is among those of graphflow's; None where the order is the same."""
+    if declared is None:
+        return None
+    own, other = [spec.name for spec in definition.inputs], [argument.name for argument in declared.inputs]
+    if own == other or sorted(own) != sorted(other) or any(spec.variadic for spec in definition.inputs):
+        return None
+    return [own.index(name) for name in other]
 
 
 def _lengths(op: Operation, count: int) -> list[int] | None:

@@ -132,14 +132,22 @@ class _Places:
         construct = self.switched.get(name)
         return self.place.get(name) if construct is None else Place(construct, min(index, 1))
 
+    def _of_control(self, name: str) -> Place | None:
+        """Where a node has run: a Switch runs whichever way it sends its value."""
+        construct = self.switched.get(name)
+        return self.place.get(name) if construct is None else construct.outer
+
     def _placed(self, node: Node) -> Place | None:
         inputs = [s for s in node.inputs if s[0] in self._nodes]
         if node.op in MERGES:
             if not any(self._nodes[s[0]].op in ENTERS | BACK_EDGES for s in inputs):
                 return self._merge(node, inputs)
             inputs = [s for s in inputs if self._nodes[s[0]].op not in BACK_EDGES]
+        places = [self.of_source(s) for s in inputs] + [self._of_control(c) for c in node.control]
+        if node.op == "ControlTrigger":
+            return _common(places)
         around: Place | None = None
-        for place in [self.of_source(s) for s in inputs] + [self.place.get(c) for c in node.control]:
+        for place in places:
             around = self._inner(node, around, place)
         if node.op in SWITCHES and len(node.inputs) == 2:
             return self._switch(node, around)
@@ -214,6 +222,19 @@ class _Places:
             f"{node.describe()} takes values from {_text(first)} and from {_text(second)}, of which neither is "
             "inside the other."
         )
+
+
+def _common(places: Sequence[Place | None]) -> Place | None:
+    """The innermost place around all of these: a ControlTrigger runs also where what it waits for does not."""
+    if not places or any(place is None for place in places):
+        return None
+    chains = [place.chain()[::-1] for place in places if place is not None]
+    found: Place | None = None
+    for level in zip(*chains, strict=False):
+        if any(place != level[0] for place in level):
+            break
+        found = level[0]
+    return found
 
 
 def _text(place: Place) -> str:

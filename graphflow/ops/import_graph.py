@@ -16,7 +16,7 @@ from graphflow.graph import dtypes, op_def, shapes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph import Graph
-from graphflow.graph.graph_def import derived_attributes
+from graphflow.graph.graph_def import derived_attributes, input_order
 from graphflow.graph.op_table import tensorflow_op
 from graphflow.graph.undo import forget_from, mark_as_used
 from graphflow.ops import import_translations as translations
@@ -221,7 +221,16 @@ class Builder:
         elif rule is not None:
             self.outputs[node.name] = rule(self, node, inputs)
         else:
-            self.outputs[node.name] = self.add(node, translations.renamed(node.op), inputs)
+            self.outputs[node.name] = self._plain(node, inputs)
+
+    def _plain(self, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
+        kind = translations.renamed(node.op)
+        if node.attrs.get("use_nesterov"):
+            kind = kind.replace("ApplyMomentum", "ApplyNesterovMomentum")
+        order = input_order(op_def.lookup(kind), tensorflow_op(node.op))
+        if order is not None and len(order) == len(inputs):
+            inputs = [inputs[order.index(position)] for position in range(len(order))]
+        return self.add(node, kind, inputs)
 
     def _input(self, node: Node, position: int) -> Tensor:
         name, index = node.inputs[position]
@@ -335,7 +344,7 @@ class Builder:
                 self.used.add(key)
                 result.append(self._tensors[key])
             elif name in self._operations:
-                result.append(self._operations[name])
+                result += _running(self._operations[name])
             else:
                 result += [t.op for t in self.outputs[name][:1] if t.op.type != "VariableV2"]
         return [c for c in result if c is not op]
@@ -400,6 +409,18 @@ class Builder:
         for op in self._made:
             for tensor, (_, dims) in zip(op.outputs, op.op_def.infer(op), strict=True):
                 tensor._dims = dims
+
+
+def _running(op: Operation) -> list[Operation]:
+    """What runs where an operation does that is only another name of its inputs."""
+    found, todo = [], [op]
+    while todo:
+        op = todo.pop()
+        if op.type in ("Switch", "Enter"):
+            todo += [t.op for t in op.inputs if t.op.type != "VariableV2"]
+        else:
+            found.append(op)
+    return list(dict.fromkeys(found))
 
 
 def _reason(error: Exception) -> str:

@@ -27,7 +27,6 @@ _RENAMED: Final[Mapping[str, str]] = {
     "RefIdentity": "Identity",
     "ReadVariableOp": "Identity",
     "Snapshot": "Identity",
-    "ControlTrigger": "NoOp",
     "PlaceholderV2": "Placeholder",
     "Inv": "Reciprocal",
     "AssignVariableOp": "Assign",
@@ -59,7 +58,7 @@ def translatable(op_type: str) -> bool:
 
 def _through(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
     """A variable's name in a branch or a loop: the variable; else the operation itself."""
-    if inputs and inputs[0].op.type == "VariableV2":
+    if inputs and (inputs[0].op.type == "VariableV2" or inputs[0] in builder.stacks):
         return [inputs[0]] * 2
     kind = node.op.removeprefix("Ref")
     return builder.add(node, kind, inputs)
@@ -126,6 +125,10 @@ def _py_func(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Ten
     return builder.add(node, node.op, inputs, attrs=attrs)
 
 
+def _control_trigger(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
+    return builder.add(node, "NoOp", inputs, attrs={"_written_as": "ControlTrigger"})
+
+
 def _stack(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
     """The handle of a stack: its name is what counts; the size, its only input, stands for it."""
     handle = builder.constant(node, "stack", np.array(-1, np.int32))
@@ -175,6 +178,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "FusedBatchNormV2": _batch_norm,
     "PyFunc": _py_func,
     "PyFuncStateless": _py_func,
+    "ControlTrigger": _control_trigger,
     "StackV2": _stack,
     "StackPushV2": _stack_push,
     "StackPopV2": _stack_pop,
