@@ -1,8 +1,61 @@
-"""Programs with flags (tf.app)."""
+"""Programs with flags (tf.app): flags, and run, which parses them and calls main."""
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-globals().update(exports())
+from graphflow import flags as flags
+from graphflow.namespaces import missing
+
+_HELP = {
+    "help": "shows the flags of the program",
+    "helpshort": "shows the flags of the program",
+    "helpfull": "shows all flags",
+}
+
+
+def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
+    """Parses the command line, calls main with what is left of it, and ends the program with what main returns.
+
+    TensorFlow: tf.app.run. main: by default the function of that name in the program's main module. argv: by default
+    sys.argv; its first item is the program. Flags that nobody defined are left in what main gets. A value that does not
+    fit its flag ends the program with status 1 and a message; --help shows the flags.
+    """
+    module = sys.modules["__main__"]
+    found = main or getattr(module, "main", None)
+    if found is None:
+        raise ValueError(
+            "gf.app.run: the program has no function main; define main(argv), or pass one as main=..."
+        )
+    for name, text in _HELP.items():
+        if name not in flags.FLAGS:
+            flags.DEFINE_bool(name, False, text, module_name=__name__)
+    given = list(sys.argv if argv is None else argv)
+    try:
+        rest = flags.FLAGS(given, known_only=True)
+    except flags.Error as error:
+        program = given[0] if given else "the program"
+        sys.stderr.write(
+            f"FATAL: the command line of {program}: {error}\nPass --help to see its flags, --helpfull to see all.\n"
+        )
+        sys.exit(1)
+    _show_help(given[0] if given else "", module.__doc__)
+    sys.exit(found(rest))
+
+
+def _show_help(program: str, documentation: str | None) -> None:
+    """Prints the help that was asked for, and ends the program."""
+    asked = [name for name in _HELP if flags.FLAGS[name].value is True]
+    if not asked:
+        return
+    text = f"{(documentation or f'usage: {program} [flags]').strip()}\n"
+    text += flags.FLAGS.get_help() if "helpfull" in asked else flags.FLAGS.main_module_help()
+    sys.stdout.write(f"{text}\n")
+    if "helpfull" not in asked:
+        sys.stdout.write("\nTry --helpfull to get a list of all flags.\n")
+    sys.exit(1)
+
+
 __getattr__ = missing("gf.app", globals())

@@ -1,8 +1,296 @@
-"""Files and folders (tf.gfile)."""
+"""Files and folders (tf.gfile), on the local file system, with TensorFlow's names and errors.
+
+A program that catches NotFoundError where a checkpoint may be missing works on. Paths may begin with "file://"; other
+schemes, such as "gs://", are an UnimplementedError.
+"""
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+import errno
+import glob as _glob
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, cast
 
-globals().update(exports())
+from graphflow import errors
+from graphflow.namespaces import missing
+
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+_CODES: dict[int, type[errors.OpError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.EEXIST: errors.AlreadyExistsError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.ENOTEMPTY: errors.FailedPreconditionError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+    errno.EINVAL: errors.InvalidArgumentError,
+}
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """Raises an error of the operating system as TensorFlow's."""
+    try:
+        yield
+    except OSError as error:
+        kind = _CODES.get(error.errno or 0, errors.UnknownError)
+        raise kind(None, None, f"{path}; {error.strerror or error}") from error
+
+
+def _local(path: Any) -> str:
+    """A path of the local file system; UnimplementedError for another scheme."""
+    text = os.fsdecode(path)
+    scheme, mark, rest = text.partition("://")
+    if not mark:
+        return text
+    if scheme != "file":
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"File system scheme '{scheme}' not implemented (file: '{text}'): only local files are.",
+        )
+    return rest
+
+
+class GFile:
+    """A file, opened at its first use (tf.gfile.GFile).
+
+    mode: "r", "w", "a", "r+", "w+" or "a+", with "b" for bytes; without, what is read is text in UTF-8. Both text and
+    bytes can be written. NotFoundError, PermissionDeniedError and the like where it cannot be opened or was opened
+    otherwise. Not to be shared between threads.
+    """
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        if mode.replace("b", "") not in _MODES:
+            raise errors.InvalidArgumentError(
+                None, None, f"mode {mode!r} is none of {', '.join(_MODES)}, with or without a 'b'."
+            )
+        self._name = name
+        self._mode = mode
+        self._file: BinaryIO | None = None
+
+    @property
+    def name(self) -> Any:
+        """The path as it was given."""
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        """The mode as it was given."""
+        return self._mode
+
+    def _opened(self, reading: bool | None = None) -> BinaryIO:
+        mode = self._mode.replace("b", "")
+        if reading is True and mode in ("w", "a"):
+            raise errors.PermissionDeniedError(None, None, f"{self._name}: File isn't open for reading")
+        if reading is False and mode == "r":
+            raise errors.PermissionDeniedError(None, None, f"{self._name}: File isn't open for writing")
+        if self._file is None:
+            path = _local(self._name)
+            with _translated(path):
+                self._file = cast(BinaryIO, open(path, f"{mode}b"))  # noqa: SIM115 - it stays open until close().
+        return self._file
+
+    def _value(self, content: bytes) -> Any:
+        return content if "b" in self._mode else content.decode()
+
+    def read(self, n: int = -1) -> Any:
+        """The next n bytes, by default all that is left, as the mode says: bytes or text."""
+        file = self._opened(reading=True)
+        with _translated(self._name):
+            return self._value(file.read(n))
+
+    def readline(self) -> Any:
+        """The next line with its end; empty after the last."""
+        file = self._opened(reading=True)
+        with _translated(self._name):
+            return self._value(file.readline())
+
+    def readlines(self) -> list[Any]:
+        """All lines that are left."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    next = __next__
+
+    def write(self, file_content: Any) -> None:
+        """Writes text or bytes."""
+        file = self._opened(reading=False)
+        content = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
+        with _translated(self._name):
+            file.write(content)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Goes to a byte, from the start (0), from here (1) or from the end (2); `position` is the old name."""
+        if (offset is None) is (position is None):
+            raise TypeError("seek() takes either an offset or a position.")
+        if whence not in (0, 1, 2):
+            raise errors.InvalidArgumentError(
+                None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
+            )
+        file = self._opened()
+        with _translated(self._name):
+            file.seek(offset if position is None else position, whence)  # type: ignore[arg-type]
+
+    def tell(self) -> int:
+        """The byte that comes next."""
+        return self._opened().tell()
+
+    def size(self) -> int:
+        """The number of bytes, what was written included."""
+        if self._file is not None and self._mode.replace("b", "") != "r":
+            self.flush()
+        return Stat(self._name).length
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        if self._file is not None:
+            with _translated(self._name):
+                self._file.flush()
+
+    def close(self) -> None:
+        """Closes it; one to be written is there from now on, even if empty."""
+        if self._file is None and self._mode.replace("b", "") in ("w", "a", "w+", "a+"):
+            self._opened()
+        if self._file is not None:
+            with _translated(self._name):
+                self._file.close()
+            self._file = None
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+FastGFile = Open = GFile
+
+
+class FileStatistics(NamedTuple):
+    """What Stat tells of a file: bytes, nanoseconds since 1970 of the last change, whether it is a folder."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def Exists(filename: Any) -> bool:
+    """Whether there is a file or folder (tf.gfile.Exists)."""
+    return os.path.exists(_local(filename))
+
+
+def IsDirectory(dirname: Any) -> bool:
+    """Whether it is a folder (tf.gfile.IsDirectory)."""
+    return os.path.isdir(_local(dirname))
+
+
+def Stat(filename: Any) -> FileStatistics:
+    """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError where there is none."""
+    path = _local(filename)
+    with _translated(path):
+        found = os.stat(path)
+    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+
+
+def ListDirectory(dirname: Any) -> list[str]:
+    """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError where there is none."""
+    path = _local(dirname)
+    if not os.path.isdir(path):
+        raise errors.NotFoundError(None, None, f"Could not find directory {path}")
+    with _translated(path):
+        return sorted(os.listdir(path))
+
+
+def MkDir(dirname: Any) -> None:
+    """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError."""
+    path = _local(dirname)
+    with _translated(path):
+        os.mkdir(path)
+
+
+def MakeDirs(dirname: Any) -> None:
+    """Makes a folder and those around it, where they are missing (tf.gfile.MakeDirs)."""
+    path = _local(dirname)
+    with _translated(path):
+        os.makedirs(path, exist_ok=True)
+
+
+def Remove(filename: Any) -> None:
+    """Removes a file (tf.gfile.Remove); NotFoundError where there is none."""
+    path = _local(filename)
+    with _translated(path):
+        os.remove(path)
+
+
+def DeleteRecursively(dirname: Any) -> None:
+    """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError where there is none."""
+    path = _local(dirname)
+    with _translated(path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+
+
+def _free(path: str, overwrite: bool) -> None:
+    if not overwrite and os.path.exists(path):
+        raise errors.AlreadyExistsError(None, None, f"{path}: file already exists; pass overwrite=True.")
+
+
+def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+    """Copies a file's content (tf.gfile.Copy); AlreadyExistsError where there is one and `overwrite` is not said."""
+    old, new = _local(oldpath), _local(newpath)
+    _free(new, overwrite)
+    with _translated(old):
+        shutil.copyfile(old, new)
+
+
+def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+    """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError where there is one and `overwrite` is not said."""
+    old, new = _local(oldname), _local(newname)
+    _free(new, overwrite)
+    with _translated(old):
+        os.replace(old, new)
+
+
+def Glob(filename: Any) -> list[str]:
+    """The paths that match a pattern of *, ? and [abc], or one of several, in order (tf.gfile.Glob)."""
+    patterns: Iterable[Any] = filename if isinstance(filename, list | tuple) else [filename]
+    found = {path for pattern in patterns for path in _glob.glob(_local(pattern), include_hidden=True)}
+    return sorted(found)
+
+
+def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """(folder, folders in it, files in it) of a folder and all below, outer ones first (tf.gfile.Walk).
+
+    in_order=False: inner ones first. Nothing where there is no such folder.
+    """
+    for folder, folders, files in os.walk(_local(top), topdown=in_order):
+        folders.sort()
+        yield folder, list(folders), sorted(files)
+
+
 __getattr__ = missing("gf.gfile", globals())

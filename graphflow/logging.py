@@ -1,8 +1,137 @@
-"""The program's log (tf.logging)."""
+"""The program's log (tf.logging): Python's logger "graphflow", which the library itself writes to.
+
+Its threshold is WARN. What passes goes to standard error with level, time, file and line, unless the program has set up
+Python's logging, whose handlers then get it. Nothing is set up before this module is used for the first time.
+"""
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+import itertools
+import logging as _python
+import sys
+import threading
+from collections import defaultdict
+from typing import Any, Final, TextIO
 
-globals().update(exports())
+from graphflow.namespaces import missing
+
+DEBUG: Final = _python.DEBUG
+INFO: Final = _python.INFO
+WARN: Final = _python.WARNING
+ERROR: Final = _python.ERROR
+FATAL: Final = _python.CRITICAL
+
+_LOGGER: Final = _python.getLogger("graphflow")
+_counting = threading.Lock()
+_counts: defaultdict[tuple[str, int], itertools.count[int]] = defaultdict(itertools.count)
+
+
+class _StandardError(_python.StreamHandler[TextIO]):
+    """Writes to what sys.stderr is at that time, and nothing where the program has handlers of its own."""
+
+    def emit(self, record: _python.LogRecord) -> None:
+        if not _python.getLogger().handlers:
+            self.stream = sys.stderr
+            super().emit(record)
+
+
+def _set_up() -> None:
+    handler = _StandardError()
+    handler.setFormatter(
+        _python.Formatter(
+            "%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s", "%Y-%m-%d %H:%M:%S"
+        )
+    )
+    _LOGGER.addHandler(handler)
+    if _LOGGER.level == _python.NOTSET:
+        _LOGGER.setLevel(WARN)
+
+
+_set_up()
+
+
+def get_verbosity() -> int:
+    """The level from which on messages are written (tf.logging.get_verbosity)."""
+    return _LOGGER.getEffectiveLevel()
+
+
+def set_verbosity(v: int | str) -> None:
+    """Sets the level from which on messages are written, such as gf.logging.INFO (tf.logging.set_verbosity)."""
+    _LOGGER.setLevel(v)
+
+
+def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at a level; exc_info=True adds the exception (tf.logging.log). Thread-safe, as all these."""
+    _LOGGER.log(level, msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+def debug(msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at the level DEBUG (tf.logging.debug)."""
+    _LOGGER.debug(msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+def info(msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at the level INFO (tf.logging.info)."""
+    _LOGGER.info(msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+def warning(msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at the level WARN (tf.logging.warning)."""
+    _LOGGER.warning(msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+warn = warning
+
+
+def error(msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at the level ERROR (tf.logging.error)."""
+    _LOGGER.error(msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+def fatal(msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at the level FATAL; the program goes on (tf.logging.fatal)."""
+    _LOGGER.critical(msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
+    """Writes msg % args at a level given as a number (tf.logging.vlog)."""
+    _LOGGER.log(level, msg, *args, **{"stacklevel": 2, **kwargs})
+
+
+def log_if(level: int, msg: object, condition: Any, *args: object) -> None:
+    """Writes msg % args at a level where the condition holds (tf.logging.log_if)."""
+    if condition:
+        _LOGGER.log(level, msg, *args, stacklevel=2)
+
+
+def _passed_before() -> int:
+    """How often the line that called the caller of this has done so before."""
+    frame = sys._getframe(2)
+    with _counting:
+        return next(_counts[frame.f_code.co_filename, frame.f_lineno])
+
+
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
+    """Writes msg % args the first time this line is passed, and every n-th after (tf.logging.log_every_n)."""
+    if not _passed_before() % n:
+        _LOGGER.log(level, msg, *args, stacklevel=2)
+
+
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
+    """Writes msg % args the first n times this line is passed (tf.logging.log_first_n)."""
+    if _passed_before() < n:
+        _LOGGER.log(level, msg, *args, stacklevel=2)
+
+
+def TaskLevelStatusMessage(msg: object) -> None:
+    """Writes a message at the level ERROR (tf.logging.TaskLevelStatusMessage)."""
+    _LOGGER.error(msg, stacklevel=2)
+
+
+def flush() -> None:
+    """Hands on what handlers hold (tf.logging.flush)."""
+    for handler in _LOGGER.handlers:
+        handler.flush()
+
+
 __getattr__ = missing("gf.logging", globals())

@@ -1,0 +1,43 @@
+"""Files and folders under the names of Python's os (tf.io.gfile); what they do is said in gf.gfile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from graphflow import errors
+from graphflow.gfile import Copy as copy
+from graphflow.gfile import DeleteRecursively as rmtree
+from graphflow.gfile import Exists as exists
+from graphflow.gfile import GFile as GFile
+from graphflow.gfile import Glob as glob
+from graphflow.gfile import IsDirectory as isdir
+from graphflow.gfile import ListDirectory as listdir
+from graphflow.gfile import MakeDirs as makedirs
+from graphflow.gfile import MkDir as mkdir
+from graphflow.gfile import Remove as remove
+from graphflow.gfile import Rename as rename
+from graphflow.gfile import Stat as stat
+from graphflow.gfile import Walk
+from graphflow.namespaces import missing
+
+
+def walk(
+    top: Any, topdown: bool = True, onerror: Callable[[errors.OpError], Any] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """(folder, folders in it, files in it) of a folder and all below (tf.io.gfile.walk).
+
+    topdown: outer ones first. onerror: gets a NotFoundError where there is no such folder.
+    """
+    if not isdir(top):
+        if onerror is not None:
+            onerror(errors.NotFoundError(None, None, f"Could not find directory {top}"))
+        return
+    yield from Walk(top, in_order=topdown)
+
+
+__all__ = [
+    "GFile", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rename", "rmtree", "stat",
+    "walk",
+]  # fmt: skip
+__getattr__ = missing("gf.io.gfile", globals())

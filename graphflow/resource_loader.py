@@ -1,0 +1,27 @@
+"""Files that lie beside a program's modules (tf.resource_loader)."""
+
+from __future__ import annotations
+
+import os
+
+from graphflow.graph.elements import user_line
+from graphflow.namespaces import missing
+
+
+def get_data_files_path() -> str:
+    """The folder of the file that calls this."""
+    return os.path.dirname(os.path.abspath(user_line()[0]))
+
+
+def get_path_to_datafile(path: str) -> str:
+    """A path relative to the folder of the file that calls this."""
+    return os.path.join(get_data_files_path(), path)
+
+
+def load_resource(path: str) -> bytes:
+    """The content of a file, its path relative to the folder of the file that calls this."""
+    with open(get_path_to_datafile(path), "rb") as file:
+        return file.read()
+
+
+__getattr__ = missing("gf.resource_loader", globals())

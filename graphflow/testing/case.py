@@ -1,0 +1,354 @@
+"""TestCase: unittest's, with comparisons of arrays and a session for each test (tf.test.TestCase).
+
+Every test begins with an empty default graph and the same seeds, so that tests neither share variables nor depend on
+the order in which they run.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import tempfile
+import unittest
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors, nest
+from graphflow.config import ConfigProto
+from graphflow.graph.defaults import get_default_session, reset_default_graph
+from graphflow.graph.devices import DeviceSpec
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.graph import Graph
+from graphflow.graph.random_seed import set_random_seed
+from graphflow.graph.slices import IndexedSlicesValue, SparseTensorValue
+from graphflow.ops.variable import Variable
+from graphflow.session import Session
+
+SEED = 87654321
+"""The graph seed, and NumPy's and Python's, of every test."""
+
+
+class TestCase(unittest.TestCase):
+    """A test case whose assertions take arrays, numbers, tensors and structures of them (tf.test.TestCase).
+
+    Tensors are evaluated in the session that is open: `with self.session():`.
+    """
+
+    def setUp(self) -> None:
+        """An empty default graph with a seed; NumPy and Python's random seeded."""
+        super().setUp()
+        self._cached_session: Session | None = None
+        random.seed(SEED)
+        np.random.seed(SEED % 2**32)
+        reset_default_graph()
+        set_random_seed(SEED)
+
+    def tearDown(self) -> None:
+        """Closes the session that test_session and cached_session keep."""
+        if self._cached_session is not None:
+            self._cached_session.close()
+            self._cached_session = None
+        super().tearDown()
+
+    # ---- sessions and files ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        """A session of its own on a graph, by default the default one, open as the default session."""
+        with Session(graph=graph, config=config) as session:
+            yield session
+
+    @contextmanager
+    def cached_session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        """One session for the whole test, so that variables keep their values between its uses.
+
+        ValueError where it is asked for with another graph than before.
+        """
+        if self._cached_session is None:
+            self._cached_session = Session(graph=graph, config=config)
+        elif graph is not None and graph is not self._cached_session.graph:
+            raise ValueError(
+                "The graph of the cached session is another one than that passed to cached_session()."
+            )
+        with self._cached_session.graph.as_default(), self._cached_session.as_default():
+            yield self._cached_session
+
+    def test_session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> AbstractContextManager[Session]:
+        """cached_session without a graph, else session; the older name."""
+        if graph is None:
+            return self.cached_session(config=config)
+        return self.session(graph, config)
+
+    # unittest collects what begins with "test".
+    test_session.__test__ = False  # type: ignore[attr-defined]
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The values of a structure of tensors in the open session; other things as they are."""
+        session = get_default_session()
+        if session is None:
+            raise ValueError("evaluate() needs an open session: call it inside `with self.session():`.")
+        return session.run(tensors)
+
+    def get_temp_dir(self) -> str:
+        """A folder of this test's own, removed after it."""
+        folder: str | None = getattr(self, "_folder", None)
+        if folder is None:
+            folder = self._folder = tempfile.mkdtemp(prefix=f"{type(self).__name__}_")
+            self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    # ---- arrays ---------------------------------------------------------------------------------------------------
+
+    def _value(self, given: Any) -> Any:
+        """A value without tensors."""
+        if isinstance(given, Tensor | Variable):
+            return self.evaluate(given)
+        if isinstance(given, Mapping):
+            return {key: self._value(part) for key, part in given.items()}
+        if isinstance(given, IndexedSlicesValue | SparseTensorValue):
+            return tuple(given)
+        if isinstance(given, list | tuple) and any(
+            isinstance(x, Tensor | Variable) for x in nest.flatten(given)
+        ):
+            return [self._value(part) for part in given]
+        return given
+
+    def _array(self, given: Any) -> Any:
+        return np.asarray(self._value(given))
+
+    def _each(self, a: Any, b: Any, compare: Callable[[Any, Any, str], None], path: str = "") -> None:
+        """Compares arrays, or dictionaries and uneven lists of them part by part."""
+        a, b = self._value(a), self._value(b)
+        if isinstance(a, Mapping) or isinstance(b, Mapping):
+            if not (isinstance(a, Mapping) and isinstance(b, Mapping)) or set(a) != set(b):
+                self.fail(f"The keys of {a!r} and {b!r} differ{path and f' at {path}'}.")
+            for key in a:
+                self._each(a[key], b[key], compare, f"{path}[{key!r}]")
+            return
+        try:
+            compare(np.asarray(a), np.asarray(b), path)
+        except ValueError:
+            # No array can be made of lists of different lengths.
+            self.assertEqual(len(a), len(b), f"The lengths differ{path and f' at {path}'}.")
+            for index, (x, y) in enumerate(zip(a, b, strict=True)):
+                self._each(x, y, compare, f"{path}[{index}]")
+
+    def assertAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
+        """|a - b| <= atol + rtol * |b| everywhere, shapes equal; NaN is close to NaN."""
+
+        def compare(x: Any, y: Any, path: str) -> None:
+            if (
+                x.dtype.kind not in "fc"
+                and y.dtype.kind not in "fc"
+                and "O" not in (x.dtype.kind, y.dtype.kind)
+            ):
+                x, y = x.astype(np.float64), y.astype(np.float64)
+            self._same_shape(x, y, path, msg)
+            np.testing.assert_allclose(x, y, rtol=rtol, atol=atol, err_msg=f"{path} {msg or ''}")
+
+        self._each(a, b, compare)
+
+    def assertAllCloseAccordingToType(
+        self,
+        a: Any,
+        b: Any,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        float_rtol: float = 1e-6,
+        float_atol: float = 1e-6,
+        half_rtol: float = 1e-3,
+        half_atol: float = 1e-3,
+        bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2,
+        msg: str | None = None,
+    ) -> None:
+        """assertAllClose with the tolerance of the less precise of the two dtypes."""
+
+        def compare(x: Any, y: Any, path: str) -> None:
+            kinds = {x.dtype.name, y.dtype.name}
+            wide = (rtol, atol)
+            if kinds & {"float32", "complex64"}:
+                wide = (max(rtol, float_rtol), max(atol, float_atol))
+            if "float16" in kinds:
+                wide = (max(wide[0], half_rtol), max(wide[1], half_atol))
+            self.assertAllClose(x, y, *wide, msg=msg)
+
+        self._each(a, b, compare)
+
+    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
+        """Fails where assertAllClose would pass."""
+        try:
+            self.assertAllClose(a, b, **kwargs)
+        except AssertionError:
+            return
+        self.fail("The two values are close at all elements.")
+
+    def _same_shape(self, x: Any, y: Any, path: str, msg: str | None) -> None:
+        self.assertEqual(
+            x.shape, y.shape, f"Shape mismatch{path and f' at {path}'}: {x.shape}, {y.shape}. {msg or ''}"
+        )
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Equal everywhere, shapes too; NaN equals NaN."""
+
+        def compare(x: Any, y: Any, path: str) -> None:
+            self._same_shape(x, y, path, msg)
+            np.testing.assert_array_equal(x, y, err_msg=f"{path} {msg or ''}")
+
+        self._each(a, b, compare)
+
+    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Fails where assertAllEqual would pass."""
+        try:
+            self.assertAllEqual(a, b)
+        except AssertionError:
+            return
+        self.fail(f"The two values are equal at all elements. {msg or ''}")
+
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+        """Every element is greater than a number."""
+        self.assertGreater(np.min(self._array(a)), comparison_target)
+
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+        """Every element is less than a number."""
+        self.assertLess(np.max(self._array(a)), comparison_target)
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        """Every element is at least a number."""
+        self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        """Every element is at most a number."""
+        self.assertLessEqual(np.max(self._array(a)), comparison_target)
+
+    def assertAllInRange(
+        self,
+        target: Any,
+        lower_bound: float,
+        upper_bound: float,
+        open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:
+        """Every element is between two bounds, which are in the range unless said to be open; NaN is not."""
+        values = self._array(target)
+        low = values > lower_bound if open_lower_bound else values >= lower_bound
+        high = values < upper_bound if open_upper_bound else values <= upper_bound
+        wrong = values[~(low & high)]
+        self.assertFalse(wrong.size, f"Not between {lower_bound} and {upper_bound}: {wrong[:10]}")
+
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+        """Every element is one of a set."""
+        wrong = set(np.unique(self._array(target)).tolist()) - set(expected_set)
+        self.assertFalse(wrong, f"Not among {expected_set}: {wrong}")
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        """The dtype, or those of a list's parts."""
+        for part in self._value(target) if isinstance(target, list) else [self._array(target)]:
+            self.assertEqual(
+                np.asarray(part).dtype, np.dtype(getattr(expected_dtype, "as_numpy_dtype", expected_dtype))
+            )
+
+    def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:
+        """An array's shape is a tensor's static shape."""
+        if not isinstance(np_array, np.ndarray | np.generic):
+            raise TypeError(f"np_array must be a NumPy array, got {type(np_array).__name__}")
+        self.assertEqual(list(np_array.shape), tf_tensor.shape.as_list(), msg)
+
+    # ---- numbers, texts, messages, devices ------------------------------------------------------------------------
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """|f1 - f2| <= err, or both the same infinity."""
+        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} is not within {err} of {f2}. {msg or ''}")
+
+    def assertArrayNear(
+        self, farray1: Sequence[float], farray2: Sequence[float], err: float, msg: str | None = None
+    ) -> None:
+        """assertNear for each pair of two sequences of one length."""
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for f1, f2 in zip(farray1, farray2, strict=True):
+            self.assertNear(float(f1), float(f2), err, msg)
+
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
+        """The Euclidean distance of two arrays of one shape is at most err."""
+        x, y = self._array(ndarray1), self._array(ndarray2)
+        self._same_shape(x, y, "", msg)
+        self.assertLessEqual(float(np.linalg.norm((x - y).ravel())), err, msg)
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """A text begins with another."""
+        self.assertTrue(
+            actual.startswith(expected_start),
+            f"{actual!r} does not start with {expected_start!r}. {msg or ''}",
+        )
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Two names of devices, or what has a device, mean the same."""
+        names = [getattr(device, "device", device) or "" for device in (device1, device2)]
+        one, other = (DeviceSpec.from_string(name).to_string() if name else "" for name in names)
+        self.assertEqual(one, other, msg)
+
+    def assertProtoEquals(
+        self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None
+    ) -> None:
+        """A protobuf message equals another, or one written in protobuf's text format."""
+        expected = expected_message_maybe_ascii
+        if isinstance(expected, str):
+            from google.protobuf import text_format
+
+            expected = text_format.Parse(expected, type(message)())
+        self.assertEqual(str(expected), str(message), msg)
+
+    # ---- errors ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: type[BaseException], expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
+        """The block raises such an exception, whose text a pattern is found in, or which a function accepts."""
+        try:
+            yield
+        except exception_type as error:
+            if callable(expected_err_re_or_predicate):
+                matches = bool(expected_err_re_or_predicate(error))
+            else:
+                text = error.message if isinstance(error, errors.OpError) else str(error)
+                operation = getattr(error, "op", None)
+                text += f"\n{operation.name}" if isinstance(operation, Operation) else ""
+                matches = re.search(expected_err_re_or_predicate, text) is not None
+            if not matches:
+                raise AssertionError(
+                    f"Exception of type {type(error).__name__} does not match {expected_err_re_or_predicate!r}: {error}"
+                ) from error
+        else:
+            self.fail(f"{exception_type.__name__} not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> AbstractContextManager[None]:
+        """assertRaisesWithPredicateMatch for errors of running a graph."""
+        return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
+
+
+EXPORTS: dict[str, Any] = {"TestCase": TestCase}

@@ -1,0 +1,59 @@
+"""What test programs ask for besides TestCase: to be run, a folder, what the machine has (tf.test)."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs the tests of the program's main module, and ends the program (tf.test.main).
+
+    argv: by default sys.argv. What are flags of the program is parsed; the rest is unittest's.
+    """
+    from graphflow.flags import FLAGS
+
+    unittest.main(argv=FLAGS(list(sys.argv if argv is None else argv), known_only=True))
+
+
+@lru_cache(maxsize=1)
+def get_temp_dir() -> str:
+    """A folder of this process, removed when it ends (tf.test.get_temp_dir)."""
+    folder = tempfile.mkdtemp(prefix="graphflow_test_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def test_src_dir_path(relative_path: str) -> str:
+    """A path below the folder of the main program (tf.test.test_src_dir_path)."""
+    folder = os.path.dirname(os.path.abspath(getattr(sys.modules["__main__"], "__file__", "") or "."))
+    return os.path.join(folder, relative_path)
+
+
+def is_built_with_cuda() -> bool:
+    """Whether graphflow can use CUDA devices: not yet (tf.test.is_built_with_cuda)."""
+    return False
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """Whether there is a GPU that graphflow can use: not yet (tf.test.is_gpu_available)."""
+    return False
+
+
+def gpu_device_name() -> str:
+    """The name of the first GPU, "" where there is none (tf.test.gpu_device_name)."""
+    return ""
+
+
+EXPORTS: dict[str, Any] = {
+    "main": main, "get_temp_dir": get_temp_dir, "test_src_dir_path": test_src_dir_path, "mock": mock,
+    "is_built_with_cuda": is_built_with_cuda, "is_gpu_available": is_gpu_available,
+    "gpu_device_name": gpu_device_name,
+}  # fmt: skip
