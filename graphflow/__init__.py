@@ -56,8 +56,10 @@ if TYPE_CHECKING:
     from graphflow import bitwise as bitwise
     from graphflow import compat as compat
     from graphflow import data as data
+    from graphflow import flags as flags
     from graphflow import gfile as gfile
     from graphflow import graph_util as graph_util
+    from graphflow import io as io
     from graphflow import layers as layers
     from graphflow import linalg as linalg
     from graphflow import logging as logging
@@ -67,8 +69,10 @@ if TYPE_CHECKING:
     from graphflow import nn as nn
     from graphflow import protos as protos
     from graphflow import python_io as python_io
+    from graphflow import resource_loader as resource_loader
     from graphflow import saved_model as saved_model
     from graphflow import summary as summary
+    from graphflow import test as test
     from graphflow import testing as testing
     from graphflow import train as train
 
@@ -120,7 +124,7 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 
 def _contrib() -> ModuleType:
     training = exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS")
-    layers = exports("ops.initializers", names="CONTRIB_LAYERS_EXPORTS")
+    layers = exports("ops.initializers", "layers.regularizers", names="CONTRIB_LAYERS_EXPORTS")
     framework = {"nest": nest, "argsort": globals()["argsort"]}
     framework |= exports("ops.smart_cond", names="CONTRIB_FRAMEWORK_EXPORTS")
     util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
@@ -129,15 +133,18 @@ def _contrib() -> ModuleType:
         "framework": namespace(
             "contrib.framework", "Structures and branches (tf.contrib.framework).", framework
         ),
-        "layers": namespace("contrib.layers", "Initial values (tf.contrib.layers).", layers),
+        "layers": namespace(
+            "contrib.layers", "Layers, regularizers, initial values (tf.contrib.layers).", layers
+        ),
         "util": namespace("contrib.util", "Values known while the graph is built (tf.contrib.util).", util),
     }
     return namespace("contrib", "What programs use of tf.contrib.", members)
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "data", "gfile", "graph_util", "layers", "linalg", "logging", "losses", "math", "metrics",
-    "nn", "protos", "python_io", "saved_model", "summary", "testing", "train",
+    "app", "bitwise", "compat", "data", "flags", "gfile", "graph_util", "io", "layers", "linalg", "logging",
+    "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader", "saved_model", "summary",
+    "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),
@@ -160,7 +167,6 @@ _LATER: dict[str, Callable[[], Any]] = {
     name: partial(import_module, f"graphflow.{name}") for name in _MODULES
 } | {
     "contrib": _contrib,
-    "test": lambda: namespace("test", "What tests of programs need (tf.test).", exports("testing")),
     **{name: partial(_message, module, name) for module, names in _MESSAGES.items() for name in names},
 }
 """What is imported when it is first used, so that importing graphflow stays quick."""
