@@ -359,8 +359,8 @@ def test_operations_added_between_runs_are_run() -> None:
 
 
 def test_a_target_is_refused_and_a_wrong_config() -> None:
-    with pytest.raises(ValueError, match="in this process"):
-        gf.Session("grpc://localhost:2222")
+    with pytest.raises(ValueError, match="zmq://host:port"):
+        gf.Session("localhost:2222")
     with pytest.raises(TypeError, match="ConfigProto"):
         gf.Session(config={"device_count": 1})  # type: ignore[arg-type]
 

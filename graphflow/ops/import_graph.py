@@ -6,8 +6,6 @@ found from the edges (import_contexts) and become contexts like those of cond an
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,6 +18,7 @@ from graphflow.graph.graph_def import derived_attributes, input_order
 from graphflow.graph.op_table import tensorflow_op
 from graphflow.graph.undo import forget_from, mark_as_used
 from graphflow.ops import import_translations as translations
+from graphflow.ops import load_all
 from graphflow.ops.core import accept, convert_to_tensor
 from graphflow.ops.import_contexts import Contexts, Place
 from graphflow.ops.import_lifting import lift
@@ -117,16 +116,8 @@ def _names_a_result(key: str, nodes: Mapping[str, Node], builder: Builder) -> bo
 
 def _can_be_built(op_type: str) -> bool:
     if not translations.translatable(op_type) and translations.renamed(op_type) not in op_def.registry():
-        _load_all_ops()
+        load_all()
     return translations.translatable(op_type) or translations.renamed(op_type) in op_def.registry()
-
-
-def _load_all_ops() -> None:
-    """Modules of ops are loaded at first use; here any of them may be meant."""
-    import graphflow.ops
-
-    for module in pkgutil.iter_modules(graphflow.ops.__path__):
-        importlib.import_module(f"graphflow.ops.{module.name}")
 
 
 def _built(

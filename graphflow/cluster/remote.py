@@ -1,0 +1,151 @@
+"""What a session on a cluster needs: plans made here, for the cluster's devices, and run there.
+
+The client does all the planning, with the same passes as for one process, and hands each task its stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.cluster.failures import from_details
+from graphflow.config import ConfigProto
+from graphflow.plan.encode import PlanWriter
+from graphflow.plan.ir import Plan
+from graphflow.plan.partition import Partition
+from graphflow.plan.stages import Key, Stage, stages
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.planner import Planner
+from graphflow.runtime.resources import ResourceStore
+from graphflow.transport.client import Connection, Refused
+from graphflow.transport.message import Kind
+
+CONNECT_SECONDS = 10.0
+
+
+def task_of(device: str) -> str:
+    """The task that a full device name is on."""
+    return device.rpartition("/device:")[0]
+
+
+class RemotePlanner(Planner):
+    """A planner whose executables run on a cluster; `target` is the server that is their master, zmq://host:port."""
+
+    def __init__(self, config: ConfigProto, target: Any, graph: Any) -> None:
+        text = target.decode() if isinstance(target, bytes) else str(target)
+        scheme, separator, address = text.partition("://")
+        if not separator or scheme not in ("zmq", "grpc") or not address:
+            raise ValueError(
+                f"A session's target is '' for this process or zmq://host:port for a server, got {target!r}."
+            )
+        self._graph = graph
+        self.connection = Connection(address, {})
+        try:
+            welcome = self.connection.greet(CONNECT_SECONDS)
+        except Refused as refused:
+            self.connection.close()
+            raise from_details(refused.details, graph) from None
+        except BaseException:
+            self.connection.close()
+            raise
+        task = str(welcome.details["task"])
+        found = [str(device) for device in welcome.details["devices"]]
+        own = [device for device in found if task_of(device) == task]
+        super().__init__(config, own + [d for d in found if d not in own], task)
+
+    def executable(
+        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False
+    ) -> tuple[Any, bool]:
+        """What runs a plan on the cluster; no state of it is in this process."""
+        return RemoteExecutable(self, plan, seeded), False
+
+    def close(self) -> None:
+        """Closes the connection; what the session had registered is freed."""
+        self.connection.close()
+        super().close()
+
+    def error(self, refused: Refused) -> errors.OpError:
+        """The error that the server answered with."""
+        return from_details(refused.details, self._graph)
+
+
+class RemoteExecutable:
+    """A plan that the tasks of a cluster have registered, or will at its first run. Thread-safe."""
+
+    def __init__(self, planner: RemotePlanner, plan: Plan, seeded: bool) -> None:
+        self._planner = planner
+        self._request, self._tensors = _registration(plan, planner.partition(plan), seeded)
+        self._number = 0
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order; they belong to the caller."""
+        connection = self._planner.connection
+        try:
+            if not self._number:
+                self._register(run)
+            try:
+                answer = connection.ask(Kind.RUN, self._number, tensors=feeds, deadline=run.deadline)
+            except Refused as refused:
+                if not refused.details.get("unknown"):
+                    raise
+                self._register(run)
+                answer = connection.ask(Kind.RUN, self._number, tensors=feeds, deadline=run.deadline)
+        except Refused as refused:
+            raise self._planner.error(refused) from None
+        return tuple([value[()] if value.ndim == 0 else np.array(value) for value in answer.tensors])
+
+    def _register(self, run: RunContext) -> None:
+        answer = self._planner.connection.ask(
+            Kind.REGISTER, 0, self._request, self._tensors, deadline=run.deadline
+        )
+        self._number = answer.b
+
+    def describe(self) -> str:
+        """Nothing: what became compiled is known on the tasks."""
+        return ""
+
+
+def _registration(plan: Plan, cut: Partition, seeded: bool) -> tuple[Mapping[str, Any], list[Any]]:
+    """The details and arrays of a REGISTER message: for each task its stages, feeds and fetches."""
+    edges: dict[Key, int] = {}
+    by_task: dict[str, dict[str, list[Stage]]] = {}
+    for device, found in stages(cut).items():
+        by_task.setdefault(task_of(device), {})[device] = found
+    fetched: dict[str, list[tuple[str, str]]] = {task: [] for task in by_task}
+    places = []
+    for name, device in zip(plan.fetches, cut.fetch_devices, strict=True):
+        task = task_of(device)
+        places.append([task, len(fetched[task])])
+        fetched[task].append((device, name))
+    tasks: dict[str, Any] = {}
+    arrays: list[Any] = []
+    for task, devices in by_task.items():
+        writer = PlanWriter()
+        trees = {d: [_stage_tree(s, writer, edges) for s in found] for d, found in devices.items()}
+        used = {n for found in devices.values() for s in found for n in s.plan.feeds}
+        used |= {name for _, name in fetched[task]}
+        positions = [p for p, name in enumerate(plan.feeds) if name in used]
+        tasks[task] = {
+            "stages": trees,
+            "feeds": [plan.feeds[p] for p in positions],
+            "positions": positions,
+            "fetches": fetched[task],
+            "arrays": [len(arrays), len(arrays) + len(writer.arrays)],
+            "seeded": seeded,
+        }
+        arrays += writer.arrays
+    return {"tasks": tasks, "fetches": places}, arrays
+
+
+def _stage_tree(stage: Stage, writer: PlanWriter, edges: dict[Key, int]) -> Mapping[str, Any]:
+    return {
+        "plan": writer.plan(stage.plan),
+        "receives": [[edges.setdefault(key, len(edges)), name] for key, name in stage.receives.items()],
+        "sends": [
+            [edges.setdefault(key, len(edges)), name, task_of(key[2])] for key, name in stage.sends.items()
+        ],
+        "blocks": stage.blocks,
+    }

@@ -1,0 +1,132 @@
+"""Server: a task of a cluster in this process (tf.train.Server)."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import socket
+import threading
+from typing import Any
+
+from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
+from graphflow.config import ConfigProto
+from graphflow.runtime.planner import Planner
+from graphflow.runtime.resources import ResourceStore
+
+
+def task_name(job: str, index: int) -> str:
+    """The full name of a task."""
+    return f"/job:{job}/replica:0/task:{index}"
+
+
+class Server:
+    """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
+
+    server_or_cluster_def: a ClusterSpec, or what one is made from. job_name and task_index say which task this is; they
+    may be left out where the cluster has one task. start: whether it listens at once. ValueError for a task that is
+    not in the cluster, OSError where its port is taken, PermissionError for an address beyond this machine.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: ConfigProto | None = None,
+        start: bool = True,
+    ) -> None:
+        from graphflow.cluster.service import Service  # ZeroMQ is imported where there is a cluster.
+        from graphflow.transport import token
+
+        if protocol not in (None, "zmq", "grpc"):
+            raise ValueError(f"protocol must be 'zmq', got {protocol!r}.")
+        self._cluster = ClusterSpec(server_or_cluster_def)
+        self._job, self._index = self._which(job_name, task_index)
+        self._config = config or ConfigProto()
+        task = task_name(self._job, self._index)
+        devices = [f"{task}/device:CPU:{i}" for i in range(max(1, self._config.device_count.get("CPU", 1)))]
+        store = ResourceStore()
+        planner = store.planner = Planner(self._config, devices, task)
+        addresses = {
+            task_name(job, i): self._cluster.task_address(job, i)
+            for job in self._cluster.jobs
+            for i in self._cluster.task_indices(job)
+        }
+        self._service = Service(
+            task,
+            devices,
+            addresses,
+            int.from_bytes(secrets.token_bytes(8), "little"),
+            store,
+            lambda plan, seeded: planner.executable(plan, store, seeded)[0],
+            token.user_token(),
+        )
+        host, _, port = addresses[task].rpartition(":")
+        bound = self._service.sockets.bind(f"tcp://{_loopback(host)}:{port}")
+        self._address = f"{host}:{bound.rpartition(':')[2]}"
+        self._started = False
+        self._stopped = threading.Event()
+        self._pid = os.getpid()
+        if start:
+            self.start()
+
+    def _which(self, job_name: str | None, task_index: int | None) -> tuple[str, int]:
+        jobs = self._cluster.jobs
+        if job_name is None:
+            if len(jobs) != 1:
+                raise ValueError(f"job_name must be given: the cluster has the jobs {', '.join(jobs)}.")
+            job_name = jobs[0]
+        indices = self._cluster.task_indices(job_name)
+        if task_index is None:
+            if len(indices) != 1:
+                raise ValueError(f"task_index must be given: the job {job_name!r} has {len(indices)} tasks.")
+            task_index = indices[0]
+        self._cluster.task_address(job_name, task_index)
+        return job_name, task_index
+
+    @property
+    def target(self) -> str:
+        """What a Session takes to use this server as its master."""
+        return f"zmq://{self._address}"
+
+    @property
+    def server_def(self) -> ClusterDef:
+        """The cluster as data."""
+        return self._cluster.as_cluster_def()
+
+    def start(self) -> None:
+        """Begins to serve; nothing where it does already."""
+        if not self._started:
+            self._started = True
+            self._service.sockets.start()
+
+    def join(self) -> None:
+        """Blocks until the server is stopped."""
+        while not self._stopped.wait(0.5):
+            pass
+
+    def stop(self) -> None:
+        """Ends serving; `join` returns."""
+        if not self._stopped.is_set() and self._pid == os.getpid():
+            self._service.close()
+            self._stopped.set()
+
+    @staticmethod
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """A server that is a cluster of one task, on a free port of this machine."""
+        return Server({"local": ["localhost:0"]}, config=config, start=start)
+
+
+def _loopback(host: str) -> str:
+    """The address to listen at; PermissionError where it can be reached from other machines."""
+    address = socket.gethostbyname(host)
+    if not ipaddress.ip_address(address).is_loopback:
+        raise PermissionError(
+            f"{host} can be reached from other machines, and this cluster has no keys: use localhost."
+        )
+    return address
+
+
+EXPORTS: dict[str, Any] = {"Server": Server}

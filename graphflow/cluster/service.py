@@ -1,0 +1,477 @@
+"""One task of a cluster at work: what comes in goes to its master and its worker, and what they say is done.
+
+Everything here happens in the thread of the sockets, except for stages that may take long or wait, which run on a pool
+and report back. A stage that took little time before runs at once in that thread: handing it over would cost more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.cluster import master_steps, task_steps
+from graphflow.cluster.failures import as_details
+from graphflow.cluster.master_steps import MasterSteps
+from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
+from graphflow.ops import load_all
+from graphflow.plan.encode import PlanReader
+from graphflow.runtime.assemble import operand
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.threads import ThreadPool
+from graphflow.transport import token
+from graphflow.transport.message import Kind, Message
+from graphflow.transport.sockets import Sockets
+from graphflow.transport.tensors import BadMessage, Buffer
+
+CONNECT_SECONDS: Final = 10.0
+_QUICK_SECONDS: Final = 0.0003
+_LEASE_SECONDS: Final = 15.0
+_LOG = logging.getLogger("graphflow")
+
+
+@dataclass
+class _Runner:
+    """What computes a stage, and how long that takes: seconds, or more than any where it is not known yet."""
+
+    executable: Any
+    blocks: bool
+    seconds: float = 1.0
+
+
+@dataclass
+class _Peer:
+    """Another task: its address, and, once it has said so, its incarnation and devices."""
+
+    task: str
+    address: str
+    incarnation: str = ""
+    devices: list[str] = field(default_factory=list)
+    greeted: bool = False
+    """Whether this connection to it began with a hello, without which it takes nothing."""
+
+
+@dataclass
+class _Waiting:
+    """Something a client waits for: the tasks that have not answered, and until when."""
+
+    client: bytes
+    request: int
+    tasks: set[str]
+    deadline: float
+    number: int = 0
+
+
+class Service:
+    """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
+
+    def __init__(
+        self,
+        task: str,
+        devices: Sequence[str],
+        addresses: Mapping[str, str],
+        incarnation: int,
+        store: ResourceStore,
+        make: Callable[[Any, bool], Any],
+        secret: str,
+    ) -> None:
+        self._task = task
+        self._devices = list(devices)
+        self._incarnation = incarnation
+        self._store = store
+        self._make = make
+        self._secret = secret
+        self._peers = {t: _Peer(t, address) for t, address in addresses.items() if t != task}
+        self._by_address = {peer.address: peer for peer in self._peers.values()}
+        self._senders: dict[bytes, _Peer] = {}
+        self._clients: dict[bytes, str] = {}
+        """The session that each socket of a client belongs to."""
+        self._heard: dict[str, float] = {}
+        """When each session was last heard of."""
+        self._greeting: list[_Waiting] = []
+        self._registering: dict[int, tuple[_Waiting, master_steps.Executable]] = {}
+        self._numbers = count(1)
+        self._master = MasterSteps()
+        self._worker = TaskSteps()
+        self._contexts: dict[StepKey, RunContext] = {}
+        self._pool = ThreadPool()
+        load_all()
+        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task)
+
+    # ---- what comes in --------------------------------------------------------------------------------------------
+
+    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        """A message; what is none, and what comes from a stranger, is dropped."""
+        try:
+            message = Message.of(frames)
+        except BadMessage as error:
+            _LOG.warning("%s: a message was dropped: %s", self._task, error)
+            return
+        if message.kind is Kind.HELLO:
+            self._hello(sender, message)
+        elif sender in self._senders:
+            self._from_peer(self._senders[sender], message)
+        elif sender in self._clients:
+            try:
+                self._from_client(sender, message)
+            except (
+                Exception
+            ) as error:  # A request that cannot be handled is answered: nobody may wait for ever.
+                self._fail(sender, message.a, as_details(error))
+
+    def _hello(self, sender: bytes, message: Message) -> None:
+        details = message.details
+        if not token.same(self._secret, details.get("token")):
+            _LOG.warning("%s: a connection without the right token was refused.", self._task)
+            error = errors.UnauthenticatedError(None, None, f"{self._task} refuses the token.")
+            self.sockets.reply(sender, Message(Kind.FAILED, details=as_details(error)).frames())
+            return
+        peer = self._peers.get(details.get("task", ""))
+        if peer is not None:
+            self._meet(sender, peer, details)
+            return
+        session = str(details.get("session"))
+        self._heard[session] = time.monotonic()
+        if details.get("alive"):
+            return
+        self._clients[sender] = session
+        missing = set()
+        for other in self._peers.values():
+            if not other.incarnation:
+                missing.add(other.task)
+                self._greet(other, True)
+        seconds = float(details.get("seconds", CONNECT_SECONDS))
+        self._greeting.append(_Waiting(sender, message.a, missing, time.monotonic() + seconds))
+        self._welcome_those_ready()
+
+    def _greet(self, peer: _Peer, answer: bool) -> None:
+        details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
+                   "incarnation": f"{self._incarnation:x}"}  # fmt: skip
+        peer.greeted = True
+        self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
+
+    def _meet(self, sender: bytes, peer: _Peer, details: Mapping[str, Any]) -> None:
+        incarnation = str(details.get("incarnation"))
+        if peer.incarnation and peer.incarnation != incarnation:
+            self._forget(peer, "was started again")
+        peer.incarnation = incarnation
+        peer.devices = [str(d) for d in details.get("devices", ())]
+        self._senders[sender] = peer
+        if details.get("answer"):
+            self._greet(peer, False)
+        for waiting in self._greeting:
+            waiting.tasks.discard(peer.task)
+        self._welcome_those_ready()
+
+    def _welcome_those_ready(self) -> None:
+        for waiting in [w for w in self._greeting if not w.tasks]:
+            self._greeting.remove(waiting)
+            devices = sorted(self._devices + [d for p in self._peers.values() for d in p.devices])
+            details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}"}
+            self.sockets.reply(
+                waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
+            )
+
+    def lost(self, peer: str) -> None:
+        """The connection to a peer is gone."""
+        found = self._by_address[peer]
+        self.sockets.disconnect(peer)
+        found.greeted = False
+        if found.incarnation:
+            self._forget(found, "is gone")
+
+    def _forget(self, peer: _Peer, what: str) -> None:
+        """Ends what a peer took part in; it is greeted again before the next message to it."""
+        self.sockets.disconnect(peer.address)
+        peer.greeted = False
+        incarnation, peer.incarnation = int(peer.incarnation, 16), ""
+        self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
+        error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
+        _LOG.warning("%s: %s", self._task, error)
+        self._worker.release_master(incarnation)
+        self._drop_contexts()
+        self._direct(self._master.lost(peer.task, as_details(error)))
+        for number in self._master.of_task(peer.task):
+            self._release(number)
+        for number, (waiting, _) in list(self._registering.items()):
+            if peer.task in waiting.tasks:
+                self._registration_failed(number, as_details(error))
+
+    def tick(self) -> None:
+        """Ends what has waited too long, and the work of clients that are gone."""
+        now = time.monotonic()
+        for waiting in [w for w in self._greeting if w.deadline < now]:
+            self._greeting.remove(waiting)
+            missing = ", ".join(f"{t} at {self._peers[t].address}" for t in sorted(waiting.tasks))
+            error = errors.UnavailableError(
+                None, None, f"These tasks of the cluster do not answer: {missing}."
+            )
+            self._fail(waiting.client, waiting.request, as_details(error))
+        for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
+            self._session_gone(session)
+
+    # ---- clients --------------------------------------------------------------------------------------------------
+
+    def _from_client(self, client: bytes, message: Message) -> None:
+        match message.kind:
+            case Kind.RUN:
+                try:
+                    found = self._master.begin(client, message.a, message.b, message.tensors)
+                except (KeyError, IndexError):
+                    error = errors.AbortedError(None, None, "The plan is not registered any more.")
+                    self._fail(client, message.a, as_details(error) | {"unknown": True})
+                else:
+                    self._direct(found)
+            case Kind.REGISTER:
+                self._register(client, message)
+            case Kind.RELEASE:
+                self._release(message.a)
+            case Kind.ABORT:
+                cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
+                self._direct(self._master.cancel(client, message.a, as_details(cancelled)))
+            case Kind.STOP:
+                self._session_gone(self._clients[client])
+            case _:
+                pass
+
+    def _session_gone(self, session: str) -> None:
+        self._heard.pop(session, None)
+        error = as_details(errors.CancelledError(None, None, "The client is gone."))
+        for client in [c for c, owner in self._clients.items() if owner == session]:
+            del self._clients[client]
+            self._direct(self._master.client_gone(client, error))
+        for number in self._master.of_session(session):
+            self._release(number)
+
+    def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
+        self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
+
+    def _register(self, client: bytes, message: Message) -> None:
+        tasks: Mapping[str, Any] = message.details["tasks"]
+        number = next(self._numbers)
+        executable = master_steps.Executable(
+            self._clients[client],
+            {task: tuple(part["positions"]) for task, part in tasks.items()},
+            [(task, place) for task, place in message.details["fetches"]],
+        )
+        waiting = _Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS, number)
+        self._registering[number] = (waiting, executable)
+        absent = [
+            t for t in tasks if t != self._task and (t not in self._peers or not self._peers[t].incarnation)
+        ]
+        if absent:
+            error = errors.UnavailableError(None, None, f"These tasks are gone: {', '.join(absent)}.")
+            self._registration_failed(number, as_details(error))
+            return
+        for task, part in tasks.items():
+            begin, end = part["arrays"]
+            order = Message(
+                Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[begin:end]
+            )
+            if task == self._task:
+                self._take_parts(order)
+                self._registered(task, number)
+            else:
+                self._to_peer(task, order)
+
+    def _registered(self, task: str, number: int) -> None:
+        found = self._registering.get(number)
+        if found is None:
+            return
+        waiting, executable = found
+        waiting.tasks.discard(task)
+        if not waiting.tasks:
+            del self._registering[number]
+            self._master.register(number, executable)
+            self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
+
+    def _registration_failed(self, number: int, details: Mapping[str, Any]) -> None:
+        found = self._registering.pop(number, None)
+        if found is not None:
+            self._fail(found[0].client, found[0].request, details)
+
+    def _release(self, number: int) -> None:
+        for task in self._master.release(number):
+            if task == self._task:
+                self._worker.release((self._incarnation, number))
+            elif self._peers[task].incarnation:
+                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
+
+    # ---- peers ----------------------------------------------------------------------------------------------------
+
+    def _to_peer(self, task: str, message: Message) -> None:
+        peer = self._peers[task]
+        if not peer.greeted:
+            self._greet(peer, not peer.incarnation)
+        self.sockets.send_to_peer(peer.address, message.frames())
+
+    def _from_peer(self, peer: _Peer, message: Message) -> None:
+        match message.kind:
+            case Kind.TENSOR:
+                edges = message.tensors[0].tolist()
+                values = [*message.tensors[1:]]
+                values += [True] * (len(edges) - len(values))
+                self._work(self._worker.arrived((message.a, message.b), edges, values))
+            case Kind.STEP:
+                self._begin(peer, message)
+            case Kind.DONE:
+                self._direct(self._master.done(peer.task, message.b, message.tensors))
+            case Kind.FAILED:
+                self._direct(self._master.failed(peer.task, message.b, message.details))
+            case Kind.ABORT:
+                self._abort((message.a, message.b))
+            case Kind.REGISTER:
+                self._take_parts_of(peer, message)
+            case Kind.REGISTERED:
+                self._registered(peer.task, message.b)
+            case Kind.RELEASE:
+                self._worker.release((message.a, message.b))
+            case _:
+                pass
+
+    def _begin(self, peer: _Peer, message: Message) -> None:
+        key = (message.a, message.b)
+        try:
+            found = self._worker.begin(key, message.c, message.tensors)
+        except (KeyError, ValueError) as error:
+            failure = errors.AbortedError(None, None, f"{self._task} does not know the plan: {error}")
+            self._to_peer(peer.task, Message(Kind.FAILED, *key, details=as_details(failure)))
+            return
+        self._work(found)
+
+    def _take_parts_of(self, peer: _Peer, message: Message) -> None:
+        try:
+            self._take_parts(message)
+        except Exception as error:
+            details = as_details(error) | {"registration": True}
+            self._to_peer(peer.task, Message(Kind.FAILED, message.a, 0, message.b, details=details))
+            return
+        self._to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
+
+    def _take_parts(self, message: Message) -> None:
+        import cloudpickle
+
+        reader = PlanReader(message.tensors, cloudpickle.loads)
+        details = message.details
+        stages = {
+            device: [self._stage(reader, tree, bool(details["seeded"])) for tree in trees]
+            for device, trees in details["stages"].items()
+        }
+        fetches = [(device, name) for device, name in details["fetches"]]
+        self._worker.register((message.a, message.b), TaskParts(stages, tuple(details["feeds"]), fetches))
+
+    def _stage(self, reader: PlanReader, tree: Mapping[str, Any], seeded: bool) -> TaskStage:
+        plan = reader.plan(tree["plan"])
+        return TaskStage(
+            _Runner(self._make(plan, seeded), bool(tree["blocks"])),
+            plan.feeds,
+            plan.fetches,
+            dict(tree["receives"]),
+            [(edge, name, "" if task == self._task else task) for edge, name, task in tree["sends"]],
+        )
+
+    # ---- doing what the master and the worker say -----------------------------------------------------------------
+
+    def _direct(self, instructions: master_steps.Instructions) -> None:
+        for i in instructions:
+            if isinstance(i, master_steps.BeginStep):
+                key = (self._incarnation, i.step)
+                if i.task == self._task:
+                    self._work(self._worker.begin(key, i.executable, i.feeds))
+                else:
+                    self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, tensors=i.feeds))
+            elif isinstance(i, master_steps.Answer):
+                if i.error is None:
+                    self.sockets.reply(i.client, Message(Kind.RESULT, i.request, tensors=i.values).frames())
+                else:
+                    self._fail(i.client, i.request, i.error)
+            elif i.task == self._task:
+                self._abort((self._incarnation, i.step))
+            elif self._peers[i.task].incarnation:
+                self._to_peer(i.task, Message(Kind.ABORT, self._incarnation, i.step))
+
+    def _work(self, instructions: task_steps.Instructions) -> None:
+        queue = list(instructions)
+        for i in queue:
+            if isinstance(i, RunStage):
+                runner: _Runner = i.stage.run
+                if runner.seconds < _QUICK_SECONDS and not runner.blocks:
+                    queue += self._run(i)
+                else:
+                    self._pool.submit(self._run_on_pool, i)
+            elif isinstance(i, task_steps.SendTensors):
+                edges = np.array([*i.edges, *i.signals], np.int32)
+                self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
+            elif isinstance(i, task_steps.TellDone):
+                self._contexts.pop(i.key, None)
+                if i.key[0] == self._incarnation:
+                    self._direct(self._master.done(self._task, i.key[1], i.values))
+                else:
+                    self._to_master(i.key, Message(Kind.DONE, *i.key, tensors=i.values))
+            else:
+                self._contexts.pop(i.key, None)
+                details = as_details(i.error)
+                if i.key[0] == self._incarnation:
+                    self._direct(self._master.failed(self._task, i.key[1], details))
+                else:
+                    self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
+
+    def _to_master(self, key: StepKey, message: Message) -> None:
+        for peer in self._peers.values():
+            if peer.incarnation == f"{key[0]:x}":
+                self._to_peer(peer.task, message)
+
+    def _abort(self, key: StepKey) -> None:
+        self._worker.abort(key)
+        context = self._contexts.pop(key, None)
+        if context is not None:
+            context.cancel()
+
+    def _drop_contexts(self) -> None:
+        for key in set(self._contexts) - set(self._worker.active):
+            self._contexts.pop(key).cancel()
+
+    def _run_on_pool(self, work: RunStage) -> None:
+        results, error = self._compute(work)
+        self.sockets.call(lambda: self._work(self._report(work, results, error)))
+
+    def _run(self, work: RunStage) -> task_steps.Instructions:
+        return self._report(work, *self._compute(work))
+
+    def _report(
+        self, work: RunStage, results: Sequence[Any], error: Exception | None
+    ) -> task_steps.Instructions:
+        if error is not None:
+            return self._worker.stage_failed(work, error)
+        return self._worker.stage_done(work, results)
+
+    def _compute(self, work: RunStage) -> tuple[Sequence[Any], Exception | None]:
+        """The results of a stage, or its error; in any thread."""
+        context = self._contexts.get(work.key)
+        if context is None:
+            context = self._contexts.setdefault(work.key, RunContext(self._store))
+        runner: _Runner = work.stage.run
+        begun = time.perf_counter()
+        self._store.enter()
+        try:
+            results = [operand(v) for v in runner.executable.run(context, work.values)]
+        except Exception as error:
+            return (), error
+        finally:
+            self._store.leave()
+        seconds = time.perf_counter() - begun
+        runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
+        return results, None
+
+    def close(self) -> None:
+        """Ends all threads; from any thread."""
+        self.sockets.stop()
+        self._store.close()
+        self._pool.close()

@@ -1,0 +1,178 @@
+"""The client's side of a connection to a server: a socket for each thread, which waits for its own answers.
+
+No thread stands between a run and its answer; one in the background only tells the server, every few seconds, that the
+client is there, so that the server can free what belongs to clients that are not.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, Final
+
+import zmq
+
+from graphflow import errors
+from graphflow.transport import token
+from graphflow.transport.message import Kind, Message
+from graphflow.transport.sockets import options, receive, send
+
+_ALIVE_SECONDS: Final = 3.0
+_SLICE_MS: Final = 500
+
+
+class Refused(Exception):
+    """The server answered with an error: its details."""
+
+    def __init__(self, details: Mapping[str, Any]) -> None:
+        super().__init__(str(details.get("message")))
+        self.details = details
+
+
+class _Channel:
+    """A thread's socket, with the monitor that tells when the server is gone."""
+
+    def __init__(self, address: str) -> None:
+        self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        options(self.socket)
+        self.socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
+        self.monitor: zmq.Socket[bytes] = self.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self.socket.connect(f"tcp://{address}")
+        self.poller = zmq.Poller()
+        self.poller.register(self.socket, zmq.POLLIN)
+        self.poller.register(self.monitor, zmq.POLLIN)
+        self.greeted = False
+
+    def close(self) -> None:
+        self.socket.disable_monitor()
+        self.socket.close()
+
+
+class Connection:
+    """A client's connection to the server at `address` (host:port). Thread-safe; not usable after a fork."""
+
+    def __init__(self, address: str, greeting: Mapping[str, Any]) -> None:
+        self.address = address
+        self._greeting = {**greeting, "token": token.user_token(), "session": secrets.token_hex(8)}
+        self._local = threading.local()
+        self._requests = count(1)
+        self._closed = threading.Event()
+        self._pid = os.getpid()
+        self._channels: weakref.WeakSet[_Channel] = weakref.WeakSet()
+        threading.Thread(
+            target=_tell_alive,
+            args=(weakref.ref(self), self._closed),
+            name=f"graphflow {address}",
+            daemon=True,
+        ).start()
+
+    def ask(
+        self, kind: Kind, b: int = 0, details: Mapping[str, Any] | None = None, tensors: Any = (), *,
+        deadline: float | None = None,
+    ) -> Message:  # fmt: skip
+        """Sends a request and returns the answer.
+
+        Refused where the server answers with an error, UnavailableError where it is gone, DeadlineExceededError after
+        `deadline` (of time.monotonic()).
+        """
+        channel = self._channel()
+        if not channel.greeted:
+            self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
+            channel.greeted = True
+        return self._exchange(channel, kind, b, details or {}, tensors, deadline)
+
+    def greet(self, seconds: float) -> Message:
+        """Says hello and returns the welcome, which comes once all tasks of the cluster have answered the server."""
+        channel = self._channel()
+        self._greeting["seconds"] = seconds
+        welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), time.monotonic() + seconds + 2.0)
+        channel.greeted = True
+        return welcome
+
+    def tell(self, kind: Kind, a: int) -> None:
+        """Sends a message that has no answer; nothing where the thread has not spoken to the server before."""
+        channel = getattr(self._local, "channel", None)
+        if channel is not None and not self._closed.is_set():
+            send(channel.socket, Message(kind, a).frames())
+
+    def close(self) -> None:
+        """Tells the server that the client goes, and closes the sockets."""
+        if self._closed.is_set() or self._pid != os.getpid():
+            return
+        self.tell(Kind.STOP, 0)
+        self._closed.set()
+        for channel in list(self._channels):
+            channel.close()
+
+    def _channel(self) -> _Channel:
+        if self._closed.is_set():
+            raise errors.CancelledError(None, None, "The session is closed.")
+        channel: _Channel | None = getattr(self._local, "channel", None)
+        if channel is None:
+            channel = self._local.channel = _Channel(self.address)
+            self._channels.add(channel)
+        return channel
+
+    def _exchange(
+        self, channel: _Channel, kind: Kind, b: int, details: Mapping[str, Any], tensors: Any,
+        deadline: float | None,
+    ) -> Message:  # fmt: skip
+        request = next(self._requests)
+        send(channel.socket, Message(kind, request, b, 0, details, tensors).frames())
+        try:
+            while True:
+                answer = self._wait(channel, deadline)
+                if answer.a == request or (answer.kind is Kind.FAILED and answer.a == 0):
+                    break
+        except BaseException:
+            if not channel.socket.closed:
+                send(channel.socket, Message(Kind.ABORT, request).frames())
+            raise
+        if answer.kind is Kind.FAILED:
+            raise Refused(answer.details)
+        return answer
+
+    def _wait(self, channel: _Channel, deadline: float | None) -> Message:
+        while True:
+            left = _SLICE_MS
+            if deadline is not None:
+                left = min(left, int(1000 * (deadline - time.monotonic()) + 0.999))
+            if left <= 0:
+                raise errors.DeadlineExceededError(
+                    None, None, f"{self.address} did not answer within the time given."
+                )
+            try:
+                events = dict(channel.poller.poll(left))
+            except zmq.ZMQError as error:
+                raise errors.CancelledError(None, None, "The session was closed during the run.") from error
+            if channel.socket in events:
+                return Message.of(receive(channel.socket))
+            if channel.monitor in events:
+                del self._local.channel
+                channel.close()
+                raise errors.UnavailableError(
+                    None, None, f"The server at {self.address}, this session's target, is gone."
+                )
+            if self._closed.is_set():
+                raise errors.CancelledError(None, None, "The session was closed during the run.")
+
+
+def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) -> None:
+    """Tells the server every few seconds that the client is there, for as long as it is."""
+    channel: _Channel | None = None
+    while not closed.wait(_ALIVE_SECONDS):
+        alive = connection()
+        if alive is None:
+            break
+        if channel is None:
+            channel = _Channel(alive.address)
+        message = Message(Kind.HELLO, details={**alive._greeting, "alive": True})
+        del alive
+        send(channel.socket, message.frames())
+    if channel is not None:
+        channel.close()

@@ -1,0 +1,215 @@
+"""The sockets of a process: one thread owns them all, and calls one handler with what comes.
+
+A server binds a ROUTER and opens a DEALER to each peer it sends to; messages between servers go one way each, from the
+sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in each of its threads and gets its answers
+on it. Queues have no limit in ZeroMQ, which would drop or block silently; what is on its way is bounded by the steps
+that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the handler is told of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from graphflow.transport.tensors import Buffer
+
+HEARTBEAT_MS: Final = 1000
+HEARTBEAT_TIMEOUT_MS: Final = 4000
+_TICK_MS: Final = 250
+_COPY_BELOW: Final = 32 << 10
+"""Bytes below which a frame is copied: tracking its memory costs more."""
+_LOG = logging.getLogger("graphflow")
+
+
+class Handler(Protocol):
+    """What the thread of the sockets calls."""
+
+    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        """A message came in from the socket of that identity."""
+        ...
+
+    def lost(self, peer: str) -> None:
+        """The connection to a peer that had been there is gone."""
+        ...
+
+    def tick(self) -> None:
+        """Some time has passed."""
+        ...
+
+
+def options(socket: zmq.Socket[bytes]) -> None:
+    """What every socket of graphflow's has."""
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.SNDHWM, 0)
+    socket.setsockopt(zmq.RCVHWM, 0)
+    socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
+    socket.setsockopt(zmq.RECONNECT_IVL, 20)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
+
+
+def send(socket: zmq.Socket[bytes], frames: Sequence[Buffer], first: Sequence[bytes] = ()) -> None:
+    """Sends the frames of one message; large ones are not copied, and may not change until they are out."""
+    parts: list[Any] = [*first, *frames]
+    last = len(parts) - 1
+    for position, part in enumerate(parts):
+        more = 0 if position == last else zmq.SNDMORE
+        socket.send(part, more | zmq.NOBLOCK, copy=len(part) < _COPY_BELOW)
+
+
+def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
+    """One message, without waiting; zmq.Again where there is none. Large frames are not copied."""
+    frames = socket.recv_multipart(zmq.NOBLOCK, copy=False)
+    return [frame.bytes if len(frame) < _COPY_BELOW else frame.buffer for frame in frames]
+
+
+class Sockets:
+    """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it."""
+
+    def __init__(self, handler: Handler, identity: bytes, name: str) -> None:
+        self._handler = handler
+        self._identity = identity
+        self._context: zmq.Context[Any] = zmq.Context.instance()
+        self._router = self._context.socket(zmq.ROUTER)
+        options(self._router)
+        self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        self._peers: dict[str, zmq.Socket[bytes]] = {}
+        self._monitors: dict[zmq.Socket[bytes], str] = {}
+        self._poller = zmq.Poller()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._ended = False
+        self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
+
+    def bind(self, endpoint: str) -> str:
+        """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError where it is taken."""
+        try:
+            self._router.bind(endpoint)
+        except zmq.ZMQError as error:
+            raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
+        return str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
+
+    def start(self) -> None:
+        """Begins to call the handler."""
+        self._thread.start()
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Has the thread of the sockets call a function soon; from any thread."""
+        self._calls.append(function)
+        with suppress(BlockingIOError):  # Then it has been woken often enough.
+            os.write(self._writer, b"x")
+
+    @property
+    def here(self) -> bool:
+        """Whether the caller is the thread of the sockets."""
+        return threading.current_thread() is self._thread
+
+    def send_to_peer(self, address: str, frames: Sequence[Buffer]) -> None:
+        """Sends to the server at host:port; what cannot go out yet goes when the connection is there."""
+        socket = self._peers.get(address)
+        send(self._connect(address) if socket is None else socket, frames)
+
+    def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
+        """Sends to who has sent with this identity; False where it is gone."""
+        try:
+            send(self._router, frames, (identity,))
+        except zmq.ZMQError as error:
+            if error.errno == zmq.EHOSTUNREACH:
+                return False
+            raise
+        return True
+
+    def disconnect(self, address: str) -> None:
+        """Closes the connection to a peer; what was not sent is dropped."""
+        socket = self._peers.pop(address, None)
+        if socket is None:
+            return
+        for monitor in [m for m, name in self._monitors.items() if name == address]:
+            self._poller.unregister(monitor)
+            del self._monitors[monitor]
+            socket.disable_monitor()
+        socket.close()
+
+    def _connect(self, address: str) -> zmq.Socket[bytes]:
+        socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
+        self._peers[address] = socket
+        options(socket)
+        socket.setsockopt(zmq.ROUTING_ID, self._identity)
+        monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._monitors[monitor] = address
+        self._poller.register(monitor, zmq.POLLIN)
+        socket.connect(f"tcp://{address}")
+        return socket
+
+    def stop(self, seconds: float = 2.0) -> None:
+        """Ends the thread and closes every socket; from any thread but its own."""
+        self.call(self._end)
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def _end(self) -> None:
+        self._ended = True
+
+    # ---- the thread -----------------------------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        self._poller.register(self._router, zmq.POLLIN)
+        self._poller.register(self._reader, zmq.POLLIN)
+        next_tick = time.monotonic()
+        try:
+            while not self._ended:
+                events = dict(self._poller.poll(_TICK_MS))
+                if self._reader in events:
+                    self._drain_calls()
+                if self._router in events:
+                    self._drain_router()
+                for monitor in [m for m in self._monitors if m in events]:
+                    self._look_at(monitor)
+                if time.monotonic() >= next_tick:
+                    next_tick = time.monotonic() + _TICK_MS / 1000
+                    self._guarded(self._handler.tick)
+        finally:
+            for address in list(self._peers):
+                self.disconnect(address)
+            self._router.close()
+            os.close(self._reader)
+            os.close(self._writer)
+
+    def _guarded(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Calls the handler; an error in it is a bug, which must not end the thread for everybody else."""
+        try:
+            function(*arguments)
+        except Exception:
+            _LOG.exception("A message or event could not be handled.")
+
+    def _drain_calls(self) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+        while self._calls:
+            self._guarded(self._calls.popleft())
+
+    def _drain_router(self) -> None:
+        for _ in range(64):
+            try:
+                sender, *frames = receive(self._router)
+            except zmq.Again:
+                return
+            self._guarded(self._handler.received, bytes(sender), frames)
+
+    def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
+        recv_monitor_message(monitor, zmq.NOBLOCK)
+        address = self._monitors.get(monitor)
+        if address is not None:
+            self._guarded(self._handler.lost, address)
