@@ -21,16 +21,15 @@ from graphflow.checkpoint.layout import (
     decode_header,
     tensor_checksum,
 )
+from graphflow.checkpoint.parallel import run_all
 from graphflow.checkpoint.regions import Region, overlapping, slabs, uncovered, whole
 from graphflow.checkpoint.strings import decode_strings
-from graphflow.checkpoint.writer import run_all
 from graphflow.graph.dtypes import DType
 
 INDEX = ".index"
 """What the prefix of a checkpoint that TensorFlow wrote ends in on disk."""
 HIDDEN = "graphflow/"
 """Names that begin so are graphflow's own state and not variables."""
-_WORTH_THREADS = 16 << 20
 
 
 class CheckpointData:
@@ -129,8 +128,7 @@ class CheckpointData:
                 progress(len(block))
 
         places = ((n, i, block) for n, part in enumerate(parts) for i, block in enumerate(blocks(part)))
-        total = sum(map(len, parts))
-        run_all(hash_block, places, min(4, os.cpu_count() or 1) if total > _WORTH_THREADS else 1)
+        run_all(hash_block, places, sum(map(len, parts)))
         found = [tensor_checksum(d, r.label) for d, r in zip(digests, records, strict=True)]
         return [(r, checksum) for r, checksum in zip(records, found, strict=True) if checksum != r.checksum]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from graphflow.checkpoint.layout import (
     stored_shape,
     tensor_checksum,
 )
+from graphflow.checkpoint.parallel import run_all
 from graphflow.checkpoint.regions import overlapping, parse_region
 from graphflow.checkpoint.strings import encode_strings
 from graphflow.graph.dtypes import DType, as_dtype
@@ -29,7 +30,6 @@ _UNIT = 4 << 20
 """Bytes that are written at once."""
 _MOST_PIECES = 512
 """Pieces that are written at once; the operating system allows 1024."""
-_WORTH_THREADS = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -159,39 +159,18 @@ def _write_data(
 ) -> list[list[bytes]]:
     """Writes the tensors and returns the digests of the blocks of each."""
     digests = [[b""] * -(-len(payload) // BLOCK) for payload in payloads]
+    one_at_a_time = threading.Lock()
+    """The operating system lets one thread at a time into a file; the others need not spin for it."""
 
     def write(unit: tuple[int, list[_Piece]]) -> None:
         position, pieces = unit
         for piece in pieces:
             digests[piece.record][piece.block] = _digest(piece.data)
-        _write_all(descriptor, [piece.data for piece in pieces], position)
+        with one_at_a_time:
+            _write_all(descriptor, [piece.data for piece in pieces], position)
 
-    total = sum(map(len, payloads))
-    threads = min(4, os.cpu_count() or 1) if total > _WORTH_THREADS else 1
-    run_all(write, _units(begin, payloads), threads)
+    run_all(write, _units(begin, payloads), sum(map(len, payloads)))
     return digests
-
-
-def run_all(function: Any, items: Iterable[Any], threads: int) -> None:
-    """Calls function(item) for all items; in several threads, which stop soon after one call raised."""
-    if threads <= 1:
-        for item in items:
-            function(item)
-        return
-    failed: list[BaseException] = []
-
-    def guarded(item: Any) -> None:
-        if not failed:
-            try:
-                function(item)
-            except BaseException as error:
-                failed.append(error)
-
-    with ThreadPoolExecutor(threads, "graphflow-checkpoint") as pool:
-        for _ in pool.map(guarded, items):
-            pass
-    if failed:
-        raise failed[0]
 
 
 def _units(begin: int, payloads: Sequence[memoryview]) -> Iterator[tuple[int, list[_Piece]]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from graphflow import errors
+from graphflow.checkpoint.parallel import copied, copy_into
 from graphflow.graph.dtypes import DType
 from graphflow.graph.shapes import Dims, compatible, text
 from graphflow.plan.ir import Instruction
@@ -74,11 +75,11 @@ class VariableCell:
             old = self.value
             if old is not None and old.shape == np.shape(value) and self.store.begin_in_place():
                 try:
-                    np.copyto(old, value)
+                    copy_into(old, value)
                 finally:
                     self.store.end_in_place()
             else:
-                self.value = np.array(value, dtype=self.dtype.as_numpy_dtype, order="C")
+                self.value = copied(value, self.dtype.as_numpy_dtype)
 
     def update(self, function: Callable[[Any, Any], Any]) -> None:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""

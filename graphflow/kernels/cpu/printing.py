@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any
 
@@ -76,11 +77,11 @@ def _string_format(node: Node) -> Kernel:
 @kernel("Print", stateful=True, view=True)
 def _print(node: Node) -> Kernel:
     message, first, count = node.attrs["message"], node.attrs["first_n"], node.attrs["summarize"]
-    times = [0]
+    key = f"print/{node.name}"  # The count is the session's: an op may be in several plans.
 
     def run_print(run: Any, value: Any, *data: Any) -> Any:
-        if first < 0 or times[0] < first:
-            times[0] += 1
+        times = run.store.other(key, itertools.count) if first >= 0 else None
+        if times is None or next(times) < first:
             run.write_error(message + "".join(summarized(d, count) for d in data))
         return value
 
