@@ -46,6 +46,20 @@ RESTORE_V2 = op_def(
     stateful=True,
     dynamic_shape=True,
 )
+# The savers of TensorFlow's graphs write one file a device and join them; these two ops are for such graphs.
+op_def(
+    "ShardedFilename",
+    ("basename: string", "shard: int32", "num_shards: int32"),
+    infer=lambda op: [(dtypes.string, ())],
+    gradient=NOT_DIFFERENTIABLE,
+)
+op_def(
+    "MergeV2Checkpoints",
+    ("checkpoint_prefixes: string", "destination_prefix: string"),
+    infer=no_outputs,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
 READ_RESOURCE_STATE = op_def(
     "ReadResourceState",
     (),

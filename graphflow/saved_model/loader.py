@@ -73,12 +73,6 @@ def load(
 
 
 def _restore(sess: BaseSession, saver: Any, prefix: str) -> None:
-    if os.path.exists(f"{prefix}.index") and not train.checkpoint_exists(prefix):
-        raise ValueError(
-            f"The variables of this SavedModel, {prefix}.index, are in TensorFlow's file format, which graphflow does "
-            "not read. Load the model in TensorFlow, turn its variables into constants "
-            "(tf.graph_util.convert_variables_to_constants), and use the result with gf.import_graph_def."
-        )
     try:
         saver.restore(sess, prefix)
     except (TypeError, KeyError) as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from graphflow import errors
-from graphflow.checkpoint.reader import open_checkpoint
+from graphflow.checkpoint.reader import checkpoint_path, open_checkpoint
 from graphflow.checkpoint.regions import Region, parse_spec
 from graphflow.checkpoint.resource_state import STATE, pack_state, unpack_state
 from graphflow.checkpoint.writer import Entry, write_checkpoint
@@ -94,6 +96,35 @@ def _restore(node: Node) -> Kernel:
         arrays = iter(file.read(asked))
         values = [np.empty(0, np.uint8) if name in optional else next(arrays) for name in named]
         return values[0] if len(values) == 1 else tuple(values)
+
+    return run
+
+
+@kernel("ShardedFilename")
+def _sharded_filename(node: Node) -> Kernel:
+    return lambda name, shard, count: np.array(f"{_text(name)}-{shard:05d}-of-{count:05d}".encode(), object)
+
+
+@kernel("MergeV2Checkpoints")
+def _merge(node: Node) -> Kernel:
+    delete = node.attrs.get("delete_old_dirs", True)
+
+    def run(prefixes: Any, destination: Any) -> None:
+        named = [_text(prefix) for prefix in np.asarray(prefixes, object).reshape(-1)]
+        entries = []
+        for file in map(open_checkpoint, named):
+            regions = [record.region if record.slice_text else None for record in file.records]
+            names = [record.name for record in file.records]
+            arrays = file.read(list(zip(names, regions, strict=True)))
+            entries += [
+                Entry(record.name, array, record.shape if record.slice_text else None, record.slice_text)
+                for record, array in zip(file.records, arrays, strict=True)
+            ]
+        write_checkpoint(_text(destination), entries)
+        for prefix in named if delete else ():
+            with suppress(OSError):  # What cannot be removed is in nobody's way.
+                os.unlink(checkpoint_path(prefix))
+                os.rmdir(os.path.dirname(prefix))
 
     return run
 

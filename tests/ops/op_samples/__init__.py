@@ -94,6 +94,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
         "take or give datasets and iterators, which are no arrays; tests/data has them",
     ),
     **dict.fromkeys(("SaveV2", "RestoreV2"), "write and read a file; tests/train/test_saver.py has them"),
+    "MergeV2Checkpoints": "joins files; tests/saved_model/test_tensorflow.py has it",
     **dict.fromkeys(
         ("ReadResourceState", "WriteResourceState"),
         "take all state of the session; tests/train/test_saver.py has them",

@@ -195,6 +195,12 @@ def _decode_base64(random: Random) -> Iterable[Sample]:
         yield Sample((coded,), {}, lambda coded, texts=texts: texts)
 
 
+def _sharded(random: Random) -> Iterable[Sample]:
+    for shard, count, text in ((0, 1, "m-00000-of-00001"), (7, 123456, "m-00007-of-123456")):
+        inputs = (strings("m"), scalar(shard, np.int32), scalar(count, np.int32))
+        yield Sample(inputs, {}, lambda *_, text=text: strings(text))
+
+
 def _decode_raw(random: Random) -> Iterable[Sample]:
     for shape, (out, kind, code), little in itertools.product(
         ((2,), (), (2, 1)),
@@ -230,6 +236,7 @@ def _format(random: Random) -> Iterable[Sample]:
 TABLE: dict[str, Draw] = {
     "AsString": _as_string,
     "StringJoin": _join,
+    "ShardedFilename": _sharded,
     "StringSplit": _split,
     "StringSplitV2": _split_v2,
     "StringToNumber": _to_number,
