@@ -31,7 +31,7 @@ def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-class FlagValues:
+class ProgramFlags:
     """The flags' values as attributes: FLAGS.name. The first read parses sys.argv, unless a call has parsed.
 
     FLAGS(argv) parses and returns what is no flag. AttributeError for a flag that is not defined, absl's errors for
@@ -84,7 +84,7 @@ class FlagValues:
 globals().update({name: getattr(_absl, name) for name in _absl.__all__})
 for _name in ("DEFINE_string", "DEFINE_boolean", "DEFINE_bool", "DEFINE_float", "DEFINE_integer"):
     globals()[_name] = _with_old_names(getattr(_absl, _name))
-FLAGS = FlagValues(_absl.FLAGS)
+FLAGS = ProgramFlags(_absl.FLAGS)
 """The values of all flags of the program."""
 
 __getattr__ = missing("gf.flags", globals())

@@ -69,13 +69,13 @@ class GFile:
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
+        self._file: BinaryIO | None = None
         if mode.replace("b", "") not in _MODES:
             raise errors.InvalidArgumentError(
                 None, None, f"mode {mode!r} is none of {', '.join(_MODES)}, with or without a 'b'."
             )
         self._name = name
         self._mode = mode
-        self._file: BinaryIO | None = None
 
     @property
     def name(self) -> Any:
@@ -176,6 +176,10 @@ class GFile:
             with _translated(self._name):
                 self._file.close()
             self._file = None
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> GFile:
         return self
