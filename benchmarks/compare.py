@@ -68,14 +68,14 @@ TENSORFLOWS = ("tf115", "tf2")
 
 
 class Worker:
-    """One peer's process for one workload."""
+    """A peer's process: a script that answers each line on its stdin with a line of JSON."""
 
-    def __init__(self, python: str, module: str, workload: str, patience: float) -> None:
+    def __init__(self, python: str, module: str, command: list[str], patience: float) -> None:
         self.patience = patience
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (`close` closes it, with the process)
         path = {"PYTHONPATH": str(PROJECT)} if module == "graphflow" else {}
         self.process = subprocess.Popen(
-            [python, "-W", "ignore", str(HERE / "measure.py"), module, workload],
+            [python, "-W", "ignore", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -146,7 +146,8 @@ def measure(workload: str, pythons: dict[str, str], options: argparse.Namespace)
 
     try:
         for name, python in pythons.items():
-            workers[name] = Worker(python, PEERS[name].module, workload, options.patience)
+            command = [str(HERE / "measure.py"), PEERS[name].module, workload]
+            workers[name] = Worker(python, PEERS[name].module, command, options.patience)
             answer = record(name, workers[name].answer())
             if "check" in answer:
                 results[name].check = float(answer["check"])

@@ -121,8 +121,8 @@ def _print_table(file: CheckpointFile, bad: dict[Record, str]) -> None:
                 text = ", ".join(f"{o}:{o + n}" for o, n in zip(ranges.offsets, ranges.lengths, strict=True))
                 rows.append(("", "", f"[{text}]", f"{record.end - record.begin:,}", _damage(record, bad)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for name, dtype, shape, size, remark in rows:
-        line = f"{name:{widths[0]}}  {dtype:{widths[1]}}  {shape:{widths[2]}}  {size:>{widths[3]}}  {remark}"
+    for name, dtype, shape, told, remark in rows:
+        line = f"{name:{widths[0]}}  {dtype:{widths[1]}}  {shape:{widths[2]}}  {told:>{widths[3]}}  {remark}"
         print(line.rstrip())
 
 
