@@ -109,7 +109,7 @@ class StepReader:
 
     def _find(self, session: Any) -> Any:
         op = self.tensor.op
-        store = getattr(session, "store", None)
+        store = None if getattr(session, "sess_str", "") else getattr(session, "store", None)
         if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
             return None
         return store.variable(op.attrs.get("shared_name") or op.name, op.outputs[0].dtype, op.line, ())

@@ -612,3 +612,45 @@ def test_without_the_extra_checkpoints_are_saved_and_no_summaries(
     assert gf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-1")
     assert list(tmp_path.glob("events*")) == []
     assert "graphflow[tensorboard]" in caplog.text
+
+
+# ---- several clients of one master --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # of sockets of threads that ended
+def test_a_worker_joins_a_chief_and_both_stop_at_the_step() -> None:
+    server = gf.train.Server.create_local_server()
+    waiting = threading.Event()
+    found: dict[str, Any] = {}
+
+    def train(is_chief: bool) -> int:
+        with gf.Graph().as_default():
+            step = gf.train.get_or_create_global_step()
+            w = gf.get_variable("w", initializer=5.0)
+            move = step.assign_add(1)
+            waiting.set()
+            with gf.train.MonitoredTrainingSession(
+                server.target, is_chief, hooks=[gf.train.StopAtStepHook(last_step=30)], max_wait_secs=30
+            ) as session:
+                runs = 0
+                while not session.should_stop():
+                    found[f"chief={is_chief}"] = session.run([move, w])
+                    runs += 1
+        return runs
+
+    def work() -> None:
+        found["runs"] = train(False)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        assert waiting.wait(20)
+        runs = train(True)
+    finally:
+        worker.join(30)
+        server.stop()
+    assert found["chief=True"][1] == 5.0
+    assert found["runs"] >= 1
+    assert 30 <= runs + found["runs"] <= 32
