@@ -88,8 +88,8 @@ globals().update(
         "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
         "ops.files",
-        "ops.custom_gradient", "ops.import_graph", "ops.scopes", "ops.patches", "ops.edit_distance", "ops.queues",
-        "ops.parsing", "autodiff",
+        "ops.custom_gradient", "ops.import_graph", "ops.scopes", "ops.patches", "ops.edit_distance",
+        "ops.queues", "ops.readers", "ops.parsing", "ops.csv", "autodiff",
     )
 )  # fmt: skip
 install_operators()
@@ -142,9 +142,9 @@ def _contrib() -> ModuleType:
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "data", "flags", "gfile", "graph_util", "io", "layers", "linalg", "logging",
-    "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader", "saved_model", "summary",
-    "test", "testing", "train",
+    "app", "bitwise", "compat", "data", "flags", "gfile", "graph_util", "io", "layers", "linalg", "logging", "losses",
+    "math", "metrics", "nn", "protos", "python_io", "resource_loader", "saved_model", "summary", "test", "testing",
+    "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),

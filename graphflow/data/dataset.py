@@ -20,6 +20,7 @@ from graphflow.graph.shapes import TensorShape
 from graphflow.ops import datasets as ops
 from graphflow.ops.comparison import equal, logical_and
 from graphflow.ops.core import apply, constant, constant_value, convert_to_tensor
+from graphflow.ops.files import matching_files
 from graphflow.ops.indexing import where
 
 _MAX_INT32 = 2**31 - 1
@@ -155,7 +156,7 @@ class Dataset:
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
         """The names of the files that match patterns such as "data/*.txt"; in random order unless shuffle is False."""
-        files = apply(ops.MATCHING_FILES, (convert_to_tensor(file_pattern, dtype=dtypes.string),)).outputs[0]
+        files = matching_files(file_pattern)
         dataset = Dataset.from_tensor_slices(files)
         return dataset if shuffle is False else dataset.shuffle(_MAX_INT32, seed)
 

@@ -8,6 +8,7 @@ import zlib
 from typing import Any, BinaryIO, Final, cast
 
 from graphflow import errors
+from graphflow.checkpoint.atomic import os_error
 
 _PIECE: Final = 1 << 18
 KINDS: Final = ("", "GZIP", "ZLIB")
@@ -22,12 +23,10 @@ def open_to_read(path: str, compression: str = "") -> BinaryIO:
         if compression == "GZIP":
             return cast(BinaryIO, gzip.open(path, "rb"))
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
-    except FileNotFoundError as error:
-        raise errors.NotFoundError(None, None, f"{path}; No such file or directory") from error
-    except PermissionError as error:
-        raise errors.PermissionDeniedError(None, None, f"{path}: {error}") from error
-    except (OSError, ValueError) as error:
-        raise errors.UnknownError(None, None, f"{path!r} cannot be opened: {error}") from error
+    except OSError as error:
+        raise os_error(error, path, "Cannot read") from error
+    except ValueError as error:  # a zero byte in the name
+        raise errors.InvalidArgumentError(None, None, f"Cannot read {path!r}: {error}") from error
     return cast(BinaryIO, io.BufferedReader(_Inflated(file), _PIECE)) if compression == "ZLIB" else file
 
 
@@ -97,7 +96,6 @@ def open_to_write(path: str, compression: str = "", level: int = -1) -> BinaryIO
     try:
         file = open(path, "wb")  # noqa: SIM115 (the caller closes it)
     except OSError as error:
-        kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.UnknownError
-        raise kind(None, None, f"{path} cannot be written: {error}") from error
+        raise os_error(error, path, "Cannot write") from error
     window = {"GZIP": 31, "ZLIB": 15}.get(compression)
     return file if window is None else cast(BinaryIO, _Deflated(file, level, window))

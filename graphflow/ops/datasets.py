@@ -32,10 +32,6 @@ def _elements(op: Operation) -> Signature:
     return [(dtype, shape.raw) for dtype, shape in zip(types, shapes, strict=True)]
 
 
-def _files(op: Operation) -> Signature:
-    return [(dtypes.string, (None,))]
-
-
 def _dataset(name: str, *inputs: str) -> OpDef:
     """A dataset op. It counts as stateful so that it is made anew in each run, and never folded into a constant."""
     return op_def(name, inputs, infer=_variant, gradient=NOT_DIFFERENTIABLE, stateful=True)
@@ -94,9 +90,6 @@ SHARD = _dataset("ShardDataset", _INPUT, "num_shards: int64", "index: int64")
 PREFETCH = _dataset("PrefetchDataset", _INPUT, "buffer_size: int64")
 CACHE = _dataset("CacheDataset", _INPUT, "filename: string")
 
-MATCHING_FILES = op_def(
-    "MatchingFiles", ("pattern: string",), infer=_files, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
-)
 ITERATOR = _iterator("IteratorV2")
 ONE_SHOT_ITERATOR = _iterator("OneShotIterator")
 MAKE_ITERATOR = _iterator("MakeIterator", "dataset: variant", "iterator: resource", infer=no_outputs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable
 from typing import Any
 
@@ -119,15 +118,6 @@ def _text(value: Any) -> str:
 
 
 _dataset("TextLineDataset")(_files(TextLineDataset))
-
-
-@kernel("MatchingFiles", stateful=True)
-def _matching_files(node: Node) -> Kernel:
-    def find(run: Any, pattern: Any) -> Any:
-        found = sorted({name for p in np.ravel(pattern) for name in glob.glob(_text(p))})
-        return np.array([name.encode() for name in found], object)
-
-    return find
 
 
 # ---- of other datasets ----------------------------------------------------------------------------------------------

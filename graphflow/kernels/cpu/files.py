@@ -1,24 +1,30 @@
-"""Kernels that read files."""
+"""Kernels that read and write files."""
 
 from __future__ import annotations
 
+import glob
 import os
 from typing import Any
 
 import numpy as np
 
-from graphflow.checkpoint.atomic import os_error
+from graphflow.checkpoint.atomic import os_error, write_atomically
+from graphflow.errors import NotFoundError
 from graphflow.kernels.cpu.array import invalid
 from graphflow.kernels.registry import Kernel, Node, kernel
+
+
+def _path(filename: Any) -> str:
+    names = np.asarray(filename, object)
+    if names.size != 1:
+        raise invalid(f"Input filename tensor must be scalar but had shape: {list(names.shape)}")
+    return os.fsdecode(names.item())
 
 
 @kernel("ReadFile", stateful=True)
 def _read_file(node: Node) -> Kernel:
     def read(run: Any, filename: Any) -> Any:
-        names = np.asarray(filename, object)
-        if names.size != 1:
-            raise invalid(f"Input filename tensor must be scalar but had shape: {list(names.shape)}")
-        path = os.fsdecode(names.item())
+        path = _path(filename)
         try:
             with open(path, "rb") as file:
                 return np.array(file.read(), object)
@@ -28,3 +34,35 @@ def _read_file(node: Node) -> Kernel:
             raise invalid(f"Cannot read {path!r}: {error}") from error
 
     return read
+
+
+@kernel("WriteFile", stateful=True)
+def _write_file(node: Node) -> Kernel:
+    def write(run: Any, filename: Any, contents: Any) -> None:
+        path = _path(filename)
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            write_atomically(path, np.asarray(contents, object).item())
+        except OSError as error:
+            raise os_error(error, path, "Cannot write") from error
+        except ValueError as error:
+            raise invalid(f"Cannot write {path!r}: {error}") from error
+
+    return write
+
+
+@kernel("MatchingFiles", stateful=True)
+def _matching_files(node: Node) -> Kernel:
+    def match(run: Any, pattern: Any) -> Any:
+        found: set[str] = set()
+        for item in np.asarray(pattern, object).reshape(-1):
+            text = os.fsdecode(item)
+            folder = os.path.dirname(text)
+            if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+                raise NotFoundError(None, None, f"{folder}; No such file or directory")
+            found.update(glob.glob(text))
+        names = np.empty(len(found), object)
+        names[:] = sorted(map(os.fsencode, found))
+        return names
+
+    return match

@@ -93,12 +93,11 @@ def _enqueue_many(node: Node) -> Kernel:
     return enqueue_many
 
 
-def _check_runners(dequeue: Operation | None, store: Any) -> None:
-    """FailedPreconditionError where what is waited for is put by a queue runner that was not started."""
-    if dequeue is None:
+def check_runners(queue: Operation | None, store: Any) -> None:
+    """FailedPreconditionError where what is waited for in a queue is put by a queue runner that was not started."""
+    if queue is None:
         return
-    queue = dequeue.inputs[0].op
-    for runner in dequeue.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
+    for runner in queue.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
         if runner.name == queue.name and not runner.started(store):
             raise FailedPreconditionError(
                 None,
@@ -112,11 +111,11 @@ def _check_runners(dequeue: Operation | None, store: Any) -> None:
 @kernel("QueueDequeueV2", stateful=True)
 def _dequeue(node: Node) -> Kernel:
     types = list(node.attrs["component_types"])
-    operation = node.op
+    source = None if node.op is None else node.op.inputs[0].op
 
     def dequeue(run: Any, queue: Queue) -> Any:
         _check_types(queue, types)
-        (element,) = queue.dequeue(run, 1, doubt=lambda: _check_runners(operation, run.store))
+        (element,) = queue.dequeue(run, 1, doubt=lambda: check_runners(source, run.store))
         return element if len(element) > 1 else element[0]
 
     return dequeue
@@ -126,7 +125,7 @@ def _dequeue(node: Node) -> Kernel:
 def _dequeue_many(node: Node) -> Kernel:
     types = list(node.attrs["component_types"])
     up_to = node.type == "QueueDequeueUpToV2"
-    operation = node.op
+    source = None if node.op is None else node.op.inputs[0].op
 
     def dequeue_many(run: Any, queue: Queue, count: Any) -> Any:
         _check_types(queue, types)
@@ -137,7 +136,7 @@ def _dequeue_many(node: Node) -> Kernel:
                 f"{queue.config.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes: "
                 f"give the queue {queue.name!r} its shapes.",
             )
-        taken = queue.dequeue(run, int(count), up_to, lambda: _check_runners(operation, run.store))
+        taken = queue.dequeue(run, int(count), up_to, lambda: check_runners(source, run.store))
         batch = queue.batch(taken)
         return batch if len(batch) > 1 else batch[0]
 

@@ -90,6 +90,15 @@ WITHOUT_SAMPLES: dict[str, str] = {
         "work on a queue of the session, which a sample cannot hold; test_queues.py has them",
     ),
     **dict.fromkeys(
+        [f"{kind}ReaderV2" for kind in ("WholeFile", "TextLine", "FixedLengthRecord", "TFRecord", "Identity")]
+        + [
+            f"Reader{what}V2"
+            for what in ("Read", "ReadUpTo", "NumRecordsProduced", "NumWorkUnitsCompleted", "Reset")
+        ],
+        "work on files and a queue, which a sample cannot hold; test_readers.py has them",
+    ),
+    **dict.fromkeys(("WriteFile", "MatchingFiles"), "work on files; test_readers.py has them"),
+    **dict.fromkeys(
         [d.name for d in vars(graphflow.ops.datasets).values() if isinstance(d, OpDef)],
         "take or give datasets and iterators, which are no arrays; tests/data has them",
     ),

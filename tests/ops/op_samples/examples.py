@@ -1,4 +1,4 @@
-"""Samples of ops that read serialized Example messages."""
+"""Samples of ops that read records: serialized Example messages, and comma-separated values."""
 
 from __future__ import annotations
 
@@ -50,4 +50,22 @@ def _several(random: Random) -> Iterable[Sample]:
         yield Sample(inputs, attrs, lambda *_, expected=expected: expected, constants=(1, 2, 3, 4))
 
 
-TABLE: dict[str, Draw] = {"ParseSingleExample": _single, "ParseExample": _several}
+def _csv(random: Random) -> Iterable[Sample]:
+    for shape in ((3,), (), (0,), (2, 2)):
+        numbers = random.integers(-9, 9, shape)
+        texts = random.choice(["a", "two words", ""], shape)
+        records = strings(
+            [f"{n},{t}" for n, t in zip(np.ravel(numbers), np.ravel(texts), strict=True)]
+        ).reshape(shape)
+        filled = strings([t or "none" for t in np.ravel(texts)]).reshape(shape)
+        expected = numbers.astype(np.int32), filled
+        attrs = {"field_delim": ",", "use_quote_delim": True, "na_value": "", "select_cols": []}
+        defaults = [np.zeros(0, np.int32), strings(["none"])]
+        yield Sample((records, defaults), attrs, lambda *_, expected=expected: expected, constants=(1,))
+
+
+TABLE: dict[str, Draw] = {
+    "DecodeCSV": _csv,
+    "ParseSingleExample": _single,
+    "ParseExample": _several,
+}
