@@ -1,0 +1,74 @@
+"""arg_scope: default arguments for functions, in force inside a block (tf.contrib.framework)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+Scope = Mapping[Any, Mapping[str, Any]]
+
+
+class _Thread(threading.local):
+    """The defaults in force in a thread, by function."""
+
+    def __init__(self) -> None:
+        self.current: Scope = {}
+
+
+_thread = _Thread()
+
+
+def current_arg_scope() -> Scope:
+    """The defaults in force, {function: {argument: value}} (tf.contrib.framework.current_arg_scope)."""
+    return _thread.current
+
+
+def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, taking defaults from arg_scope (tf.contrib.framework.add_arg_scope); a decorator."""
+
+    @wraps(func)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **{**_thread.current.get(scoped, {}), **kwargs})
+
+    scoped._takes_arg_scope = True  # type: ignore[attr-defined]
+    return scoped
+
+
+def has_arg_scope(func: Any) -> bool:
+    """Whether a function takes defaults from arg_scope (tf.contrib.framework.has_arg_scope)."""
+    return getattr(func, "_takes_arg_scope", False)
+
+
+@contextmanager
+def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterator[Scope]:
+    """Gives functions default arguments inside the block (tf.contrib.framework.arg_scope).
+
+    list_ops_or_scope: functions decorated with add_arg_scope, for which the keyword arguments become defaults; or what
+    a former arg_scope yielded, which is put in force again. Inner scopes win, arguments of a call win over all.
+    ValueError where a function takes no defaults, or arguments are given with a scope.
+    """
+    outer = _thread.current
+    if isinstance(list_ops_or_scope, Mapping):
+        if kwargs:
+            raise ValueError("arg_scope: a scope that is put in force again takes no arguments.")
+        scope: Scope = list_ops_or_scope
+    else:
+        for function in list_ops_or_scope:
+            if not has_arg_scope(function):
+                name = getattr(function, "__name__", function)
+                raise ValueError(f"arg_scope: {name} is not decorated with @add_arg_scope.")
+        scope = {**outer, **{f: {**outer.get(f, {}), **kwargs} for f in list_ops_or_scope}}
+    _thread.current = scope
+    try:
+        yield scope
+    finally:
+        _thread.current = outer
+
+
+CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
+    "arg_scope": arg_scope, "add_arg_scope": add_arg_scope, "has_arg_scope": has_arg_scope,
+    "current_arg_scope": current_arg_scope,
+}  # fmt: skip
