@@ -124,9 +124,11 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 
 def _contrib() -> ModuleType:
     training = exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS")
-    layers = exports("ops.initializers", "layers.regularizers", names="CONTRIB_LAYERS_EXPORTS")
+    layers = exports(
+        "ops.initializers", "layers.regularizers", "layers.contrib", names="CONTRIB_LAYERS_EXPORTS"
+    )
     framework = {"nest": nest, "argsort": globals()["argsort"]}
-    framework |= exports("ops.smart_cond", names="CONTRIB_FRAMEWORK_EXPORTS")
+    framework |= exports("ops.smart_cond", "layers.arg_scope", names="CONTRIB_FRAMEWORK_EXPORTS")
     util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
     members = {
         "training": namespace("contrib.training", "Load balancing (tf.contrib.training).", training),
