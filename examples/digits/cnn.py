@@ -1,8 +1,8 @@
 """Trains a convolutional network on the handwritten digits, the way a long training is run.
 
-The data come through a pipeline, the session looks after itself, and what is left in --folder is checkpoints, curves for
-TensorBoard, and a model that others can load. Stop it at any moment, with Ctrl-C or with kill -9, and start it again: it
-goes on from its newest checkpoint and ends with the same weights, bit for bit.
+The data come through a pipeline, the session looks after itself, and what is left in --folder is checkpoints, curves
+for TensorBoard, and a model that others can load. Stop it at any moment, with Ctrl-C or with kill -9, and start it
+again: it goes on from its newest checkpoint and ends with the same weights, bit for bit.
 """
 
 import os

@@ -42,7 +42,7 @@ class RemotePlanner(Planner):
                 f"A session's target is '' for this process or zmq://host:port for a server, got {target!r}."
             )
         self._graph = graph
-        self.connection = Connection(address, {})
+        self.connection = Connection(address, {"filters": list(config.device_filters)})
         try:
             welcome = self.connection.greet(CONNECT_SECONDS)
         except Refused as refused:

@@ -7,12 +7,23 @@ import os
 import secrets
 import socket
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
 from graphflow.config import ConfigProto
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
+
+
+@dataclass
+class ServerDef:
+    """A server as a message: its cluster, its job and the index of its task there."""
+
+    cluster: ClusterDef
+    job_name: str
+    task_index: int
+    protocol: str = "zmq"
 
 
 def task_name(job: str, index: int) -> str:
@@ -23,8 +34,8 @@ def task_name(job: str, index: int) -> str:
 class Server:
     """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
 
-    server_or_cluster_def: a ClusterSpec, or what one is made from. job_name and task_index say which task this is; they
-    may be left out where the cluster has one task. start: whether it listens at once. ValueError for a task that is
+    server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
+    this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a task that is
     not in the cluster, OSError where its port is taken, PermissionError for an address beyond this machine.
     """
 
@@ -42,6 +53,10 @@ class Server:
 
         if protocol not in (None, "zmq", "grpc"):
             raise ValueError(f"protocol must be 'zmq', got {protocol!r}.")
+        if isinstance(server_or_cluster_def, ServerDef):
+            job_name = server_or_cluster_def.job_name if job_name is None else job_name
+            task_index = server_or_cluster_def.task_index if task_index is None else task_index
+            server_or_cluster_def = server_or_cluster_def.cluster
         self._cluster = ClusterSpec(server_or_cluster_def)
         self._job, self._index = self._which(job_name, task_index)
         self._config = config or ConfigProto()
@@ -92,9 +107,9 @@ class Server:
         return f"zmq://{self._address}"
 
     @property
-    def server_def(self) -> ClusterDef:
-        """The cluster as data."""
-        return self._cluster.as_cluster_def()
+    def server_def(self) -> ServerDef:
+        """What this server is, as data."""
+        return ServerDef(self._cluster.as_cluster_def(), self._job, self._index)
 
     def start(self) -> None:
         """Begins to serve; nothing where it does already."""
@@ -129,4 +144,4 @@ def _loopback(host: str) -> str:
     return address
 
 
-EXPORTS: dict[str, Any] = {"Server": Server}
+EXPORTS: dict[str, Any] = {"Server": Server, "ServerDef": ServerDef}

@@ -20,6 +20,7 @@ from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
+from graphflow.graph.devices import DeviceSpec
 from graphflow.ops import load_all
 from graphflow.plan.encode import PlanReader
 from graphflow.runtime.assemble import operand
@@ -66,7 +67,23 @@ class _Waiting:
     request: int
     tasks: set[str]
     deadline: float
-    number: int = 0
+
+
+@dataclass
+class _Greeting(_Waiting):
+    """A client that waits for its welcome, until all tasks that it wants have answered."""
+
+    wanted: set[str] = field(default_factory=set)
+
+
+def _passes(task: str, filters: Sequence[str]) -> bool:
+    """Whether a session with these device filters sees a task; without any it sees all."""
+    spec = DeviceSpec.from_string(task)
+    for text in filters:
+        wanted = DeviceSpec.from_string(str(text))
+        if wanted.job in (None, spec.job) and wanted.task in (None, spec.task):
+            return True
+    return not filters
 
 
 class Service:
@@ -95,7 +112,7 @@ class Service:
         """The session that each socket of a client belongs to."""
         self._heard: dict[str, float] = {}
         """When each session was last heard of."""
-        self._greeting: list[_Waiting] = []
+        self._greeting: list[_Greeting] = []
         self._registering: dict[int, tuple[_Waiting, master_steps.Executable]] = {}
         self._numbers = count(1)
         self._master = MasterSteps()
@@ -142,13 +159,12 @@ class Service:
         if details.get("alive"):
             return
         self._clients[sender] = session
-        missing = set()
-        for other in self._peers.values():
-            if not other.incarnation:
-                missing.add(other.task)
-                self._greet(other, True)
+        wanted = {task for task in self._peers if _passes(task, details.get("filters") or ())}
+        missing = {task for task in wanted if not self._peers[task].incarnation}
+        for task in missing:
+            self._greet(self._peers[task], True)
         seconds = float(details.get("seconds", CONNECT_SECONDS))
-        self._greeting.append(_Waiting(sender, message.a, missing, time.monotonic() + seconds))
+        self._greeting.append(_Greeting(sender, message.a, missing, time.monotonic() + seconds, wanted))
         self._welcome_those_ready()
 
     def _greet(self, peer: _Peer, answer: bool) -> None:
@@ -173,7 +189,9 @@ class Service:
     def _welcome_those_ready(self) -> None:
         for waiting in [w for w in self._greeting if not w.tasks]:
             self._greeting.remove(waiting)
-            devices = sorted(self._devices + [d for p in self._peers.values() for d in p.devices])
+            devices = sorted(
+                self._devices + [d for task in waiting.wanted for d in self._peers[task].devices]
+            )
             details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}"}
             self.sockets.reply(
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
@@ -261,7 +279,7 @@ class Service:
             {task: tuple(part["positions"]) for task, part in tasks.items()},
             [(task, place) for task, place in message.details["fetches"]],
         )
-        waiting = _Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS, number)
+        waiting = _Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
         self._registering[number] = (waiting, executable)
         absent = [
             t for t in tasks if t != self._task and (t not in self._peers or not self._peers[t].incarnation)
