@@ -186,7 +186,7 @@ class _Monitored:
         self._recoveries.append(Recovery(error, before, after, time.time()))
         _log.warning(
             "Recovery %d (%s) after %s: %s. %s",
-            len(self._recoveries), self._budget, type(error).__name__, error, _moved(before, after),
+            len(self._recoveries), self._budget, type(error).__name__, str(error).rstrip("."), _moved(before, after),
         )  # fmt: skip
         if self._progress is not None and after is not None:
             self._progress.begin(after)
