@@ -35,8 +35,9 @@ class Server:
     """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
 
     server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
-    this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a task that is
-    not in the cluster, OSError where its port is taken, PermissionError for an address beyond this machine.
+    this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a
+    task that is not in the cluster, OSError where its port is taken, PermissionError for an address beyond this
+    machine.
     """
 
     def __init__(
