@@ -130,7 +130,9 @@ def _contrib() -> ModuleType:
     framework = {"nest": nest, "argsort": globals()["argsort"]}
     framework |= exports("ops.smart_cond", "layers.arg_scope", names="CONTRIB_FRAMEWORK_EXPORTS")
     util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
+    data_names = exports("data.transformations", names="CONTRIB_DATA_EXPORTS")
     members = {
+        "data": namespace("contrib.data", "Transformations for Dataset.apply (tf.contrib.data).", data_names),
         "training": namespace("contrib.training", "Load balancing (tf.contrib.training).", training),
         "framework": namespace(
             "contrib.framework", "Structures and branches (tf.contrib.framework).", framework

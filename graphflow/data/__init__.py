@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+from graphflow.namespaces import exports, missing, namespace
 
 globals().update(exports("data.dataset"))
+experimental = namespace(
+    "data.experimental",
+    "Transformations for Dataset.apply (tf.data.experimental).",
+    exports("data.transformations", names="EXPERIMENTAL_EXPORTS"),
+)
 __getattr__ = missing("gf.data", globals())

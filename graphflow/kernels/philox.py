@@ -227,22 +227,50 @@ class Philox:
         """Sets aside what TensorFlow does for so many outputs, whatever the distribution needs."""
         return self.reserve(outputs * RESERVED_PER_OUTPUT)
 
-    def random_uniform(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
-        """Returns floats uniform in [0, 1), with 10, 23 or 52 random bits (TensorFlow's RandomUniform)."""
+    def random_uniform(
+        self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32, calls: int | None = None
+    ) -> Array:
+        """Returns floats uniform in [0, 1), with 10, 23 or 52 random bits (TensorFlow's RandomUniform).
+
+        With `calls`, what so many calls one after the other return, one below the other.
+        """
         sizes, count = _checked_shape(shape)
         kind = _checked_dtype(dtype, _FLOATS)
-        stream = self._reserve_outputs(count)
         if kind == np.float64:
-            return _fill(stream, count, kind, _spread_uniform_float64).reshape(sizes)
+            return self._draw(sizes, count, kind, _spread_uniform_float64, calls)
         word, mantissa, one = (
             (np.uint16, 0x3FF, 0x3C00) if kind == np.float16 else (np.uint32, 0x7FFFFF, 0x3F800000)
         )
-        bits = _fill(stream, count, word, _spread)
+        bits = self._draw(sizes, count, word, _spread, calls)
         np.bitwise_and(bits, mantissa, out=bits)
         np.bitwise_or(bits, one, out=bits)
         values: Array = bits.view(kind)
         values -= kind.type(1)
-        return values.reshape(sizes)
+        return values
+
+    def _draw(
+        self,
+        sizes: tuple[int, ...],
+        count: int,
+        dtype: npt.DTypeLike,
+        spread: Callable[[Array, UInt64Array, UInt64Array], None],
+        calls: int | None,
+    ) -> Array:
+        """The outputs of one call of a distribution, or of several, of which each has its own stretch of blocks."""
+        if calls is None:
+            return _fill(self._reserve_outputs(count), count, dtype, spread).reshape(sizes)
+        kind = np.dtype(dtype)
+        per_block = 2 if kind.itemsize == 8 else 4
+        blocks, apart = -(-count // per_block), count * RESERVED_PER_OUTPUT
+        stream = self._reserve_outputs(count * calls)
+        out = np.empty((calls, blocks * per_block), dtype=kind)
+        together = max(1, CHUNK_BLOCKS // max(1, blocks))
+        for begin in range(0, calls, together):
+            end = min(begin + together, calls)
+            starts = np.arange(begin, end, dtype=np.uint64) * np.uint64(apart)
+            offsets = (starts[:, np.newaxis] + np.arange(blocks, dtype=np.uint64)).reshape(-1)
+            spread(out[begin:end].reshape(-1, per_block), *stream.blocks(offsets))
+        return np.ascontiguousarray(out[:, :count]).reshape((calls, *sizes))
 
     def random_uniform_int(
         self, shape: Sequence[int], minval: int, maxval: int, dtype: npt.DTypeLike = np.int32
@@ -273,13 +301,17 @@ class Philox:
         np.add(words, unsigned(low % (1 << 8 * kind.itemsize)), out=words)
         return words.view(kind).reshape(sizes)
 
-    def random_normal(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
-        """Returns standard normals by the Box-Muller transform (TensorFlow's RandomStandardNormal)."""
+    def random_normal(
+        self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32, calls: int | None = None
+    ) -> Array:
+        """Returns standard normals by the Box-Muller transform (TensorFlow's RandomStandardNormal).
+
+        With `calls`, what so many calls one after the other return, one below the other.
+        """
         sizes, count = _checked_shape(shape)
         kind = _checked_dtype(dtype, _FLOATS)
-        stream = self._reserve_outputs(count)
         spread = _spread_normal_float64 if kind == np.float64 else _spread_normal
-        return _fill(stream, count, kind, spread).reshape(sizes)
+        return self._draw(sizes, count, kind, spread, calls)
 
     def truncated_normal(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
         """Returns standard normals of magnitude under two (TensorFlow's TruncatedNormal)."""

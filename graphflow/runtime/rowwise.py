@@ -153,6 +153,8 @@ class Rowwise:
         if (i.stateful and not random and i.type not in _CHECKS) or i.definition.takes_places:
             raise NotRowwise
         kernel = self._kernels.make(i)
+        if i.type in ("RandomUniform", "RandomStandardNormal") and not any(step.stacked):
+            return lambda run, count, shape: kernel(run, shape, count), True
         if self._kernels.is_stateful(i.type):
             return _row_by_row(i, step, kernel, pass_run=True), True
         if not any(step.stacked):

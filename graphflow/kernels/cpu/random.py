@@ -43,7 +43,7 @@ def _random(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable[[Node
 def _standard(op_type: str, method: Callable[..., Any]) -> None:
     def factory(node: Node) -> Draw:
         dtype = node.dtypes[0].as_numpy_dtype
-        return lambda generator, shape: method(generator, _sizes(shape), dtype)
+        return lambda generator, shape, *calls: method(generator, _sizes(shape), dtype, *calls)
 
     _random(op_type)(factory)
 

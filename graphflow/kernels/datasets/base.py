@@ -159,6 +159,16 @@ class Elements(ABC):
             rows.append(element)
         return Block.of(rows)
 
+    def extend(self, run: Any, found: list[Element], count: int) -> bool:
+        """Appends the next `count` elements to a list; False where the end came before. What it raises loses none."""
+        wanted = len(found) + count
+        while len(found) < wanted:
+            element = self.next(run)
+            if element is None:
+                return False
+            found.append(element)
+        return True
+
     @abstractmethod
     def get_state(self) -> State:
         """The position, as arrays by name."""

@@ -25,6 +25,8 @@ class IteratorResource:
     initialisation is with another dataset, or the saved iterator had come to its end.
     """
 
+    begins_alike = True
+
     def __init__(self, origin: Origin, store: Any, make: Callable[[str], Dataset | None]) -> None:
         self.origin = origin
         self._store = store

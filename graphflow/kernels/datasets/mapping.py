@@ -11,8 +11,11 @@ import numpy as np
 from graphflow import errors
 from graphflow.graph.function import GraphFunction
 from graphflow.kernels.datasets import states
-from graphflow.kernels.datasets.base import Block, Context, Dataset, Element, Elements, Origin
+from graphflow.kernels.datasets.base import Block, Context, Dataset, Element, Elements, Origin, owned
 from graphflow.kernels.datasets.states import State
+
+_TOGETHER = 256
+"""So many elements are made at once for a buffer: a block of them stays in the processor's cache."""
 
 
 class FunctionDataset(Dataset):
@@ -83,6 +86,23 @@ class MapElements(Elements):
         return Block.of(
             [self._dataset.call(self._runner, self._pending.popleft()) for _ in range(taken.count)]
         )
+
+    def extend(self, run: Any, found: list[Element], count: int) -> bool:
+        """Appends the function of the next elements, made together where their rows are in memory."""
+        while count and not self._pending and self._inner.table is not None:
+            asked = min(count, _TOGETHER)
+            taken = self._inner.block(run, asked)
+            columns = None
+            if taken.count and taken.columns is not None:
+                columns = self._runner.rows(taken.columns, self._dataset.captured, taken.count)
+            if columns is None:
+                self._pending.extend(taken.elements())
+                break
+            found += [tuple([owned(value) for value in e]) for e in Block(taken.count, columns).elements()]
+            count -= taken.count
+            if taken.count < asked:
+                break
+        return super().extend(run, found, count)
 
     def get_state(self) -> State:
         """The source's position, and what was taken from it."""

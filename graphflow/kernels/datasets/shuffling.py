@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.kernels.datasets import states
-from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow.kernels.datasets.base import Block, Context, Dataset, Element, Elements, Origin
 from graphflow.kernels.datasets.states import State
 from graphflow.kernels.philox import Philox
 
@@ -101,12 +101,7 @@ class ShuffleElements(Elements):
             self._arrived += found
             self._exhausted = len(found) < missing
             return
-        while len(self._arrived) < count and not self._exhausted:
-            element = self._inner.next(run)
-            if element is None:
-                self._exhausted = True
-            else:
-                self._arrived.append(element)
+        self._exhausted = not self._inner.extend(run, self._arrived, missing)
 
     def _draw(self, run: Any, count: int) -> list[Any]:
         """The next items, fewer than `count` only at the end."""
@@ -155,6 +150,10 @@ class ShuffleElements(Elements):
     def ids(self, run: Any, count: int) -> np.ndarray[Any, Any]:
         """The next numbers."""
         return np.array(self._draw(run, count), np.int64)
+
+    def block(self, run: Any, count: int) -> Block:
+        """The next elements."""
+        return super().block(run, count) if self.table is not None else Block.of(self._draw(run, count))
 
     def get_state(self) -> State:
         """The buffer, the random states, the source's position."""

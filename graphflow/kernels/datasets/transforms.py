@@ -86,6 +86,19 @@ class RepeatElements(Elements):
                 break
         return joined(parts)
 
+    def extend(self, run: Any, found: list[Element], count: int) -> bool:
+        """Appends the next elements."""
+        wanted = len(found) + count
+        while not self._ended and len(found) < wanted:
+            before = len(found)
+            try:
+                self._inner.extend(run, found, wanted - before)
+            finally:
+                self._begun = self._begun or len(found) > before
+            if len(found) < wanted and not self._again():
+                break
+        return len(found) == wanted
+
     def get_state(self) -> State:
         """Which time it is, and the position in it."""
         state = {

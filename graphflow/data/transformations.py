@@ -1,0 +1,96 @@
+"""Transformations for Dataset.apply (tf.data.experimental and tf.contrib.data): those that programs use most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphflow.data.dataset import AUTOTUNE, Dataset
+from graphflow.graph import dtypes
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """map and then batch."""
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError("Only one of num_parallel_batches and num_parallel_calls may be set.")
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+    """shuffle and then repeat."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+    """batch without a smaller last batch."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def padded_batch_and_drop_remainder(
+    batch_size: Any, padded_shapes: Any, padding_values: Any = None
+) -> Transformation:
+    """padded_batch without a smaller last batch."""
+    return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, True)
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: bool = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
+    """interleave; the order is always that of interleave, whatever `sloppy` says."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, AUTOTUNE)
+
+
+def unbatch() -> Transformation:
+    """The rows of each element, one after the other."""
+    return lambda dataset: dataset.flat_map(
+        lambda *components: Dataset.from_tensor_slices(components if len(components) > 1 else components[0])
+    )
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """Pairs of a number and an element."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+    """prefetch; the elements go to `device` when an operation there takes them."""
+    return lambda dataset: dataset.prefetch(buffer_size)
+
+
+def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+    """The numbers from `start` on, for ever (tf.data.experimental.Counter)."""
+    from graphflow.ops.numeric import cast
+
+    numbers = Dataset.range(start, dtypes.int64.max if step > 0 else dtypes.int64.min, step)
+    wanted = dtypes.as_dtype(dtype)
+    return numbers if wanted is dtypes.int64 else numbers.map(lambda number: cast(number, wanted))
+
+
+EXPERIMENTAL_EXPORTS: dict[str, Any] = {
+    "AUTOTUNE": AUTOTUNE,
+    "Counter": counter,
+    "enumerate_dataset": enumerate_dataset,
+    "map_and_batch": map_and_batch,
+    "parallel_interleave": parallel_interleave,
+    "prefetch_to_device": prefetch_to_device,
+    "shuffle_and_repeat": shuffle_and_repeat,
+    "unbatch": unbatch,
+}
+CONTRIB_DATA_EXPORTS: dict[str, Any] = EXPERIMENTAL_EXPORTS | {
+    "Dataset": Dataset,
+    "batch_and_drop_remainder": batch_and_drop_remainder,
+    "padded_batch_and_drop_remainder": padded_batch_and_drop_remainder,
+}

@@ -1,0 +1,144 @@
+"""Datasets of every kind, by name, for the tests that hold for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import graphflow as gf
+
+D = gf.data.Dataset
+IMAGES = np.arange(24 * 6, dtype=np.uint8).reshape(24, 2, 3)
+LABELS = np.arange(24, dtype=np.int32)
+WORDS = [b"one", b"", b"three", b"four4", b"five", b"six", b"\x00\xff", b"8"]
+
+
+def numbers(count: int = 17) -> Any:
+    return D.range(count)
+
+
+def slices() -> Any:
+    return D.from_tensor_slices((IMAGES, {"label": LABELS}))
+
+
+def normalize(image: Any, rest: Any) -> Any:
+    return gf.cast(image, gf.float32) / 255.0, gf.one_hot(rest["label"], 24)
+
+
+def noisy(number: Any) -> Any:
+    return gf.cast(number, gf.float32) + gf.random_uniform([], seed=3)
+
+
+def halves(number: Any) -> Any:
+    return D.range(number, number + 3).map(lambda n: n * 10)
+
+
+def words() -> Any:
+    return D.from_tensor_slices(WORDS)
+
+
+def ragged() -> Any:
+    return numbers().map(lambda n: gf.fill([gf.cast(n % 4, gf.int32)], n))
+
+
+def generated() -> Any:
+    def pairs(stop: Any) -> Any:
+        for i in range(int(stop)):
+            yield i, "word%d" % i
+
+    return D.from_generator(pairs, (gf.int64, gf.string), ([], []), args=(13,))
+
+
+def python(n: Any) -> Any:
+    return gf.py_func(lambda value: value * 2, [n], gf.int64)
+
+
+PIPELINES: dict[str, Callable[[], Any]] = {
+    "range": numbers,
+    "tensors": lambda: D.from_tensors((IMAGES, "word")),
+    "slices": slices,
+    "strings": words,
+    "generator": generated,
+    "zip": lambda: D.zip((numbers(), {"w": words()})),
+    "zip_rows": lambda: D.zip((numbers(), numbers(5))).batch(3),
+    "concatenate": lambda: numbers(3).concatenate(numbers(5).map(lambda n: n + 100)),
+    "concatenate_batch": lambda: numbers(3).concatenate(numbers(5)).batch(4),
+    "map": lambda: numbers().map(lambda n: (n * n, gf.cast(n, gf.float32) / 3.0)),
+    "map_batch": lambda: slices().map(normalize).batch(5),
+    "map_random": lambda: numbers().map(noisy),
+    "map_random_batch": lambda: numbers().map(noisy).batch(4),
+    "map_random_repeat": lambda: numbers(5).map(noisy).repeat(3),
+    "map_python": lambda: numbers().map(python),
+    "map_parallel": lambda: numbers().map(python, num_parallel_calls=3),
+    "map_parallel_rows": lambda: numbers().map(lambda n: n * 2, num_parallel_calls=3).batch(3),
+    "flat_map": lambda: numbers(5).flat_map(halves),
+    "flat_map_random": lambda: numbers(4).flat_map(lambda n: D.from_tensors(noisy(n)).repeat(3)),
+    "interleave": lambda: numbers(5).interleave(halves, cycle_length=3, block_length=2),
+    "interleave_parallel": lambda: numbers(5).interleave(halves, 2, 1, num_parallel_calls=2),
+    "filter": lambda: numbers().filter(lambda n: gf.equal(n % 3, 0)),
+    "filter_batch": lambda: slices().filter(lambda image, rest: rest["label"] % 5 < 3).batch(4),
+    "batch_drop": lambda: numbers().batch(5, drop_remainder=True),
+    "batch_strings": lambda: words().batch(3),
+    "batch_of_batches": lambda: numbers(16).batch(2).batch(3),
+    "padded": lambda: ragged().padded_batch(4, [None], padding_values=np.int64(-1)),
+    "padded_strings": lambda: words().map(lambda w: gf.string_split([w], "e").values).padded_batch(3, [None]),
+    "shuffle": lambda: numbers().shuffle(5, seed=4),
+    "shuffle_slices": lambda: slices().shuffle(7, seed=4).map(normalize).batch(5),
+    "shuffle_elements": lambda: ragged().shuffle(6, seed=4),
+    "shuffle_mapped": lambda: slices().map(normalize).shuffle(6, seed=4).batch(4),
+    "shuffle_repeat": lambda: numbers(6).shuffle(4, seed=1).repeat(4),
+    "shuffle_same_repeat": lambda: numbers(6).shuffle(4, seed=1, reshuffle_each_iteration=False).repeat(3),
+    "repeat_shuffle": lambda: numbers(6).repeat(3).shuffle(8, seed=1),
+    "repeat_batch": lambda: slices().map(normalize).repeat(2).batch(7),
+    "take": lambda: numbers().skip(2).take(9),
+    "take_batch": lambda: slices().map(normalize).skip(3).take(11).batch(4),
+    "shard": lambda: numbers().shard(3, 1),
+    "shard_shuffle": lambda: numbers().shard(3, 1).shuffle(3, seed=9).batch(2),
+    "prefetch": lambda: numbers().prefetch(3),
+    "prefetch_batch": lambda: slices().shuffle(7, seed=4).map(normalize).batch(5).prefetch(2),
+    "prefetch_twice": lambda: ragged().prefetch(2).map(lambda v: v + 1).prefetch(1),
+    "cache": lambda: numbers(7).map(noisy).cache().repeat(3),
+    "cache_ragged": lambda: ragged().cache().repeat(2),
+    "cache_shuffle": lambda: numbers(7).cache().shuffle(4, seed=2).repeat(3).batch(4),
+    "everything": lambda: (
+        slices()
+        .cache()
+        .shuffle(9, seed=2)
+        .repeat(2)
+        .map(normalize, num_parallel_calls=2)
+        .batch(5)
+        .prefetch(2)
+    ),
+    "enumerate": lambda: words().enumerate(5),
+}
+
+
+def drain(session: Any, tensors: Any, most: int = 10_000) -> list[Any]:
+    """What the iterator still gives."""
+    found = []
+    for _ in range(most):
+        try:
+            found.append(session.run(tensors))
+        except gf.errors.OutOfRangeError:
+            break
+    return found
+
+
+def assert_same(got: Any, expected: Any) -> None:
+    """Equal to the bit, dtypes and shapes too."""
+    assert type(got) is type(expected), (type(got), type(expected))
+    if isinstance(got, dict):
+        assert list(got) == list(expected)
+        for key in got:
+            assert_same(got[key], expected[key])
+    elif isinstance(got, list | tuple):
+        assert len(got) == len(expected), f"{len(got)} elements, expected {len(expected)}"
+        for a, b in zip(got, expected, strict=True):
+            assert_same(a, b)
+    elif isinstance(got, np.ndarray | np.generic):
+        assert got.dtype == expected.dtype and got.shape == expected.shape
+        assert got.tolist() == expected.tolist()
+    else:
+        assert got == expected
