@@ -46,6 +46,16 @@ class Allowance:
 # ---- shapes and tensors ---------------------------------------------------------------------------------------------
 
 
+class TooLargeError(ValueError):
+    """A graph that runs, but holds more bytes of constants than a protobuf message may."""
+
+    def __init__(self, size: int, where: str = "") -> None:
+        super().__init__(
+            f"{where}{size} bytes of constants do not fit into a protobuf message, which ends at 2 GB. The graph "
+            "runs as it is; to write it, keep large values in variables (a checkpoint has no such limit) or feed them."
+        )
+
+
 def shape_to_proto(shape: Any, proto: Any) -> None:
     """Writes a shape into a TensorShapeProto."""
     dims = as_dims(shape)
@@ -82,7 +92,7 @@ def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
         proto.string_val.extend(s if isinstance(s, bytes) else str(s).encode() for s in array.reshape(-1))
     elif array.size > 1:
         if array.nbytes > PROTOBUF_LIMIT:
-            raise ValueError(too_large(array.nbytes))
+            raise TooLargeError(array.nbytes)
         proto.tensor_content = (
             np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         )
@@ -93,14 +103,6 @@ def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
         elif dtype is dtypes.float16:
             value = value.view(np.uint16)
         getattr(proto, _VALUES[dtype]).extend(value.tolist())
-
-
-def too_large(size: int) -> str:
-    """Why something of `size` bytes cannot be written."""
-    return (
-        f"{size} bytes of constants do not fit into a protobuf message, which ends at 2 GB. The graph runs as it is; "
-        "to write it, keep large values in variables (a checkpoint has no such limit) or feed them."
-    )
 
 
 def tensor_from_proto(proto: Any, allowance: Allowance | None = None) -> Any:
@@ -148,7 +150,10 @@ def _elements(proto: Any, dtype: DType) -> Any:
             return np.array(found[: len(found) // 2 * 2], part).view(dtype.as_numpy_dtype)
         if dtype is dtypes.float16:
             return np.array(found, np.uint16).view(np.float16)
-        return np.array(found, dtype.as_numpy_dtype)
+        values = np.array(found, np.int64 if dtype.is_integer and dtype.size < 8 else dtype.as_numpy_dtype)
+        if dtype.is_integer and len(values) and (values.min() < dtype.min or values.max() > dtype.max):
+            raise ValueError(f"{values.min()} to {values.max()}")
+        return values.astype(dtype.as_numpy_dtype, copy=False)
     except (OverflowError, ValueError) as error:
         raise ValueError(f"a tensor of {dtype.name} has values that it cannot hold: {error}") from None
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from graphflow.graph import dtypes
 from graphflow.graph.attributes import (
     PROTOBUF_LIMIT,
+    TooLargeError,
     attr_to_proto,
     kind_of,
     shape_to_proto,
-    too_large,
 )
 from graphflow.graph.dtypes import DType
 from graphflow.graph.op_table import Argument, OpType, tensorflow_op
@@ -98,7 +98,7 @@ class Writer:
     def _count(self, op: Operation, value: Any) -> None:
         self._size += getattr(value, "nbytes", 0)
         if self._size > PROTOBUF_LIMIT:
-            raise ValueError(f"{op.describe()}: {too_large(self._size)}")
+            raise TooLargeError(self._size, f"{op.describe()}: ")
 
     # ---- inputs -----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -13,11 +14,14 @@ from typing import Any, ClassVar
 from graphflow import protos
 from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
+from graphflow.graph.attributes import TooLargeError
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.graph import Graph
 from graphflow.kernels.records import read_records
 from graphflow.summary.event_file import EventFile, as_bytes
 from graphflow.summary.run_metadata import run_metadata_message
+
+_log = logging.getLogger(__name__)
 
 
 class FileWriter:
@@ -86,13 +90,18 @@ class FileWriter:
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
         """Adds a Graph, with its devices and shapes, for TensorBoard's page of graphs; or a GraphDef.
 
-        ValueError where both are given, or neither, TypeError for anything else.
+        ValueError where both are given, or neither, TypeError for anything else. A graph with more than 2 GB of
+        constants, which no message can hold, is left out with a warning in the log.
         """
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         given = graph_def if graph is None else graph
         if isinstance(given, Graph):
-            given = given.as_graph_def(add_shapes=True)
+            try:
+                given = given.as_graph_def(add_shapes=True)
+            except TooLargeError as error:  # Training goes on without a picture of its graph.
+                _log.warning("The graph is not written to %s: %s", self.get_logdir(), error)
+                return
         if not isinstance(given, protos.graph_pb2.GraphDef):
             raise TypeError(f"The passed graph must be an instance of `Graph` or a GraphDef, got {given!r}.")
         self._add(protos.event_pb2.Event(graph_def=given.SerializeToString()), global_step)

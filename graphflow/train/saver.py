@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from graphflow import errors
 from graphflow.checkpoint.resource_state import STATE
 from graphflow.graph import dtypes, shapes
+from graphflow.graph.attributes import TooLargeError
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.devices import DeviceSpec
 from graphflow.graph.elements import Operation, Tensor
@@ -258,7 +259,7 @@ class Saver:
             try:
                 with sess.graph.as_default():
                     self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
-            except ModuleNotFoundError as error:  # Training needs no protobuf.
+            except (ModuleNotFoundError, TooLargeError) as error:  # Training needs neither.
                 if not self._told:
                     _log.warning("Checkpoints are written without their graphs: %s", error)
                     self._told = True

@@ -1,7 +1,7 @@
-"""Protects what graphflow promises about training sessions: hooks fire when they should, and bad values are found.
+"""Protects what graphflow promises about training sessions: what adds to a finalized graph, and bad values, are named.
 
-31: hooks fire on every run, and on a finalized graph nobody knows what tried to add to it. 32: hunting NaN, prints that
-are lost.
+31: on a finalized graph nobody knows what tried to add to it; more of that is in tests/train/test_monitored_session.py.
+32: hunting NaN, prints that are lost.
 """
 
 from __future__ import annotations
@@ -21,46 +21,7 @@ def graph() -> Any:
         yield made
 
 
-class Counted(gf.train.SessionRunHook):  # type: ignore[misc]
-    """Counts the runs that it sees."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.runs += 1
-
-
-# ---- 31: hooks and finalized graphs -------------------------------------------------------------------------------
-
-
-def test_promise_31_run_step_fn_chooses_which_runs_the_hooks_see() -> None:
-    step = gf.train.get_or_create_global_step().assign_add(1)
-    hook = Counted()
-    with gf.train.MonitoredTrainingSession(hooks=[hook], progress=False) as session:
-
-        def one_step(context: Any) -> Any:
-            for _ in range(3):
-                context.session.run(step)  # such as refilling a buffer: no step of the training
-            return context.run_with_hooks(step)
-
-        assert session.run_step_fn(one_step) == 4
-        assert hook.runs == 1
-        session.run(step)
-        assert hook.runs == 2
-    assert hook.runs == 2
-
-
-@pytest.mark.parametrize("runs", [0, 1])
-def test_promise_31_the_line_that_adds_to_a_finalized_graph_is_named(runs: int) -> None:
-    step = gf.train.get_or_create_global_step().assign_add(1)
-    with gf.train.MonitoredTrainingSession(progress=False) as session:
-        for _ in range(runs):
-            session.run(step)
-        line = test_promise_31_the_line_that_adds_to_a_finalized_graph_is_named.__code__.co_firstlineno
-        with pytest.raises(RuntimeError, match=rf"finalized.*test_sessions\.py:{line + 8}\b"):
-            gf.add(step, 1)
-        assert session.run(step) == runs + 1
+# ---- 31: finalized graphs -----------------------------------------------------------------------------------------
 
 
 def test_promise_31_a_hook_that_adds_to_the_graph_in_a_step_is_named() -> None:
