@@ -460,9 +460,11 @@ class TextLineDataset(Dataset):
     when an element is taken, where there is no such file.
     """
 
+    _definition = ops.TEXT_LINE
+
     def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
         dataset = _dataset(
-            ops.TEXT_LINE,
+            self._definition,
             (
                 convert_to_tensor(filenames, dtype=dtypes.string, name="filenames"),
                 convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
@@ -474,4 +476,24 @@ class TextLineDataset(Dataset):
         super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))
 
 
-EXPORTS: dict[str, Any] = {"Dataset": Dataset, "Iterator": Iterator, "TextLineDataset": TextLineDataset}
+class TFRecordDataset(TextLineDataset):
+    """The records of TFRecord files, file after file (tf.data.TFRecordDataset); DataLossError where one is damaged."""
+
+    _definition = ops.TF_RECORD
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(filenames, compression_type, buffer_size)
+
+
+EXPORTS: dict[str, Any] = {
+    "Dataset": Dataset,
+    "Iterator": Iterator,
+    "TextLineDataset": TextLineDataset,
+    "TFRecordDataset": TFRecordDataset,
+}

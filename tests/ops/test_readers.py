@@ -91,6 +91,19 @@ def test_compressed_records(folder: Path) -> None:
     assert len(read(gf.TFRecordReader(options=options), folder, "r.gz")[0]) == 3
 
 
+def test_records_as_a_dataset(folder: Path) -> None:
+    (folder / "r.gz").write_bytes(gzip.compress((folder / "r.rec").read_bytes()))
+    for name, kind in (("r.rec", None), ("r.gz", "GZIP")):
+        dataset = gf.data.TFRecordDataset([str(folder / name)] * 2, kind).batch(6)
+        with gf.Session() as session:
+            found = session.run(dataset.make_one_shot_iterator().get_next())
+        assert found.tolist() == [b"", b"x", b"xx"] * 2
+    (folder / "r.rec").write_bytes((folder / "r.rec").read_bytes()[:-1])
+    taken = gf.data.TFRecordDataset(str(folder / "r.rec")).skip(2).make_one_shot_iterator().get_next()
+    with gf.Session() as session, pytest.raises(gf.errors.DataLossError, match=r"r\.rec"):
+        session.run(taken)
+
+
 def test_a_file_that_cannot_be_read_is_an_error_and_the_next_one_is_read(folder: Path) -> None:
     assert read(gf.TextLineReader(), folder, "none", "b.txt")[2] is gf.errors.NotFoundError
     (folder / "cut.rec").write_bytes((folder / "r.rec").read_bytes()[:-3])

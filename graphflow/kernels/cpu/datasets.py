@@ -11,7 +11,7 @@ from graphflow import errors
 from graphflow.kernels.datasets.base import Dataset, Origin
 from graphflow.kernels.datasets.batching import BatchDataset, PaddedBatchDataset
 from graphflow.kernels.datasets.caching import CacheDataset
-from graphflow.kernels.datasets.files import FilesDataset, TextLineDataset
+from graphflow.kernels.datasets.files import FilesDataset, TextLineDataset, TFRecordDataset
 from graphflow.kernels.datasets.iterators import IteratorResource
 from graphflow.kernels.datasets.mapping import FilterDataset, InterleaveDataset, MapDataset
 from graphflow.kernels.datasets.shuffling import ShuffleDataset
@@ -118,6 +118,7 @@ def _text(value: Any) -> str:
 
 
 _dataset("TextLineDataset")(_files(TextLineDataset))
+_dataset("TFRecordDataset")(_files(TFRecordDataset))
 
 
 # ---- of other datasets ----------------------------------------------------------------------------------------------

@@ -1,10 +1,7 @@
-"""Datasets of the lines of text files."""
+"""Datasets of what files hold: the lines of texts, and records."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
+from graphflow.kernels.compressed import open_to_read, reading_errors
 from graphflow.kernels.datasets import states
 from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
 from graphflow.kernels.datasets.states import State
+from graphflow.kernels.records import read_records
 
 
 class FilesDataset(Dataset):
@@ -35,16 +34,9 @@ class FilesDataset(Dataset):
     def open(self, path: str) -> Any:
         """A file to read bytes from; NotFoundError where there is none."""
         try:
-            if self.compression == "GZIP":
-                return gzip.open(path, "rb")
-            if self.compression == "ZLIB":
-                with open(path, "rb") as file:
-                    return io.BytesIO(zlib.decompress(file.read()))
-            return open(path, "rb")
-        except FileNotFoundError:
-            raise self.error(f"{path}: no such file.", errors.NotFoundError) from None
-        except OSError as error:
-            raise self.error(f"{path}: {error}", errors.UnknownError) from None
+            return open_to_read(path, self.compression)
+        except errors.OpError as error:
+            raise self.error(error.message, type(error)) from None
 
     @abstractmethod
     def read(self, file: Any, path: str) -> Iterator[bytes]:
@@ -58,6 +50,17 @@ class TextLineDataset(FilesDataset):
         """The lines."""
         for line in file:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+class TFRecordDataset(FilesDataset):
+    """The records of TFRecord files."""
+
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The records."""
+        try:
+            yield from read_records(file, path)
+        except errors.DataLossError as error:
+            raise self.error(error.message, errors.DataLossError) from error
 
 
 class FilesElements(Elements):
@@ -89,7 +92,7 @@ class FilesElements(Elements):
         try:
             with dataset.open(path) as file:
                 yield from dataset.read(file, path)
-        except (OSError, EOFError, zlib.error) as error:
+        except reading_errors as error:
             raise dataset.error(f"{path}: {error}", errors.DataLossError) from error
 
     def get_state(self) -> State:
