@@ -68,7 +68,8 @@ def import_graph_def(
     order = ordered(nodes, replaced)
     graph = get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope, _whole_or_not_at_all(graph):
-        tensors = {key: _converted(key, value) for key, value in replaced.items()}
+        with graph.name_scope("_inputs" if scope else "inputs"):
+            tensors = {key: _converted(key, value) for key, value in replaced.items()}
         builder = _built(graph, scope, nodes, order, tensors)
         _check_map(replaced, nodes, builder)
         return None if wanted is None else [builder.element(text) for text in wanted]

@@ -42,7 +42,7 @@ def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operatio
         todo += [t.op for t in op.inputs if t not in stops]
         todo += [c for c in op.control_inputs if not any(t in stops for t in c.outputs)]
         if op._context is not None:
-            todo += op._context.deciders()
+            todo += [d for d in op._context.deciders() if not any(t in stops for t in d.outputs)]
     return needed
 
 
