@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.cluster.server import Server
 from graphflow.protos import event_pb2
 from graphflow.train.recovery import RecoveryBudget
 
@@ -621,7 +622,7 @@ def test_without_the_extra_checkpoints_are_saved_and_no_summaries(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # of sockets of threads that ended
 def test_a_worker_joins_a_chief_and_both_stop_at_the_step() -> None:
-    server = gf.train.Server.create_local_server()
+    server = Server.create_local_server()
     waiting = threading.Event()
     found: dict[str, Any] = {}
 
