@@ -372,6 +372,8 @@ class _Monitored:
         except BaseException as error:
             self._leave(error)
             raise
+        if self._progress is not None and self._step is not None:
+            self._progress.update(self._step(self._session), None, None)
         try:
             self._end_session()
         finally:

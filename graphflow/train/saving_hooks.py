@@ -336,7 +336,10 @@ class ProfilerHook(SessionRunHook):
             file.write(run_values.run_metadata.chrome_trace())
         _log.info("Saving timeline for %d into '%s'.", step, path)
         if self._writer is not None:
-            self._writer.add_run_metadata(run_values.run_metadata, f"step_{step}")
+            try:
+                self._writer.add_run_metadata(run_values.run_metadata, f"step_{step}")
+            except ValueError:  # training went back and comes by again: TensorBoard keeps what it has
+                _log.info("The event file has a recording of step %d already.", step)
 
     def end(self, session: Any) -> None:
         """Writes out what is buffered."""

@@ -364,6 +364,18 @@ def test_a_checkpoint_that_is_there_is_not_saved_again(tmp_path: Path) -> None:
             assert listener.saved == expected
 
 
+def test_a_step_may_be_recorded_twice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "graphflow")
+    move = gf.train.get_or_create_global_step().assign_add(1)
+    for _ in range(2):  # the second session begins at step 0 again, with the writer of the first
+        hooks = [gf.train.ProfilerHook(save_steps=2, output_dir=str(tmp_path))]
+        with gf.train.SingularMonitoredSession(hooks=hooks) as session:
+            for _ in range(3):
+                session.run(move)
+    assert [path.name for path in tmp_path.glob("timeline*")] == ["timeline-2.json"]
+    assert "a recording of step 2 already" in caplog.text
+
+
 def test_own_hooks_may_ask_for_traces_and_get_what_they_fetch() -> None:
     seen: list[Any] = []
 

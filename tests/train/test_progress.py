@@ -133,16 +133,19 @@ def test_what_the_line_says(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [seconds_text(s) for s in (7, 750.4, 11100)] == ["0:07", "12:30", "3:05:00"]
 
 
-def test_a_training_session_shows_it_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first", "end"), [(0.0, " · loss 2"), (1000.0, "")])
+def test_a_training_session_shows_it_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, first: float, end: str
+) -> None:
     terminal = on_terminal(monkeypatch)
-    monkeypatch.setattr("graphflow.train.progress._REDRAW_SECS", 0.0)
+    monkeypatch.setattr("graphflow.train.progress._REDRAW_SECS", first)
     step = gf.train.get_or_create_global_step()
     loss = gf.identity(2.0, name="loss")
     move = step.assign_add(1)
     with gf.train.MonitoredTrainingSession(hooks=[gf.train.StopAtStepHook(last_step=3)]) as session:
         while not session.should_stop():
             session.run([move, loss])
-    assert re.fullmatch(r"step 3 of 3 · .* steps/s · loss 2", terminal.screen()[0])
+    assert re.fullmatch(rf"step 3 of 3 · .* steps/s{end}", terminal.screen()[0])
     assert terminal.screen()[1:] == [""]
 
 
