@@ -72,11 +72,11 @@ class Tier:
                     return result
                 if prepared is None or options is not None or self._config.compiled != "always":
                     return result
-                if repeatable(prepared.plan):
-                    for _ in range(2):
-                        result = super().run(fetches, feed_dict)
                 executable = prepared.executable
                 if isinstance(executable, TieredExecutable):
+                    if repeatable(executable._plan):
+                        for _ in range(2):
+                            result = super().run(fetches, feed_dict)
                     counts[any(state.compiled for state in executable._states.values())] += 1
                 return result
 
