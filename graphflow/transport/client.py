@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, Final
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from graphflow import errors
 from graphflow.transport import token
@@ -23,7 +24,8 @@ from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import options, receive, send
 
 _ALIVE_SECONDS: Final = 3.0
-_SLICE_MS: Final = 500
+_SLICE_MS: Final = 200
+"""How often a thread that waits for an answer looks whether the server is still there."""
 
 
 class Refused(Exception):
@@ -45,8 +47,15 @@ class _Channel:
         self.socket.connect(f"tcp://{address}")
         self.poller = zmq.Poller()
         self.poller.register(self.socket, zmq.POLLIN)
-        self.poller.register(self.monitor, zmq.POLLIN)
         self.greeted = False
+
+    def lost(self) -> bool:
+        """Whether the connection that there was is gone."""
+        try:
+            recv_monitor_message(self.monitor, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
 
     def close(self) -> None:
         self.socket.disable_monitor()
@@ -152,7 +161,7 @@ class Connection:
                 raise errors.CancelledError(None, None, "The session was closed during the run.") from error
             if channel.socket in events:
                 return Message.of(receive(channel.socket))
-            if channel.monitor in events:
+            if channel.lost():
                 del self._local.channel
                 channel.close()
                 raise errors.UnavailableError(

@@ -1,8 +1,8 @@
-"""Messages: a header of fixed size, details as JSON, and tensors as raw buffers, a frame each.
+"""Messages: a header of fixed size, details as JSON, and tensors, the large ones as a frame each.
 
-    frame 0   "GF", version, kind, number of tensors, three 64-bit numbers; then the table of the tensors
-    frame 1   details: a JSON object, or nothing
-    frame 2.. the buffer of each tensor
+    frame 0   "GF", version, kind, number of tensors, length of the details, three 64-bit numbers; then the details,
+              a JSON object or nothing; then the table of the tensors, in which small ones are whole
+    frame 1.. the buffers of the large tensors
 
 What the three numbers mean depends on the kind. Reading runs no code of the sender's.
 """
@@ -22,7 +22,7 @@ from graphflow.transport import tensors
 from graphflow.transport.tensors import BadMessage, Buffer
 
 VERSION: Final = 1
-_HEADER: Final = struct.Struct("<2sBBHHQQQ")
+_HEADER: Final = struct.Struct("<2sBBIQQQQ")
 _MAGIC: Final = b"GF"
 MOST_DETAILS: Final = 256 << 20
 """Bytes of details: a plan of a hundred thousand instructions takes about 30 MB."""
@@ -64,9 +64,11 @@ class Message:
     def frames(self) -> list[Buffer]:
         """The message as frames; buffers of tensors share memory with them."""
         table, buffers = tensors.encode(self.tensors)
-        header = _HEADER.pack(_MAGIC, VERSION, self.kind, len(buffers), 0, self.a, self.b, self.c)
         details = json.dumps(self.details, separators=(",", ":")).encode() if self.details else b""
-        return [header + table, details, *buffers]
+        header = _HEADER.pack(
+            _MAGIC, VERSION, self.kind, len(self.tensors), len(details), self.a, self.b, self.c
+        )
+        return [b"".join((header, details, table)), *buffers]
 
     @staticmethod
     def of(frames: Sequence[Buffer]) -> Message:
@@ -74,28 +76,32 @@ class Message:
 
         BadMessage for anything that `frames()` could not have made.
         """
-        if len(frames) < 2 or len(frames[0]) < _HEADER.size:
-            raise BadMessage("A message has a header and details.")
-        magic, version, number, count, zero, a, b, c = _HEADER.unpack_from(frames[0])
-        if magic != _MAGIC or zero:
+        if not frames or len(frames[0]) < _HEADER.size:
+            raise BadMessage("A message has a header.")
+        head = frames[0]
+        magic, version, number, count, length, a, b, c = _HEADER.unpack_from(head)
+        if magic != _MAGIC:
             raise BadMessage("This is no message of graphflow's.")
         if version != VERSION:
             raise BadMessage(
                 f"The message is of version {version} of the protocol; this is version {VERSION}."
             )
-        if count != len(frames) - 2:
-            raise BadMessage(f"A message of {count} tensors came with {len(frames) - 2} buffers.")
+        begin = _HEADER.size + length
+        if count > tensors.MOST_TENSORS or begin > len(head):
+            raise BadMessage(
+                f"A message of {len(head)} bytes has neither {length} of details nor {count} tensors."
+            )
         try:
             kind = Kind(number)
         except ValueError:
             raise BadMessage(f"There is no kind {number} of messages.") from None
-        values: Sequence[np.ndarray[Any, Any]] = tensors.decode(frames[0][_HEADER.size :], frames[2:])
-        return Message(kind, a, b, c, _details(frames[1]), values)
+        values: Sequence[np.ndarray[Any, Any]] = ()
+        if count or begin != len(head) or len(frames) > 1:
+            values = tensors.decode(head, begin, count, frames[1:])
+        return Message(kind, a, b, c, _details(head[_HEADER.size : begin]) if length else {}, values)
 
 
 def _details(frame: Buffer) -> Mapping[str, Any]:
-    if not len(frame):
-        return {}
     if len(frame) > MOST_DETAILS:
         raise BadMessage(
             f"The details of a message have {len(frame)} bytes; at most {MOST_DETAILS} are read."

@@ -68,8 +68,11 @@ def send(socket: zmq.Socket[bytes], frames: Sequence[Buffer], first: Sequence[by
 
 def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
     """One message, without waiting; zmq.Again where there is none. Large frames are not copied."""
-    frames = socket.recv_multipart(zmq.NOBLOCK, copy=False)
-    return [frame.bytes if len(frame) < _COPY_BELOW else frame.buffer for frame in frames]
+    parts: list[Buffer] = [socket.recv(zmq.NOBLOCK)]
+    while socket.getsockopt(zmq.RCVMORE):
+        frame = socket.recv(copy=False)
+        parts.append(frame.bytes if len(frame) < _COPY_BELOW else frame.buffer)
+    return parts
 
 
 class Sockets:
@@ -137,7 +140,6 @@ class Sockets:
         if socket is None:
             return
         for monitor in [m for m, name in self._monitors.items() if name == address]:
-            self._poller.unregister(monitor)
             del self._monitors[monitor]
             socket.disable_monitor()
         socket.close()
@@ -149,7 +151,6 @@ class Sockets:
         socket.setsockopt(zmq.ROUTING_ID, self._identity)
         monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._monitors[monitor] = address
-        self._poller.register(monitor, zmq.POLLIN)
         socket.connect(f"tcp://{address}")
         return socket
 
@@ -175,10 +176,10 @@ class Sockets:
                     self._drain_calls()
                 if self._router in events:
                     self._drain_router()
-                for monitor in [m for m in self._monitors if m in events]:
-                    self._look_at(monitor)
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_MS / 1000
+                    for monitor in list(self._monitors):
+                        self._look_at(monitor)
                     self._guarded(self._handler.tick)
         finally:
             for address in list(self._peers):
@@ -209,7 +210,11 @@ class Sockets:
             self._guarded(self._handler.received, bytes(sender), frames)
 
     def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
-        recv_monitor_message(monitor, zmq.NOBLOCK)
+        """Looks whether a connection is gone: only now and then, as every socket that is waited for costs time."""
+        try:
+            recv_monitor_message(monitor, zmq.NOBLOCK)
+        except zmq.Again:
+            return
         address = self._monitors.get(monitor)
         if address is not None:
             self._guarded(self._handler.lost, address)

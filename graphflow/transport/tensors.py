@@ -1,8 +1,9 @@
-"""Tensors as a table of descriptors and one raw buffer each, without a copy where the array is contiguous.
+"""Tensors as a table of descriptors and a raw buffer each, without a copy where the array is contiguous.
 
-A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. The buffer holds the elements in
-row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes. What comes in
-is believed in nothing: every size is checked against the length of the frame that is really there.
+A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. A small buffer follows it at
+once, since a frame of its own would cost more than copying it; a large one is a frame. The buffer holds the elements in
+row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes. What comes
+in is believed in nothing: every size is checked against the length of what is really there.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from graphflow.graph import dtypes
 
 MOST_TENSORS: Final = 65_535
 _MOST_AXES: Final = 64
+_SMALL: Final = 4096
+"""Bytes of a buffer up to which it is part of the table."""
 _HEAD: Final = struct.Struct("<BBHIQ")
-"""dtype, rank, 0, 0, length of the buffer; the sizes follow, 8 bytes each."""
+"""dtype, rank, 0, 0, length of the buffer; the sizes follow, 8 bytes each, and the buffer where it is small."""
 _NUMBER_OF: Final = {
     np.dtype(d.as_numpy_dtype): d.as_datatype_enum
     for d in dtypes.ALL
@@ -41,13 +44,14 @@ class BadMessage(ValueError):
 
 
 def encode(values: Sequence[Any]) -> tuple[bytes, list[Buffer]]:
-    """The descriptors of arrays (or NumPy scalars, or bytes) and the buffer of each.
+    """The table of arrays (or NumPy scalars, or bytes), and the large buffers.
 
-    Buffers share memory with the arrays. TypeError for a value that is no tensor.
+    Those share memory with the arrays. TypeError for a value that is no tensor.
     """
     if len(values) > MOST_TENSORS:
         raise ValueError(f"A message holds at most {MOST_TENSORS} tensors, got {len(values)}.")
-    table, buffers = [], []
+    table: list[bytes] = []
+    buffers: list[Buffer] = []
     for value in values:
         array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
         if array.dtype == object:
@@ -59,8 +63,12 @@ def encode(values: Sequence[Any]) -> tuple[bytes, list[Buffer]]:
                 raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.") from None
             buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         table.append(_HEAD.pack(number, array.ndim, 0, 0, len(buffer)))
-        table.append(struct.pack(f"<{array.ndim}Q", *array.shape))
-        buffers.append(buffer)
+        if array.ndim:
+            table.append(struct.pack(f"<{array.ndim}Q", *array.shape))
+        if len(buffer) <= _SMALL:
+            table.append(bytes(buffer))
+        else:
+            buffers.append(buffer)
     return b"".join(table), buffers
 
 
@@ -73,10 +81,14 @@ def _encode_strings(array: np.ndarray[Any, Any]) -> Buffer:
     return ends.tobytes() + b"".join(elements)
 
 
-def decode(table: Buffer, buffers: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
-    """The arrays that `encode` was given, reading from the buffers; they are read-only. BadMessage where it is none."""
-    values, position = [], 0
-    for buffer in buffers:
+def decode(table: Buffer, position: int, count: int, buffers: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
+    """The `count` arrays that `encode` was given; they are read-only, and large ones share memory with the buffers.
+
+    The table begins at a position and goes to the end. BadMessage where it is none.
+    """
+    values = []
+    large = iter(buffers)
+    for _ in range(count):
         if len(table) - position < _HEAD.size:
             raise BadMessage("The table of tensors ends too early.")
         number, rank, zero, zeros, length = _HEAD.unpack_from(table, position)
@@ -85,11 +97,16 @@ def decode(table: Buffer, buffers: Sequence[Buffer]) -> list[np.ndarray[Any, Any
             raise BadMessage("A tensor's descriptor is wrong.")
         shape = struct.unpack_from(f"<{rank}Q", table, position)
         position += 8 * rank
+        if length <= _SMALL:
+            buffer: Buffer = bytes(table[position : position + length])
+            position += length
+        else:
+            buffer = next(large, b"")
         if length != len(buffer):
             raise BadMessage(f"A tensor of {length} bytes came with {len(buffer)}.")
         values.append(_decode_one(number, shape, buffer))
-    if position != len(table):
-        raise BadMessage("The table of tensors has more entries than there are buffers.")
+    if position != len(table) or next(large, None) is not None:
+        raise BadMessage("There is more than the tensors take.")
     return values
 
 
