@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
@@ -19,8 +19,8 @@ from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.master_steps import MasterSteps
+from graphflow.cluster.peers import Greeting, Peer, Waiting, passes
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
-from graphflow.graph.devices import DeviceSpec
 from graphflow.ops import load_all
 from graphflow.plan.encode import PlanReader
 from graphflow.runtime.assemble import operand
@@ -47,45 +47,6 @@ class _Runner:
     seconds: float = 1.0
 
 
-@dataclass
-class _Peer:
-    """Another task: its address, and, once it has said so, its incarnation and devices."""
-
-    task: str
-    address: str
-    incarnation: str = ""
-    devices: list[str] = field(default_factory=list)
-    greeted: bool = False
-    """Whether this connection to it began with a hello, without which it takes nothing."""
-
-
-@dataclass
-class _Waiting:
-    """Something a client waits for: the tasks that have not answered, and until when."""
-
-    client: bytes
-    request: int
-    tasks: set[str]
-    deadline: float
-
-
-@dataclass
-class _Greeting(_Waiting):
-    """A client that waits for its welcome, until all tasks that it wants have answered."""
-
-    wanted: set[str] = field(default_factory=set)
-
-
-def _passes(task: str, filters: Sequence[str]) -> bool:
-    """Whether a session with these device filters sees a task; without any it sees all."""
-    spec = DeviceSpec.from_string(task)
-    for text in filters:
-        wanted = DeviceSpec.from_string(str(text))
-        if wanted.job in (None, spec.job) and wanted.task in (None, spec.task):
-            return True
-    return not filters
-
-
 class Service:
     """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
 
@@ -105,15 +66,15 @@ class Service:
         self._store = store
         self._make = make
         self._secret = secret
-        self._peers = {t: _Peer(t, address) for t, address in addresses.items() if t != task}
+        self._peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
         self._by_address = {peer.address: peer for peer in self._peers.values()}
-        self._senders: dict[bytes, _Peer] = {}
+        self._senders: dict[bytes, Peer] = {}
         self._clients: dict[bytes, str] = {}
         """The session that each socket of a client belongs to."""
         self._heard: dict[str, float] = {}
         """When each session was last heard of."""
-        self._greeting: list[_Greeting] = []
-        self._registering: dict[int, tuple[_Waiting, master_steps.Executable]] = {}
+        self._greeting: list[Greeting] = []
+        self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
         self._numbers = count(1)
         self._master = MasterSteps()
         self._worker = TaskSteps()
@@ -159,21 +120,21 @@ class Service:
         if details.get("alive"):
             return
         self._clients[sender] = session
-        wanted = {task for task in self._peers if _passes(task, details.get("filters") or ())}
+        wanted = {task for task in self._peers if passes(task, details.get("filters") or ())}
         missing = {task for task in wanted if not self._peers[task].incarnation}
         for task in missing:
             self._greet(self._peers[task], True)
         seconds = float(details.get("seconds", CONNECT_SECONDS))
-        self._greeting.append(_Greeting(sender, message.a, missing, time.monotonic() + seconds, wanted))
+        self._greeting.append(Greeting(sender, message.a, missing, time.monotonic() + seconds, wanted))
         self._welcome_those_ready()
 
-    def _greet(self, peer: _Peer, answer: bool) -> None:
+    def _greet(self, peer: Peer, answer: bool) -> None:
         details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
                    "incarnation": f"{self._incarnation:x}"}  # fmt: skip
         peer.greeted = True
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
 
-    def _meet(self, sender: bytes, peer: _Peer, details: Mapping[str, Any]) -> None:
+    def _meet(self, sender: bytes, peer: Peer, details: Mapping[str, Any]) -> None:
         incarnation = str(details.get("incarnation"))
         if peer.incarnation and peer.incarnation != incarnation:
             self._forget(peer, "was started again")
@@ -205,7 +166,7 @@ class Service:
         if found.incarnation:
             self._forget(found, "is gone")
 
-    def _forget(self, peer: _Peer, what: str) -> None:
+    def _forget(self, peer: Peer, what: str) -> None:
         """Ends what a peer took part in; it is greeted again before the next message to it."""
         self.sockets.disconnect(peer.address)
         peer.greeted = False
@@ -279,7 +240,7 @@ class Service:
             {task: tuple(part["positions"]) for task, part in tasks.items()},
             [(task, place) for task, place in message.details["fetches"]],
         )
-        waiting = _Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
+        waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
         self._registering[number] = (waiting, executable)
         absent = [
             t for t in tasks if t != self._task and (t not in self._peers or not self._peers[t].incarnation)
@@ -330,7 +291,7 @@ class Service:
             self._greet(peer, not peer.incarnation)
         self.sockets.send_to_peer(peer.address, message.frames())
 
-    def _from_peer(self, peer: _Peer, message: Message) -> None:
+    def _from_peer(self, peer: Peer, message: Message) -> None:
         match message.kind:
             case Kind.TENSOR:
                 edges = message.tensors[0].tolist()
@@ -354,7 +315,7 @@ class Service:
             case _:
                 pass
 
-    def _begin(self, peer: _Peer, message: Message) -> None:
+    def _begin(self, peer: Peer, message: Message) -> None:
         key = (message.a, message.b)
         try:
             found = self._worker.begin(key, message.c, message.tensors)
@@ -364,7 +325,7 @@ class Service:
             return
         self._work(found)
 
-    def _take_parts_of(self, peer: _Peer, message: Message) -> None:
+    def _take_parts_of(self, peer: Peer, message: Message) -> None:
         try:
             self._take_parts(message)
         except Exception as error:

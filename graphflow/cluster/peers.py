@@ -1,0 +1,47 @@
+"""The other tasks of a cluster as one task knows them, and the clients that wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphflow.graph.devices import DeviceSpec
+
+
+@dataclass
+class Peer:
+    """Another task: its address, and, once it has said so, its incarnation and devices."""
+
+    task: str
+    address: str
+    incarnation: str = ""
+    devices: list[str] = field(default_factory=list)
+    greeted: bool = False
+    """Whether this connection to it began with a hello, without which it takes nothing."""
+
+
+@dataclass
+class Waiting:
+    """Something a client waits for: the tasks that have not answered, and until when."""
+
+    client: bytes
+    request: int
+    tasks: set[str]
+    deadline: float
+
+
+@dataclass
+class Greeting(Waiting):
+    """A client that waits for its welcome, until all tasks that it wants have answered."""
+
+    wanted: set[str] = field(default_factory=set)
+
+
+def passes(task: str, filters: Sequence[str]) -> bool:
+    """Whether a session with these device filters sees a task; without any it sees all."""
+    spec = DeviceSpec.from_string(task)
+    for text in filters:
+        wanted = DeviceSpec.from_string(str(text))
+        if wanted.job in (None, spec.job) and wanted.task in (None, spec.task):
+            return True
+    return not filters
