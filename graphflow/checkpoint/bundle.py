@@ -8,6 +8,7 @@ orders as its place does.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -22,7 +23,9 @@ from graphflow.checkpoint.regions import MOST_AXES, Region
 from graphflow.graph.dtypes import as_dtype
 
 _FOOTER: Final = 48
-_MAGIC: Final = 0xDB4775248B80FB57
+MAGIC: Final = 0xDB4775248B80FB57
+_ALL: Final = -1
+"""The length along an axis of which a part has everything, where the text of the part was "-"."""
 _TRAILER: Final = 5
 """Bytes after a block: how it is compressed, and a checksum."""
 _MOST_SHARDS: Final = 100_000
@@ -117,8 +120,7 @@ def _records(table: Iterator[tuple[bytes, memoryview]]) -> tuple[dict[Record, in
     found: dict[Record, int] = {}
     parts: set[bytes] = set()
     for key, entry in entries.items():
-        for region in _regions(entry):
-            parts.add(_part_key(key, region))
+        parts.update(part_key(key, numbers) for _, numbers in _parts(entry))
     for key, entry in entries.items():
         if key in parts:
             continue
@@ -126,8 +128,8 @@ def _records(table: Iterator[tuple[bytes, memoryview]]) -> tuple[dict[Record, in
         if not entry.slices:
             found[_record(name, name, shape, "", entry, header.num_shards)] = entry.shard_id
             continue
-        for region in _regions(entry):
-            part = entries.get(_part_key(key, region))
+        for region, numbers in _parts(entry):
+            part = entries.get(part_key(key, numbers))
             if part is None or _shape(part) != region.lengths or part.dtype != entry.dtype:
                 raise CorruptError(f"the part {region.text} of the tensor {name!r} is not in it")
             record = _record(f"{name}/{region.text}", name, shape, region.text, part, header.num_shards)
@@ -151,12 +153,12 @@ def _shape(entry: Any) -> tuple[int, ...]:
     return shape
 
 
-def _regions(entry: Any) -> list[Region]:
-    """The parts that an entry lists."""
+def _parts(entry: Any) -> list[tuple[Region, list[int]]]:
+    """The parts that an entry lists, each with the numbers that stand in its key."""
     shape = _shape(entry)
     if len(entry.slices) > MOST_SLICES:
         raise CorruptError(f"a tensor is in more than {MOST_SLICES} parts")
-    regions = []
+    parts = []
     for part in entry.slices:
         if len(part.extent) != len(shape):
             raise CorruptError(f"a part of a tensor of {len(shape)} axes has {len(part.extent)}")
@@ -169,8 +171,9 @@ def _regions(entry: Any) -> list[Region]:
             o >= 0 and n >= 0 and o + n <= full for o, n, full in zip(offsets, lengths, shape, strict=True)
         ):
             raise CorruptError("a part of a tensor does not lie in its shape")
-        regions.append(Region(offsets, lengths))
-    return regions
+        said = [(e.start, e.length if e.WhichOneof("has_length") else _ALL) for e in part.extent]
+        parts.append((Region(offsets, lengths), [number for pair in said for number in pair]))
+    return parts
 
 
 def _record(key: str, name: str, shape: tuple[int, ...], text: str, entry: Any, shards: int) -> Record:
@@ -222,17 +225,18 @@ def _strings(data: memoryview, count: int) -> tuple[list[bytes], str]:
 # ---- the key of a part: numbers and texts written so that their bytes order as they do ------------------------------
 
 
-def _part_key(name: bytes, region: Region) -> bytes:
-    numbers = b"".join(
-        map(_signed, (n for pair in zip(region.offsets, region.lengths, strict=True) for n in pair))
-    )
-    escaped = name.replace(b"\xff", b"\xff\x00").replace(b"\x00", b"\x00\xff")
-    axes = len(region.offsets)
-    return b"\x00" + escaped + b"\x00\x01" + (bytes([1, axes]) if axes else b"\x00") + numbers
+def part_key(name: bytes, numbers: Sequence[int]) -> bytes:
+    """The key of a part of a tensor; numbers: offset and length along each axis."""
+    escaped = re.sub(rb"[\x00\xff]", lambda found: b"\x00\xff" if found[0] == b"\x00" else b"\xff\x00", name)
+    axes = len(numbers) // 2
+    count = bytes([1, axes]) if axes else b"\x00"
+    return b"\x00" + escaped + b"\x00\x01" + count + b"".join(map(_signed, numbers))
 
 
 def _signed(number: int) -> bytes:
-    """A number, not negative, with its length in the first bits: one for each byte, as many as there are."""
+    """A number with its length in the first bits: one for each byte, as many as there are."""
+    if number == _ALL:
+        return b"\x7f"
     length = number.bit_length() // 7 + 1
     marks = (1 << length) - 1
     return (number | marks << 8 * length - length).to_bytes(length, "big")
@@ -243,7 +247,7 @@ def _signed(number: int) -> bytes:
 
 def _table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     """The keys and values of a table, in the order of the keys, which rise."""
-    if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != _MAGIC:
+    if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != MAGIC:
         raise CorruptError("it does not end as an index of TensorFlow's")
     footer = data[-_FOOTER:-8]
     _, place = _handle(footer, 0)

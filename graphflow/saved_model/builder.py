@@ -17,10 +17,13 @@ from typing import Any
 
 from graphflow import protos, train
 from graphflow.checkpoint.atomic import atomic_file, sync_folder, write_atomically
+from graphflow.checkpoint.bundle_writer import write_bundle
+from graphflow.checkpoint.reader import checkpoint_path, open_checkpoint
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.keys import GraphKeys
+from graphflow.graph.op_table import tensorflow_op
 from graphflow.saved_model import constants, signature_constants, signature_def_utils, tag_constants
 from graphflow.saved_model.files import serialized, variables_path
 from graphflow.session import BaseSession
@@ -30,10 +33,12 @@ class SavedModelBuilder:
     """Builds a SavedModel: first a meta graph with its variables, then any number of meta graphs, then save().
 
     `export_dir` must not exist, or be empty; AssertionError otherwise. Nothing stands there before save(). What was
-    begun and never saved is taken away when the builder is.
+    begun and never saved is taken away when the builder is. for_tensorflow: the variables are written in TensorFlow's
+    file format, so that TensorFlow and its servers load the model too; as safetensors otherwise.
     """
 
-    def __init__(self, export_dir: Any) -> None:
+    def __init__(self, export_dir: Any, for_tensorflow: bool = False) -> None:
+        self._for_tensorflow = for_tensorflow
         self._export_dir = os.path.abspath(os.fsdecode(export_dir))
         self._model = protos.saved_model_pb2.SavedModel(
             saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
@@ -75,7 +80,9 @@ class SavedModelBuilder:
             check_signatures(signature_def_map or {})
             path = variables_path(self._staging())
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            saver.save(sess, path, write_meta_graph=False, write_state=False)
+            if saver.save(sess, path, write_meta_graph=False, write_state=False) and self._for_tensorflow:
+                write_bundle(path, open_checkpoint(path))
+                os.unlink(checkpoint_path(path))
             self._add(
                 saver, tags, signature_def_map or {}, assets_collection or assets_list or (),
                 main_op or legacy_init_op, clear_devices, strip_default_attrs,
@@ -186,6 +193,8 @@ class SavedModelBuilder:
         meta_graph = saver.export_meta_graph(
             clear_devices=clear_devices, strip_default_attrs=strip_default_attrs
         )
+        if self._for_tensorflow:
+            _check_operations(meta_graph)
         self._add_assets(meta_graph, assets)
         if main_op is not None:
             _add_main_op(meta_graph, main_op)
@@ -243,6 +252,18 @@ def check_signatures(signatures: Mapping[str, Any]) -> None:
             )
 
 
+def _check_operations(meta_graph: Any) -> None:
+    """Raises ValueError that lists the operations that TensorFlow does not have."""
+    unknown = {node.op: node.name for node in meta_graph.graph_def.node if tensorflow_op(node.op) is None}
+    if unknown:
+        told = ", ".join(f"{op} ({name!r})" for op, name in sorted(unknown.items()))
+        raise ValueError(
+            f"TensorFlow does not have these operations: {told}. They come from gradients and savers of all state: "
+            "build the model in a graph of its own without an optimizer, restore a checkpoint there with "
+            "gf.train.Saver(gf.global_variables()), and export that."
+        )
+
+
 def _default_saver() -> Any:
     variables = [
         item
@@ -287,14 +308,15 @@ def simple_save(
     inputs: Mapping[str, Any],
     outputs: Mapping[str, Any],
     legacy_init_op: Operation | None = None,
+    for_tensorflow: bool = False,
 ) -> None:
     """Saves the session's graph and variables for serving, with one signature (tf.saved_model.simple_save).
 
-    `inputs` and `outputs` are tensors by name. Files named in the collection ASSET_FILEPATHS are copied. AssertionError
-    where export_dir exists and is not empty.
+    `inputs` and `outputs` are tensors by name. Files named in the collection ASSET_FILEPATHS are copied.
+    for_tensorflow: see SavedModelBuilder. AssertionError where export_dir exists and is not empty.
     """
     signature = signature_def_utils.predict_signature_def(inputs, outputs)
-    builder = SavedModelBuilder(export_dir)
+    builder = SavedModelBuilder(export_dir, for_tensorflow)
     builder.add_meta_graph_and_variables(
         session,
         [tag_constants.SERVING],

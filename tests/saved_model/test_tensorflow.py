@@ -85,6 +85,43 @@ def test_it_is_exported_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_array_equal(found, np.load(RECORDED / "scores.npy"))
 
 
+def test_a_model_for_tensorflow_has_its_files(tmp_path: Path) -> None:
+    """TensorFlow 1.15 and 2 load what this writes: tried by hand, since they are not among the tests' packages."""
+    x = gf.placeholder(gf.float32, [None, 3], name="x")
+    hidden = gf.layers.dense(x, 4, gf.nn.relu, name="hidden")
+    parts = gf.get_variable("parts", [4, 200], partitioner=gf.fixed_size_partitioner(3, axis=1))
+    words = gf.Variable([["a", ""], ["b" * 200, "\0"]], name="words")
+    y = gf.matmul(hidden, gf.convert_to_tensor(parts), name="y")
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        sm.simple_save(
+            session, tmp_path / "model", {"x": x}, {"y": y, "words": words + "!"}, for_tensorflow=True
+        )
+        expected = session.run([y, words], {x: FED})
+    assert sorted(os.listdir(tmp_path / "model" / "variables")) == [
+        "variables.data-00000-of-00001", "variables.index",
+    ]  # fmt: skip
+    with gf.Graph().as_default(), gf.Session() as session:
+        outputs = sm.load(session, ["serve"], tmp_path / "model").signature_def["serving_default"].outputs
+        found = session.run([outputs["y"].name, outputs["words"].name], {"x:0": FED})
+    assert found[0].tobytes() == expected[0].tobytes()
+    assert found[1].tolist() == [[word + b"!" for word in row] for row in expected[1].tolist()]
+
+
+def test_what_tensorflow_does_not_have_is_listed_at_export(tmp_path: Path) -> None:
+    x = gf.placeholder(gf.float32, [None], name="x")
+    w = gf.get_variable("w", [3])
+    loss = gf.reduce_mean(x * gf.reduce_sum(w))
+    gf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        with pytest.raises(
+            ValueError, match=r"does not have these operations: .*gradients/.*without an optimizer"
+        ):
+            sm.simple_save(session, tmp_path / "model", {"x": x}, {"y": loss}, for_tensorflow=True)
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_command_shows_and_runs_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
