@@ -64,51 +64,68 @@ def _reserved(lowering: Lowering, i: Instruction, first: int) -> None:
         lowering.define(name, whole(root, dtype.name, (0,)))
 
 
+def _used(i: Instruction) -> tuple[bool, ...]:
+    return i.used or (True,) * len(i.outputs)
+
+
 def _forward(lowering: Lowering, i: Instruction) -> bool:
-    training = i.attrs["is_training"]
+    training, used = i.attrs["is_training"], _used(i)
     values = _operands(lowering, i, 3 if training else 5)
     if values is None:
         return False
     x, scale, offset = values[:3]
     epsilon = repr(float(i.attrs["epsilon"]))
     if training:
-        count = x.size // x.shape[-1]
         mean = _reduced(lowering, i, "mean", "{0}", [x])
-        variance = _reduced(lowering, i, "mean", "({0} - {1}) * ({0} - {1})", [x, mean])
-        unbiased = _vector(lowering, i, f"{{0}} * {count / max(count - 1, 1)!r}", [variance])
+        variance = mean
+        if used[0] or used[2] or used[4]:
+            variance = _reduced(lowering, i, "mean", "({0} - {1}) * ({0} - {1})", [x, mean])
     else:
-        # The results are values, the inputs may be variables that a later update changes.
-        mean, variance = (_vector(lowering, i, "{0}", [value]) for value in values[3:])
-        unbiased = variance
-    factor = _vector(lowering, i, f"{{0}} / sqrt({{1}} + {epsilon})", [scale, variance])
-    shift = _vector(lowering, i, "{0} - {1} * {2}", [offset, mean, factor])
-    lowering.elementwise(i, "{0} * {1} + {2}", [x, factor, shift], lowering.result(i))
-    for position, value in enumerate((mean, unbiased, mean, variance), 1):
-        lowering.define(i.outputs[position], value)
+        mean, variance = values[3:]
+    if used[0]:
+        factor = _vector(lowering, i, f"{{0}} / sqrt({{1}} + {epsilon})", [scale, variance])
+        shift = _vector(lowering, i, "{0} - {1} * {2}", [offset, mean, factor])
+        lowering.elementwise(i, "{0} * {1} + {2}", [x, factor, shift], lowering.result(i))
+    count = x.size // x.shape[-1]
+    unbiased = f"{{0}} * {count / max(count - 1, 1)!r}" if training else "{0}"
+    results = ((1, mean, "{0}"), (2, variance, unbiased), (3, mean, "{0}"), (4, variance, "{0}"))
+    for position, value, text in results:
+        if used[position]:
+            # What is given in inference may be a variable that a later update changes: the results are copies.
+            copied = not training or position == 2
+            lowering.define(i.outputs[position], _vector(lowering, i, text, [value]) if copied else value)
     _reserved(lowering, i, 5)
     return True
 
 
 def _gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _operands(lowering, i, 5)
+    values, used = _operands(lowering, i, 5), _used(i)
     if values is None or len(values[0].shape) != 4 or values[1].shape != values[0].shape:
         return False
     g, x, scale, mean, variance = values
     epsilon, count = repr(float(i.attrs["epsilon"])), repr(float(g.size // g.shape[-1]))
-    total = _reduced(lowering, i, "sum", "{0}", [g])
-    product = _reduced(lowering, i, "sum", "{0} * ({1} - {2})", [g, x, mean])
-    inverse = _vector(lowering, i, f"1.0 / sqrt({{0}} + {epsilon})", [variance])
-    to_scale, to_offset = lowering.result(i, 1), lowering.result(i, 2)
-    lowering.elementwise(i, "{0} * {1}", [product, inverse], to_scale)
-    lowering.elementwise(i, "{0}", [total], to_offset)
-    factor = _vector(lowering, i, "{0} * {1}", [scale, inverse])
-    if i.attrs["is_training"]:
-        slope = _vector(lowering, i, f"{{0}} * {{1}} * {{2}} / {count}", [factor, to_scale, inverse])
-        shift = _vector(lowering, i, f"{{0}} * {{1}} / {count}", [factor, total])
-        text = "{0} * {1} - {2} - ({3} - {4}) * {5}"
-        lowering.elementwise(i, text, [g, factor, shift, x, mean, slope], lowering.result(i))
-    else:
-        lowering.elementwise(i, "{0} * {1}", [g, factor], lowering.result(i))
+    training = i.attrs["is_training"] and used[0]
+    inverse = total = product = mean
+    if used[0] or used[1]:
+        inverse = _vector(lowering, i, f"1.0 / sqrt({{0}} + {epsilon})", [variance])
+    if used[2] or training:
+        total = _reduced(lowering, i, "sum", "{0}", [g])
+    if used[1] or training:
+        product = _reduced(lowering, i, "sum", "{0} * ({1} - {2})", [g, x, mean])
+    if used[1]:
+        lowering.elementwise(i, "{0} * {1}", [product, inverse], lowering.result(i, 1))
+    if used[2]:
+        lowering.elementwise(i, "{0}", [total], lowering.result(i, 2))
+    if used[0]:
+        factor = _vector(lowering, i, "{0} * {1}", [scale, inverse])
+        text, reads = "{0} * {1}", [g, factor]
+        if training:
+            slope = _vector(
+                lowering, i, f"{{0}} * {{1}} * {{2}} * {{2}} / {count}", [factor, product, inverse]
+            )
+            shift = _vector(lowering, i, f"{{0}} * {{1}} / {count}", [factor, total])
+            text, reads = "{0} * {1} - {2} - ({3} - {4}) * {5}", [g, factor, shift, x, mean, slope]
+        lowering.elementwise(i, text, reads, lowering.result(i))
     _reserved(lowering, i, 3)
     return True
 

@@ -46,3 +46,20 @@ def test_both_tiers_agree(shape: tuple[int, ...], training: bool, everything: bo
         expected, got = (_run(t, shape, training, dtype, layout, everything) for t in ("never", "always"))
         for one, other in zip(expected, got, strict=True):
             np.testing.assert_allclose(other, one, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_each_result_alone(training: bool) -> None:
+    found: dict[str, list[Any]] = {}
+    for tier in ("never", "always"):
+        with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled=tier)) as session:
+            x = gf.placeholder(gf.float32, [2, 3, 4, 3])
+            scale, offset = gf.Variable([1.0, 2.0, 0.5]), gf.Variable([0.5, 0.0, -1.0])
+            statistics = () if training else (gf.constant([0.1, 0.2, 0.3]), gf.constant([1.0, 2.0, 3.0]))
+            y, _, _ = gf.nn.fused_batch_norm(x, scale, offset, *statistics, is_training=training)
+            results = [*y.op.outputs[:5], *gf.gradients(y * y * y, [x, scale, offset])]
+            session.run(gf.global_variables_initializer())
+            data = np.random.default_rng(0).standard_normal((2, 3, 4, 3), dtype=np.float32)
+            found[tier] = [[session.run(r, {x: data}) for _ in range(2)][1] for r in results]
+    for one, other in zip(found["never"], found["always"], strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
