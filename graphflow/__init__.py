@@ -89,7 +89,7 @@ globals().update(
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
         "ops.files",
         "ops.custom_gradient", "ops.import_graph", "ops.scopes", "ops.patches", "ops.edit_distance",
-        "ops.queues", "ops.readers", "ops.parsing", "ops.csv", "autodiff",
+        "ops.queues", "ops.readers", "ops.parsing", "ops.sequence_parsing", "ops.csv", "autodiff",
     )
 )  # fmt: skip
 install_operators()

@@ -48,7 +48,8 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
-def _sparse_outputs(types: Sequence[DType], rank: int) -> list[list[tuple[DType, Dims]]]:
+def sparse_outputs(types: Sequence[DType], rank: int) -> list[list[tuple[DType, Dims]]]:
+    """The outputs of sparse features: all indices, all values, all shapes."""
     return [
         [(dtypes.int64, (None, rank)) for _ in types],
         [(t, (None,)) for t in types],
@@ -59,7 +60,7 @@ def _sparse_outputs(types: Sequence[DType], rank: int) -> list[list[tuple[DType,
 def _one(op: Operation) -> Signature:
     attrs = op.attrs
     dense = [(t, shapes.as_dims(s)) for t, s in zip(attrs["Tdense"], attrs["dense_shapes"], strict=True)]
-    return [o for group in _sparse_outputs(attrs["sparse_types"], 1) for o in group] + dense
+    return [o for group in sparse_outputs(attrs["sparse_types"], 1) for o in group] + dense
 
 
 def _many(op: Operation) -> Signature:
@@ -70,7 +71,7 @@ def _many(op: Operation) -> Signature:
     for dtype, shape in zip(attrs["Tdense"], attrs["dense_shapes"], strict=True):
         known = shapes.as_dims(shape)
         dense.append((dtype, None if known is None else (count, *known)))
-    return [o for group in _sparse_outputs(attrs["sparse_types"], 2) for o in group] + dense
+    return [o for group in sparse_outputs(attrs["sparse_types"], 2) for o in group] + dense
 
 
 PARSE_SINGLE_EXAMPLE = op_def(
@@ -96,7 +97,7 @@ PARSE_EXAMPLE = op_def(
 
 
 @dataclass
-class _Request:
+class Request:
     """The features that are asked for, in the order of their names."""
 
     sparse_keys: list[str] = field(default_factory=list)
@@ -107,15 +108,17 @@ class _Request:
     defaults: list[Any] = field(default_factory=list)
 
     @staticmethod
-    def of(features: Mapping[str, Any]) -> _Request:
+    def of(features: Mapping[str, Any]) -> Request:
+        """What a dictionary asks for; ValueError or TypeError where that cannot be."""
         if not features:
             raise ValueError("Missing: features was empty.")
-        request = _Request()
+        request = Request()
         for key in sorted(features):
             request.add(key, features[key])
         return request
 
     def add(self, key: str, feature: Any) -> None:
+        """Asks for a feature."""
         if not isinstance(feature, FixedLenFeature | VarLenFeature | FixedLenSequenceFeature):
             raise ValueError(
                 f"Invalid feature {key}: {feature!r}. It must be a FixedLenFeature, VarLenFeature or "
@@ -168,7 +171,8 @@ def _name(key: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-/]", "_", key)
 
 
-def _collect(request: _Request, outputs: Sequence[Tensor]) -> dict[str, Any]:
+def collect(request: Request, outputs: Sequence[Tensor]) -> dict[str, Any]:
+    """The outputs by the names of the features."""
     count = len(request.sparse_keys)
     indices, values, dense_shapes, dense = (
         outputs[:count], outputs[count : 2 * count], outputs[2 * count : 3 * count], outputs[3 * count :],
@@ -191,7 +195,7 @@ def parse_example(
     """
     with op_scope(name, "ParseExample", [serialized]):
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")
-        request = _Request.of(features)
+        request = Request.of(features)
         names = [] if example_names is None else example_names
         attrs = {
             "Nsparse": len(request.sparse_keys),
@@ -201,7 +205,7 @@ def parse_example(
             "dense_shapes": request.dense_shapes,
         }
         inputs = (serialized, names, request.sparse_keys, request.dense_keys, request.defaults)
-        return _collect(request, apply(PARSE_EXAMPLE, inputs, attrs, None).outputs)
+        return collect(request, apply(PARSE_EXAMPLE, inputs, attrs, None).outputs)
 
 
 def parse_single_example(
@@ -219,7 +223,7 @@ def parse_single_example(
             return {key: _first(value, key) for key, value in many.items()}
     with op_scope(name, "ParseSingleExample", [serialized]):
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")
-        request = _Request.of(features)
+        request = Request.of(features)
         attrs = {
             "num_sparse": len(request.sparse_keys),
             "sparse_keys": request.sparse_keys,
@@ -228,7 +232,7 @@ def parse_single_example(
             "Tdense": request.dense_types,
             "dense_shapes": request.dense_shapes,
         }
-        return _collect(
+        return collect(
             request, apply(PARSE_SINGLE_EXAMPLE, (serialized, request.defaults), attrs, None).outputs
         )
 

@@ -265,6 +265,54 @@ def test_several_examples() -> None:
     assert (found["v"].values.tolist(), found["v"].dense_shape.tolist()) == ([1, 2, 3, 9], [2, 3])
 
 
+def sequence(**lists: Any) -> bytes:
+    """A SequenceExample of lists of integers, with n = 3 as its context."""
+    made = {
+        key: gf.train.FeatureList(
+            feature=[gf.train.Feature(int64_list=gf.train.Int64List(value=step)) for step in steps]
+        )
+        for key, steps in lists.items()
+    }
+    n = gf.train.Feature(int64_list=gf.train.Int64List(value=[3]))
+    message = gf.train.SequenceExample(
+        context=gf.train.Features(feature={"n": n}), feature_lists=gf.train.FeatureLists(feature_list=made)
+    )
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def test_a_sequence_example() -> None:
+    data = gf.placeholder(gf.string, [])
+    context, steps = gf.parse_single_sequence_example(
+        data,
+        {"n": gf.FixedLenFeature([], gf.int64), "w": gf.VarLenFeature(gf.float32)},
+        {
+            "token": gf.FixedLenSequenceFeature([], gf.int64),
+            "pair": gf.FixedLenSequenceFeature([2], gf.int64, allow_missing=True),
+            "any": gf.VarLenFeature(gf.int64),
+        },
+        example_name="one",
+    )
+    assert (steps["token"].shape.as_list(), steps["pair"].shape.as_list()) == ([None], [None, 2])
+    with gf.Session() as session:
+        n, found = session.run(
+            [context["n"], steps], {data: sequence(token=[[1], [2]], any=[[5, 6], [], [7]])}
+        )
+        assert (n, found["token"].tolist(), found["pair"].shape) == (3, [1, 2], (0, 2))
+        assert [part.tolist() for part in found["any"]] == [[[0, 0], [0, 1], [2, 0]], [5, 6, 7], [3, 2]]
+        for wrong, told in [
+            (sequence(), "Name: one, Feature list 'token' is required"),
+            (sequence(token=[[1], [2, 3]]), "step 1, Feature: token. Number of int64 values"),
+            (b"\xff\xff", "Could not parse"),
+        ]:
+            with pytest.raises(gf.errors.InvalidArgumentError, match=told):
+                session.run(steps["token"], {data: wrong})
+    with pytest.raises(ValueError, match="Missing features"):
+        gf.parse_single_sequence_example(data)
+    with pytest.raises(ValueError, match="Invalid sequence feature x"):
+        gf.parse_single_sequence_example(data, None, {"x": gf.FixedLenFeature([], gf.int64)})
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

@@ -31,7 +31,10 @@ class _Feature:
 
     def read(self, features: Any, name: str) -> Any:
         """Its values as a vector; None where it is not there."""
-        feature = features.get(self.key)
+        return self.values(features.get(self.key), name)
+
+    def values(self, feature: Any, name: str) -> Any:
+        """The values of a message as a vector; None where there are none."""
         kind = None if feature is None else feature.WhichOneof("kind")
         if kind is None:
             return None
@@ -108,12 +111,16 @@ class _Feature:
 
 
 def _features(data: bytes, name: str) -> Any:
-    from google.protobuf.message import DecodeError
-
     from graphflow.protos.example_pb2 import Example
 
+    return _message(Example, data, name).features.feature
+
+
+def _message(kind: Any, data: bytes, name: str) -> Any:
+    from google.protobuf.message import DecodeError
+
     try:
-        return Example.FromString(data).features.feature
+        return kind.FromString(data)
     except DecodeError as error:
         raise _wrong(
             name, f"Could not parse example input, value: {data[:40]!r} ({len(data)} bytes)"
@@ -183,6 +190,74 @@ def _parse(node: Node) -> Kernel:
         )
 
     return parse
+
+
+@kernel("ParseSingleSequenceExample")
+def _parse_sequence(node: Node) -> Kernel:
+    attrs = node.attrs
+    counts = [
+        attrs[f"N{n}"]
+        for n in ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
+    ]
+    context_shapes, list_shapes = (
+        [shapes.as_dims(s) for s in attrs[f"{n}_dense_shapes"]] for n in ("context", "feature_list")
+    )
+
+    def parse(serialized: Any, optional: Any, *rest: Any) -> Any:
+        from graphflow.protos.example_pb2 import SequenceExample
+
+        *keys_and_defaults, debug_name = rest
+        name = _text(np.asarray(debug_name, object).item())
+        keys: list[list[str]] = []
+        for count in counts:
+            keys.append([_text(k.item()) for k in keys_and_defaults[:count]])
+            keys_and_defaults = keys_and_defaults[count:]
+        defaults = [np.asarray(d) for d in keys_and_defaults]
+        message = _message(SequenceExample, np.asarray(serialized, object).item(), name)
+        features, lists = message.context.feature, message.feature_lists.feature_list
+        sparse = [_Feature(k, t) for k, t in zip(keys[0], attrs["context_sparse_types"], strict=True)]
+        found = [f.sparse([f.read(features, name)]) for f in sparse]
+        dense = [
+            _Feature(k, t, d)
+            for k, t, d in zip(keys[1], attrs["Tcontext_dense"], context_shapes, strict=True)
+        ]
+        steps = [_Feature(k, t) for k, t in zip(keys[2], attrs["feature_list_sparse_types"], strict=True)]
+        rows = [
+            f.sparse([f.values(v, name) for v in lists[f.key].feature] if f.key in lists else [])
+            for f in steps
+        ]
+        allowed = {_text(k) for k in np.asarray(optional, object).reshape(-1)}
+        columns = []
+        for k, t, d in zip(keys[3], attrs["feature_list_dense_types"], list_shapes, strict=True):
+            if k not in lists and k not in allowed:
+                raise _wrong(
+                    name,
+                    f"Feature list '{k}' is required but could not be found. Use allow_missing=True if it may be "
+                    "missing.",
+                )
+            columns.append(_column(_Feature(k, t, d), lists[k].feature if k in lists else [], name))
+        return _outputs(
+            [
+                *(indices[:, 1:] for indices, _, _ in found),
+                *(values for _, values, _ in found),
+                *(shape[1:] for _, _, shape in found),
+                *(f.dense(features, d, name) for f, d in zip(dense, defaults, strict=True)),
+                *(part[position] for position in range(3) for part in rows),
+                *columns,
+            ]
+        )
+
+    return parse
+
+
+def _column(feature: _Feature, messages: Any, name: str) -> Any:
+    """The values of a feature list, a row for each step."""
+    assert feature.dims is not None
+    found = [
+        feature.dense({feature.key: m}, np.zeros(0), f"{name or '<unknown>'}, step {n}")
+        for n, m in enumerate(messages)
+    ]
+    return feature.batch(found, np.zeros(0))
 
 
 def _outputs(values: list[Any]) -> Any:

@@ -64,8 +64,34 @@ def _csv(random: Random) -> Iterable[Sample]:
         yield Sample((records, defaults), attrs, lambda *_, expected=expected: expected, constants=(1,))
 
 
+def _sequence(random: Random) -> Iterable[Sample]:
+    for steps in (0, 1, 3):
+        x, tokens = random.random(2, np.float32), random.integers(0, 9, (steps, 2))
+        context = {"x": gf.train.Feature(float_list=gf.train.FloatList(value=x))}
+        listed = [gf.train.Feature(int64_list=gf.train.Int64List(value=row)) for row in tokens]
+        message = gf.train.SequenceExample(
+            context=gf.train.Features(feature=context),
+            feature_lists=gf.train.FeatureLists(
+                feature_list={"tokens": gf.train.FeatureList(feature=listed)}
+            ),
+        )
+        attrs = {
+            "Ncontext_sparse": 0, "Ncontext_dense": 1, "Nfeature_list_sparse": 0, "Nfeature_list_dense": 1,
+            "context_sparse_types": [], "Tcontext_dense": [gf.float32], "context_dense_shapes": [(2,)],
+            "feature_list_sparse_types": [], "feature_list_dense_types": [gf.int64],
+            "feature_list_dense_shapes": [(2,)],
+        }  # fmt: skip
+        inputs = (
+            strings(message.SerializeToString()), strings([]), [], [strings("x")], [], [strings("tokens")],
+            [np.zeros(0, np.float32)], strings(""),
+        )  # fmt: skip
+        expected = x, tokens
+        yield Sample(inputs, attrs, lambda *_, expected=expected: expected, constants=(1, 2, 3, 4, 5, 6, 7))
+
+
 TABLE: dict[str, Draw] = {
     "DecodeCSV": _csv,
     "ParseSingleExample": _single,
     "ParseExample": _several,
+    "ParseSingleSequenceExample": _sequence,
 }
