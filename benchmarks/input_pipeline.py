@@ -123,14 +123,13 @@ def answer(module, name):
     epoch()
     print("ready", flush=True)
     for _ in sys.stdin:
-        print("%.1f" % epoch(), flush=True)
+        print(f"{epoch():.1f}", flush=True)
 
 
 def compare(peers, names):
     """Times all peers in turns and prints a table."""
-    environment = dict(
-        os.environ, PYTHONPATH=os.pathsep.join(["."] + os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    )
+    paths = [".", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths))
     for name in names:
         workers = []
         for peer in peers:
@@ -149,7 +148,7 @@ def compare(peers, names):
         for worker in workers:
             while worker.stdout.readline().strip() != "ready":
                 if worker.poll() is not None:
-                    raise SystemExit("a peer failed at %s" % name)
+                    raise SystemExit(f"a peer failed at {name}")
         rates = [[] for _ in workers]
         for _ in range(ROUNDS):
             for worker, found in zip(workers, rates):
@@ -161,7 +160,8 @@ def compare(peers, names):
             worker.wait()
         middle = [statistics.median(found) for found in rates]
         ratio = statistics.median(last / max(others) for *others, last in zip(*rates))
-        print("%-12s %s   ratio %.2f" % (name, "  ".join("%9.0f" % m for m in middle), ratio), flush=True)
+        rates_text = "  ".join(f"{rate:9.0f}" for rate in middle)
+        print(f"{name:<12} {rates_text}   ratio {ratio:.2f}", flush=True)
 
 
 def main(arguments):
@@ -175,7 +175,8 @@ def main(arguments):
         for name in arguments[1:] or list(PIPELINES):
             epoch = epochs(arguments[0], name)
             epoch()
-            print("%-12s %9.0f" % (name, statistics.median(epoch() for _ in range(3))), flush=True)
+            rate = statistics.median(epoch() for _ in range(3))
+            print(f"{name:<12} {rate:9.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -421,6 +421,8 @@ def _seeds(seed: Any) -> tuple[Tensor, Tensor]:
 def _padded_shape(shape: Any, known: TensorShape) -> Tensor:
     if isinstance(shape, Tensor):
         return shape
+    if isinstance(shape, list | tuple):
+        shape = [None if isinstance(size, int) and size < 0 else size for size in shape]
     dims = shapes.as_dims(shape)
     if dims is None:
         raise ValueError("padded_shapes must have a known rank for each component.")

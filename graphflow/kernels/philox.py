@@ -268,7 +268,11 @@ class Philox:
         for begin in range(0, calls, together):
             end = min(begin + together, calls)
             starts = np.arange(begin, end, dtype=np.uint64) * np.uint64(apart)
-            offsets = (starts[:, np.newaxis] + np.arange(blocks, dtype=np.uint64)).reshape(-1)
+            offsets = (
+                (starts[:, np.newaxis] + np.arange(blocks, dtype=np.uint64))
+                .reshape(-1)
+                .astype(np.uint64, copy=False)
+            )
             spread(out[begin:end].reshape(-1, per_block), *stream.blocks(offsets))
         return np.ascontiguousarray(out[:, :count]).reshape((calls, *sizes))
 

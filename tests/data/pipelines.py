@@ -46,7 +46,7 @@ def ragged() -> Any:
 def generated() -> Any:
     def pairs(stop: Any) -> Any:
         for i in range(int(stop)):
-            yield i, "word%d" % i
+            yield i, f"word{i}"
 
     return D.from_generator(pairs, (gf.int64, gf.string), ([], []), args=(13,))
 

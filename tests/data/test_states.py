@@ -84,7 +84,7 @@ def test_a_dataset_of_feeds_needs_its_initializer_again() -> None:
             state = session.store.get_state()
         with gf.Session() as session:
             session.store.set_state(state)
-            with pytest.raises(gf.errors.FailedPreconditionError, match="(?s)restored.*'stop'.*initializer"):
+            with pytest.raises(gf.errors.FailedPreconditionError, match=r"(?s)restored.*'stop'.*initializer"):
                 session.run(following)
             session.run(iterator.initializer, {stop: 5})
             assert drain(session, following) == [3, 4]

@@ -127,6 +127,10 @@ class Dataset(ABC):
     def walk(self, context: Context) -> Elements:
         """A walk from the first element on."""
 
+    def walk_again(self, context: Context, before: Elements | None) -> Elements:
+        """A walk for a repetition: the first, or the one after the walk `before`."""
+        return self.walk(context)
+
     def error(self, message: str, kind: type[errors.OpError] = errors.InvalidArgumentError) -> errors.OpError:
         """An error of this dataset."""
         return kind(None, None, f"{self.origin}: {message}")

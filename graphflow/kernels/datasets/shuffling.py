@@ -73,6 +73,13 @@ class ShuffleDataset(Dataset):
             words = Words(*self.seeds)
         return ShuffleElements(self, self.source.walk(context), epochs, words)
 
+    def walk_again(self, context: Context, before: Elements | None) -> Elements:
+        """A walk of a repetition: TensorFlow joins the two, and goes on with the random numbers of the time before."""
+        if not self.again:
+            return self.walk(context)
+        words = before.words if isinstance(before, ShuffleElements) else Words(*self.seeds)
+        return ShuffleElements(self, self.source.walk(context), words, words)
+
 
 class ShuffleElements(Elements):
     """A walk with a buffer: `_buffer[i % size]` holds item i, from `_start` to `_end`."""
@@ -81,7 +88,7 @@ class ShuffleElements(Elements):
         self._size = dataset.size
         self._inner = inner
         self._epochs = epochs
-        self._words = words
+        self.words = words
         self._buffer: list[Any] = []
         self._start = 0
         self._end = 0
@@ -116,7 +123,7 @@ class ShuffleElements(Elements):
                 buffer[self._end % size] = item
             self._end += 1
         given = min(count, self._end - self._start + len(arrived) - room)
-        words = self._words.take(given)
+        words = self.words.take(given)
         drawn: list[Any] = []
         start = self._start
         full = min(given, len(arrived) - room) if self._end - start == size else 0
@@ -165,7 +172,7 @@ class ShuffleElements(Elements):
         else:
             states.put_elements(state, "items", items)
             states.put_elements(state, "arrived", self._arrived)
-        states.put(state, "words", self._words.get_state())
+        states.put(state, "words", self.words.get_state())
         states.put(state, "epochs", self._epochs.get_state())
         states.put(state, "source", self._inner.get_state())
         return state
@@ -182,6 +189,6 @@ class ShuffleElements(Elements):
         self._buffer = [None] * min(self._size, self._end)
         for offset, item in enumerate(items):
             self._buffer[(self._start + offset) % self._size] = item
-        self._words.set_state(states.get(state, "words"))
+        self.words.set_state(states.get(state, "words"))
         self._epochs.set_state(states.get(state, "epochs"))
         self._inner.set_state(states.get(state, "source"))

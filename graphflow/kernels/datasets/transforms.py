@@ -35,7 +35,7 @@ class RepeatElements(Elements):
         self._ended = dataset.count == 0
         self._begun = False
         """Whether this time has given an element: a source without any is not repeated for ever."""
-        self._inner = dataset.source.walk(context)
+        self._inner = dataset.source.walk_again(context, None)
         self.table = self._inner.table
         self.fresh = self._inner.fresh
 
@@ -46,7 +46,7 @@ class RepeatElements(Elements):
             self._ended = True
             return False
         self._epoch += 1
-        self._inner, self._begun = self._dataset.source.walk(self._context), False
+        self._inner, self._begun = self._dataset.source.walk_again(self._context, self._inner), False
         return True
 
     def next(self, run: Any) -> Element | None:
