@@ -69,9 +69,13 @@ def node_def_of(op: Operation) -> Any:
 class Writer:
     """Writes operations into a GraphDef."""
 
-    def __init__(self, graph: Graph, result: Any) -> None:
+    def __init__(
+        self, graph: Graph, result: Any, library: Any = None, functions: set[str] | None = None
+    ) -> None:
         self._graph = graph
         self._result = result
+        self._library = result.library if library is None else library
+        self._functions: set[str] = set() if functions is None else functions
         self._size = 0
         self._added: dict[tuple[Any, ...], str] = {}
         self._in_condition: dict[Any, set[Operation]] = {}
@@ -86,7 +90,7 @@ class Writer:
             value = said.get(name, value)
             self._count(op, value)
             if type_ == "func":
-                node.attr[name].func.CopyFrom(value)
+                node.attr[name].func.name = self._function(value)
             else:
                 attr_to_proto(type_, value, node.attr[name])
         if add_shapes:
@@ -94,6 +98,24 @@ class Writer:
             listed.SetInParent()
             for tensor in op.outputs:
                 shape_to_proto(tensor.dims, listed.shape.add())
+
+    def _function(self, function: Any) -> str:
+        """The name of a function, which is written into the library once."""
+        from graphflow.graph.function import GraphFunction
+        from graphflow.graph.function_def import function_def_of
+        from graphflow.protos import graph_pb2
+
+        if not isinstance(function, GraphFunction):
+            return PYTHON_FUNCTION + getattr(function, "__qualname__", "function")
+        if function.name not in self._functions:
+            self._functions.add(function.name)
+            inner = graph_pb2.GraphDef()
+            writer = Writer(function.graph, inner, self._library, self._functions)
+            for op in function.graph.get_operations():
+                writer.write(op)
+            self._size += writer._size
+            function_def_of(function, inner.node, self._library.function.add())
+        return function.name
 
     def _count(self, op: Operation, value: Any) -> None:
         self._size += getattr(value, "nbytes", 0)
@@ -287,20 +309,12 @@ def attributes_of(op: Operation, declared: OpType | None) -> dict[str, tuple[str
                 value = attribute.default
             else:
                 continue
-            if attribute.type == "func":
-                value = _function(value)
             result[name] = (attribute.type, value)
     for name in _KEPT.intersection(op.attrs):
         kind = kind_of(op.attrs[name])
         if kind is not None:
             result[name] = (kind, op.attrs[name])
     return result
-
-
-def _function(value: Any) -> Any:
-    from graphflow.protos import attr_value_pb2
-
-    return attr_value_pb2.NameAttrList(name=getattr(value, "name", str(value)))
 
 
 def derived_attributes(op: Operation, declared: OpType) -> dict[str, Any]:

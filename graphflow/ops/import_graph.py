@@ -21,6 +21,7 @@ from graphflow.ops import import_translations as translations
 from graphflow.ops import load_all
 from graphflow.ops.core import accept, convert_to_tensor
 from graphflow.ops.import_contexts import Contexts, Place
+from graphflow.ops.import_functions import Library
 from graphflow.ops.import_lifting import lift
 from graphflow.ops.import_nodes import BACK_EDGES, MERGES, Node, Refused, ordered, parse
 
@@ -70,7 +71,7 @@ def import_graph_def(
     with graph.name_scope("import" if name is None else name) as scope, _whole_or_not_at_all(graph):
         with graph.name_scope("_inputs" if scope else "inputs"):
             tensors = {key: _converted(key, value) for key, value in replaced.items()}
-        builder = _built(graph, scope, nodes, order, tensors)
+        builder = _built(graph, scope, nodes, order, tensors, Library(graph_def.library, _import_function))
         _check_map(replaced, nodes, builder)
         return None if wanted is None else [builder.element(text) for text in wanted]
 
@@ -121,19 +122,31 @@ def _can_be_built(op_type: str) -> bool:
     return translations.translatable(op_type) or translations.renamed(op_type) in op_def.registry()
 
 
+def _import_function(graph_def: Any, names: list[str], library: Library) -> list[Any]:
+    """Adds the nodes of a function to the default graph, which is the function's; its elements of these names."""
+    nodes = parse(graph_def, _can_be_built)
+    builder = _built(get_default_graph(), "", nodes, ordered(nodes, ()), {}, library)
+    return [builder.element(name) for name in names]
+
+
 def _built(
-    graph: Graph, scope: str, nodes: Mapping[str, Node], order: Sequence[Node], tensors: Mapping[str, Any]
+    graph: Graph,
+    scope: str,
+    nodes: Mapping[str, Node],
+    order: Sequence[Node],
+    tensors: Mapping[str, Any],
+    library: Library,
 ) -> Builder:
     """Adds the operations. The shapes of loop variables are taken to stay first, to be unknown if that fails."""
     version = graph.version
-    builder = Builder(graph, scope, nodes, tensors)
+    builder = Builder(graph, scope, nodes, tensors, library)
     try:
         builder.build(order)
     except Refused:
         if not any(node.op in BACK_EDGES for node in order):
             raise
         forget_from(graph, version)
-        builder = Builder(graph, scope, nodes, tensors, fixed_shapes=False)
+        builder = Builder(graph, scope, nodes, tensors, library, fixed_shapes=False)
         builder.build(order)
     return builder
 
@@ -157,6 +170,7 @@ class Builder:
         scope: str,
         nodes: Mapping[str, Node],
         tensors: Mapping[str, Any],
+        library: Library,
         fixed_shapes: bool = True,
     ) -> None:
         self._graph = graph
@@ -167,6 +181,7 @@ class Builder:
         self._made: list[Operation] = []
         self._place: dict[Operation, Place] = {}
         self._loops: list[tuple[Operation, int, str, int]] = []
+        self._library = library
         self._fixed_shapes = fixed_shapes
         self.outputs: dict[str, Sequence[Tensor]] = {}
         self.used: set[str] = set()
@@ -295,6 +310,8 @@ class Builder:
         if kind == "Const":
             _check_constant(given)
         self._check_inputs(definition, inputs, given)
+        if not suffix:
+            self._library.bind(node, given, inputs, self._graph)
         if node.colocated and not suffix:
             groups = [f"loc:@{self._scope}{c}".encode() for c in node.colocated if c in self._nodes]
             if groups:

@@ -125,6 +125,11 @@ def _py_func(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Ten
     return builder.add(node, node.op, inputs, attrs=attrs)
 
 
+def _same_dataset(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
+    """What only says how TensorFlow is to run a dataset."""
+    return inputs[:1]
+
+
 def _control_trigger(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
     return builder.add(node, "NoOp", inputs, attrs={"_written_as": "ControlTrigger"})
 
@@ -179,6 +184,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "PyFunc": _py_func,
     "PyFuncStateless": _py_func,
     "ControlTrigger": _control_trigger,
+    "ModelDataset": _same_dataset,
+    "OptimizeDataset": _same_dataset,
     "StackV2": _stack,
     "StackPushV2": _stack_push,
     "StackPopV2": _stack_pop,

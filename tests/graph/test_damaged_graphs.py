@@ -26,7 +26,7 @@ SECONDS = 20.0
 
 
 def originals() -> list[bytes]:
-    names = ("branches.pb", "loops.pb", "kinds.pb")
+    names = ("branches.pb", "loops.pb", "kinds.pb", "pipeline.pb")
     return [(RECORDED / name).read_bytes() for name in names]
 
 

@@ -35,7 +35,7 @@ def assert_same(got: Any, recorded: Any, name: str) -> None:
 # ---- TensorFlow's graphs --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mlp", "cnn", "branches", "loops", "kinds"])
+@pytest.mark.parametrize("name", ["mlp", "cnn", "branches", "loops", "kinds", "pipeline"])
 @pytest.mark.parametrize("again", [False, True])
 def test_a_frozen_graph_of_tensorflow_gives_its_numbers(name: str, again: bool) -> None:
     graph_def, feeds, results = read(name)
@@ -202,6 +202,39 @@ def test_shapes_that_grow_in_a_loop_are_unknown_again() -> None:
     with gf.Graph().as_default():
         (rows,) = gf.import_graph_def(graph.as_graph_def(), return_elements=["grow/Exit_1:0"])
         assert rows.shape.as_list() == [None, 2]
+
+
+def test_datasets_bring_their_functions() -> None:
+    with gf.Graph().as_default() as graph:
+        offset = gf.placeholder_with_default(3, [], name="offset")
+        dataset = gf.data.Dataset.range(6).map(lambda x: x * 2 + gf.cast(offset, gf.int64))
+        dataset = dataset.flat_map(lambda n: gf.data.Dataset.range(n).map(lambda x: (x, n))).batch(4)
+        iterator = dataset.make_initializable_iterator()
+        fetches = [gf.identity(t).name for t in iterator.get_next()]
+        start = iterator.initializer.name
+    with gf.Graph().as_default() as copy:
+        gf.import_graph_def(graph.as_graph_def(), name="")
+    assert copy.as_graph_def() == graph.as_graph_def()
+    seen = []
+    for each in (graph, copy):
+        with gf.Session(graph=each) as session:
+            session.run(start, {"offset:0": 1})
+            seen.append([np.stack(session.run(fetches)).tolist() for _ in range(5)])
+    assert seen[0] == seen[1] and seen[0][0] == [[0, 0, 1, 2], [1, 3, 3, 3]]
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    with gf.Graph().as_default() as graph:
+        gf.data.Dataset.range(6).flat_map(lambda n: gf.data.Dataset.range(n).map(lambda x: x))
+        graph_def = graph.as_graph_def()
+    outer = next(f for f in graph_def.library.function if "flat" in f.signature.name)
+    node = next(n for n in outer.node_def if n.op == "MapDataset")
+    node.attr["f"].func.name = outer.signature.name
+    with gf.Graph().as_default(), pytest.raises(ValueError, match="calls itself"):
+        gf.import_graph_def(graph_def)
+    node.attr["f"].func.name = "nowhere"
+    with gf.Graph().as_default(), pytest.raises(ValueError, match="'nowhere' is not in the library"):
+        gf.import_graph_def(graph_def)
 
 
 def test_python_functions_stay_behind() -> None:

@@ -100,7 +100,12 @@ def loops(tf: Any) -> Any:
     tf.identity(grown, name="grown")
     tf.identity(mapped, name="mapped")
     tf.identity(tf.gradients(total, [x])[0], name="dx")
-    return {"n:0": np.int32(4), "x:0": np.float32([0.5, 1.0, -1.0])}, ["total:0", "grown:0", "mapped:0", "dx:0"]
+    return {"n:0": np.int32(4), "x:0": np.float32([0.5, 1.0, -1.0])}, [
+        "total:0",
+        "grown:0",
+        "mapped:0",
+        "dx:0",
+    ]
 
 
 @frozen
@@ -108,7 +113,18 @@ def kinds(tf: Any) -> Any:
     """Constants of every dtype, strings, empty and large ones, and attributes of every kind."""
     draw = random()
     made = []
-    for dtype in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool"):
+    for dtype in (
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "bool",
+    ):
         made.append(tf.constant(draw.randint(0, 3, [2, 3]).astype(dtype), name=dtype))
         made.append(tf.constant(np.asarray(1, dtype), name=dtype + "_scalar"))
     made.append(tf.constant((draw.randn(3) + 1j * draw.randn(3)).astype("complex64"), name="complex64"))
@@ -120,6 +136,16 @@ def kinds(tf: Any) -> Any:
     made.append(tf.strings.join(["x", made[-4]], separator="-", name="joined"))
     made.append(tf.nn.top_k(tf.constant([1.0, 3.0, 2.0]), 2, name="top").indices)
     return {}, [t.name for t in made]
+
+
+@frozen
+def pipeline(tf: Any) -> Any:
+    """A dataset, whose functions lie in the library of the graph."""
+    dataset = tf.data.Dataset.range(8).map(lambda i: (i * 3, tf.cast(i, tf.float32) + 0.5))
+    dataset = dataset.filter(lambda a, b: tf.equal(a % 2, 0))
+    dataset = dataset.flat_map(lambda a, b: tf.data.Dataset.range(a).map(lambda c: (c, b)))
+    a, b = dataset.batch(100).make_one_shot_iterator().get_next()
+    return {}, [tf.identity(a, name="a").name, tf.identity(b, name="b").name]
 
 
 @trained

@@ -45,7 +45,7 @@ def record(tf: Any) -> None:
             outputs = sorted({f.split(":")[0] for f in fetches})
             graph_def = tf.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), outputs)
         with open(os.path.join(RECORDED, name + ".pb"), "wb") as file:
-            file.write(graph_def.SerializeToString())
+            file.write(graph_def.SerializeToString(deterministic=True))
         save(name, feeds, results)
     for name, program in graph_programs.TRAINED.items():
         with tf.Graph().as_default(), tf.Session() as session:
@@ -56,7 +56,9 @@ def record(tf: Any) -> None:
                 results.append(session.run(fetches, feeds))
                 session.run("train", feeds)
             saver = tf.train.Saver()
-            saver.export_meta_graph(os.path.join(RECORDED, name + ".meta"))
+            meta_graph = saver.export_meta_graph()
+        with open(os.path.join(RECORDED, name + ".meta"), "wb") as file:
+            file.write(meta_graph.SerializeToString(deterministic=True))
         save(name, feeds, {k: np.stack([r[i] for r in results]) for i, k in enumerate(fetches)})
 
 
