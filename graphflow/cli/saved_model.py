@@ -113,8 +113,10 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
     tags = ", ".join(_shown(tag) for tag in meta_graph.meta_info_def.tags) or "(none)"
-    version = meta_graph.meta_info_def.tensorflow_version
-    written = f", written for TensorFlow {_shown(version)}" if version else ""
+    info = meta_graph.meta_info_def
+    ours = info.tensorflow_git_version.startswith("graphflow ")
+    writer = info.tensorflow_git_version if ours else f"TensorFlow {info.tensorflow_version or '?'}"
+    written = f", written by {_shown(writer)}"
     print(f"\ntags: {tags} ({_count(len(meta_graph.graph_def.node), 'operation')}{written})")
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key in (constants.INIT_OP_SIGNATURE_KEY, constants.TRAIN_OP_SIGNATURE_KEY):

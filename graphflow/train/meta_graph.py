@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from graphflow import errors, protos
@@ -103,9 +104,7 @@ def export_meta_graph(
 
 
 def _own_version() -> str:
-    from graphflow import __version__
-
-    return f"graphflow {__version__}"
+    return f"graphflow {import_module('graphflow').__version__}"
 
 
 def _bare_names(scope: str | None, left_out: Sequence[str]) -> Callable[[str], str | None]:

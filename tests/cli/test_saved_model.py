@@ -102,8 +102,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_show(capsys: pytest.CaptureFixture[str]) -> None:
     model = protos.saved_model_pb2.SavedModel.FromString(Path("model/saved_model.pb").read_bytes())
     serve, train = (len(meta_graph.graph_def.node) for meta_graph in model.meta_graphs)
-    version = model.meta_graphs[0].meta_info_def.tensorflow_version
-    written = f", written for TensorFlow {version}" if version else ""
+    written = f", written by graphflow {gf.__version__}"
     assert shown(capsys, "show", "model") == SHOWN.format(serve=serve, train=train, version=written)
 
 

@@ -127,6 +127,6 @@ def test_the_command_shows_and_runs_it(
 ) -> None:
     assert main(["saved-model", "show", str(RECORDED)]) == 0
     shown = capsys.readouterr().out
-    assert "written for TensorFlow 1.15.5" in shown and "variables: 4, 104 bytes" in shown
+    assert "written by TensorFlow 1.15.5" in shown and "variables: 4, 104 bytes" in shown
     assert main(["saved-model", "run", str(RECORDED), "--input-exprs", f"x={FED}"]) == 0
     assert "b'one two three'" in capsys.readouterr().out
