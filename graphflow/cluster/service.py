@@ -69,6 +69,7 @@ class Service:
         self._peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
         self._by_address = {peer.address: peer for peer in self._peers.values()}
         self._senders: dict[bytes, Peer] = {}
+        self._tasks_by_incarnation: dict[int, str] = {}
         self._clients: dict[bytes, str] = {}
         """The session that each socket of a client belongs to."""
         self._heard: dict[str, float] = {}
@@ -99,9 +100,7 @@ class Service:
         elif sender in self._clients:
             try:
                 self._from_client(sender, message)
-            except (
-                Exception
-            ) as error:  # A request that cannot be handled is answered: nobody may wait for ever.
+            except Exception as error:  # Any request is answered: nobody may wait for ever.
                 self._fail(sender, message.a, as_details(error))
 
     def _hello(self, sender: bytes, message: Message) -> None:
@@ -141,6 +140,7 @@ class Service:
         peer.incarnation = incarnation
         peer.devices = [str(d) for d in details.get("devices", ())]
         self._senders[sender] = peer
+        self._tasks_by_incarnation[int(incarnation, 16)] = peer.task
         if details.get("answer"):
             self._greet(peer, False)
         for waiting in self._greeting:
@@ -171,6 +171,7 @@ class Service:
         self.sockets.disconnect(peer.address)
         peer.greeted = False
         incarnation, peer.incarnation = int(peer.incarnation, 16), ""
+        del self._tasks_by_incarnation[incarnation]
         self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
         _LOG.warning("%s: %s", self._task, error)
@@ -294,14 +295,13 @@ class Service:
     def _from_peer(self, peer: Peer, message: Message) -> None:
         match message.kind:
             case Kind.TENSOR:
-                edges = message.tensors[0].tolist()
-                values = [*message.tensors[1:]]
-                values += [True] * (len(edges) - len(values))
-                self._work(self._worker.arrived((message.a, message.b), edges, values))
+                self._arrived((message.a, message.b), message.tensors)
             case Kind.STEP:
                 self._begin(peer, message)
             case Kind.DONE:
-                self._direct(self._master.done(peer.task, message.b, message.tensors))
+                if message.c:
+                    self._arrived((message.a, message.b), message.tensors[: message.c])
+                self._direct(self._master.done(peer.task, message.b, message.tensors[message.c :]))
             case Kind.FAILED:
                 self._direct(self._master.failed(peer.task, message.b, message.details))
             case Kind.ABORT:
@@ -314,6 +314,12 @@ class Service:
                 self._worker.release((message.a, message.b))
             case _:
                 pass
+
+    def _arrived(self, key: StepKey, tensors: Sequence[Any]) -> None:
+        """Takes tensors on edges: the edges' numbers, then the values; edges beyond those are signals."""
+        edges = tensors[0].tolist()
+        values = [*tensors[1:], *[True] * (len(edges) + 1 - len(tensors))]
+        self._work(self._worker.arrived(key, edges, values))
 
     def _begin(self, peer: Peer, message: Message) -> None:
         key = (message.a, message.b)
@@ -377,8 +383,10 @@ class Service:
                 self._to_peer(i.task, Message(Kind.ABORT, self._incarnation, i.step))
 
     def _work(self, instructions: task_steps.Instructions) -> None:
+        """Does what the worker says; what a last stage sends to the master goes with the word that it is done."""
         queue = list(instructions)
-        for i in queue:
+        sent_along = 0
+        for position, i in enumerate(queue):
             if isinstance(i, RunStage):
                 runner: _Runner = i.stage.run
                 if runner.seconds < _QUICK_SECONDS and not runner.blocks:
@@ -386,14 +394,20 @@ class Service:
                 else:
                     self._pool.submit(self._run_on_pool, i)
             elif isinstance(i, task_steps.SendTensors):
+                following = queue[position + 1] if position + 1 < len(queue) else None
                 edges = np.array([*i.edges, *i.signals], np.int32)
-                self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
+                if isinstance(following, task_steps.TellDone) and self._master_of(i.key) == i.task:
+                    queue[position + 1] = task_steps.TellDone(i.key, [edges, *i.values, *following.values])
+                    sent_along = 1 + len(i.values)
+                else:
+                    self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
             elif isinstance(i, task_steps.TellDone):
                 self._contexts.pop(i.key, None)
                 if i.key[0] == self._incarnation:
                     self._direct(self._master.done(self._task, i.key[1], i.values))
                 else:
-                    self._to_master(i.key, Message(Kind.DONE, *i.key, tensors=i.values))
+                    self._to_master(i.key, Message(Kind.DONE, *i.key, sent_along, tensors=i.values))
+                    sent_along = 0
             else:
                 self._contexts.pop(i.key, None)
                 details = as_details(i.error)
@@ -402,10 +416,14 @@ class Service:
                 else:
                     self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
 
+    def _master_of(self, key: StepKey) -> str:
+        """The task that is the master of a step; "" where it is gone."""
+        return self._tasks_by_incarnation.get(key[0], "")
+
     def _to_master(self, key: StepKey, message: Message) -> None:
-        for peer in self._peers.values():
-            if peer.incarnation == f"{key[0]:x}":
-                self._to_peer(peer.task, message)
+        task = self._master_of(key)
+        if task:
+            self._to_peer(task, message)
 
     def _abort(self, key: StepKey) -> None:
         self._worker.abort(key)
