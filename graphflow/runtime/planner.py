@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from graphflow.config import ConfigProto
 from graphflow.graph.elements import Operation, Tensor
@@ -51,6 +51,8 @@ def _has_kernel(op_type: str, device_type: str) -> bool:
 
 
 KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
+_FILE_TYPES: Final = frozenset({"SaveV2", "RestoreV2"})
+"""A plan with one of these is never compiled: moving the bytes takes the time, and compiling it would take more."""
 
 
 class Planner:
@@ -110,6 +112,8 @@ class Planner:
         if self._config.compiled == "never" or traced or check or not base.direct:
             return base, base.uses_variables
         (part,) = cut.parts.values()
+        if any(i.type in _FILE_TYPES for i in part.instructions):
+            return base, base.uses_variables
         return self._tiered(base, part, store, seeded), base.uses_variables
 
     def _tiered(self, base: Executable, plan: Plan, store: ResourceStore, seeded: bool) -> AnyExecutable:
