@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,51 @@ def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
         with pytest.raises(AssertionError, match="isn't empty"):
             builder.save()
     assert answer(tmp_path / "late") == [3.0, 5.0]
+
+
+def test_a_mount_point_is_filled_and_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    inode = mounted.stat().st_ino
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == str(mounted))
+    save_line(mounted)
+    assert answer(mounted) == [3.0, 5.0]
+    assert os.listdir(tmp_path) == ["mounted"] and mounted.stat().st_ino == inode
+    assert sorted(os.listdir(mounted)) == ["saved_model.pb", "variables"]
+
+
+KILLED = """
+import os, sys
+import graphflow as gf
+from graphflow.saved_model import builder
+x = gf.placeholder(gf.float32, [None], name="x")
+y = gf.multiply(x, gf.get_variable("w", initializer=2.0), name="y")
+steps = iter(range(int(sys.argv[2]), -1, -1))
+for name in ("write_atomically", "sync_folder"):
+    def dying(*arguments, original=getattr(builder, name)):
+        if next(steps) == 0:
+            os._exit(9)
+        original(*arguments)
+    setattr(builder, name, dying)
+with gf.Session() as session:
+    session.run(gf.global_variables_initializer())
+    gf.saved_model.simple_save(session, sys.argv[1], {"x": x}, {"y": y})
+"""
+
+
+def test_a_killed_export_leaves_nothing_or_all_of_it(tmp_path: Path) -> None:
+    for moment in (0, 1):
+        folder = tmp_path / str(moment) / "model"
+        process = subprocess.run(
+            [sys.executable, "-c", KILLED, str(folder), str(moment)],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}, timeout=60,
+        )  # fmt: skip
+        assert process.returncode == 9
+        if folder.exists():
+            assert moment == 1 and answer(folder) == [2.0, 4.0]
+        else:
+            save_line(folder)
+            assert answer(folder) == [3.0, 5.0]
 
 
 def test_a_model_without_variables(tmp_path: Path) -> None:
