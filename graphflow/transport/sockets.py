@@ -93,7 +93,11 @@ class Sockets:
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
         self._calls: deque[Callable[[], None]] = deque()
+        self._waking = threading.Lock()
+        """Held while the pipe is written to or closed: its number may be another file's right after."""
         self._ended = False
+        self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
+        """What went through since the start."""
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
 
     def bind(self, endpoint: str) -> str:
@@ -111,8 +115,9 @@ class Sockets:
     def call(self, function: Callable[[], None]) -> None:
         """Has the thread of the sockets call a function soon; from any thread."""
         self._calls.append(function)
-        with suppress(BlockingIOError):  # Then it has been woken often enough.
-            os.write(self._writer, b"x")
+        with self._waking, suppress(BlockingIOError):  # Then it has been woken often enough.
+            if self._writer >= 0:
+                os.write(self._writer, b"x")
 
     @property
     def here(self) -> bool:
@@ -123,6 +128,7 @@ class Sockets:
         """Sends to the server at host:port; what cannot go out yet goes when the connection is there."""
         socket = self._peers.get(address)
         send(self._connect(address) if socket is None else socket, frames)
+        self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
         """Sends to who has sent with this identity; False where it is gone."""
@@ -132,7 +138,12 @@ class Sockets:
             if error.errno == zmq.EHOSTUNREACH:
                 return False
             raise
+        self._count_out(frames)
         return True
+
+    def _count_out(self, frames: Sequence[Buffer]) -> None:
+        self.messages_out += 1
+        self.bytes_out += sum(map(len, frames))
 
     def disconnect(self, address: str) -> None:
         """Closes the connection to a peer; what was not sent is dropped."""
@@ -142,6 +153,7 @@ class Sockets:
         for monitor in [m for m, name in self._monitors.items() if name == address]:
             del self._monitors[monitor]
             socket.disable_monitor()
+            monitor.close()
         socket.close()
 
     def _connect(self, address: str) -> zmq.Socket[bytes]:
@@ -156,6 +168,9 @@ class Sockets:
 
     def stop(self, seconds: float = 2.0) -> None:
         """Ends the thread and closes every socket; from any thread but its own."""
+        if self._thread.ident is None:
+            self._close()
+            return
         self.call(self._end)
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -182,11 +197,18 @@ class Sockets:
                         self._look_at(monitor)
                     self._guarded(self._handler.tick)
         finally:
-            for address in list(self._peers):
-                self.disconnect(address)
-            self._router.close()
+            self._close()
+
+    def _close(self) -> None:
+        if self._router.closed:
+            return
+        for address in list(self._peers):
+            self.disconnect(address)
+        self._router.close()
+        with self._waking:
             os.close(self._reader)
             os.close(self._writer)
+            self._writer = -1
 
     def _guarded(self, function: Callable[..., None], *arguments: Any) -> None:
         """Calls the handler; an error in it is a bug, which must not end the thread for everybody else."""
@@ -207,6 +229,8 @@ class Sockets:
                 sender, *frames = receive(self._router)
             except zmq.Again:
                 return
+            self.messages_in += 1
+            self.bytes_in += sum(map(len, frames))
             self._guarded(self._handler.received, bytes(sender), frames)
 
     def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
