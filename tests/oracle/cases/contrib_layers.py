@@ -100,3 +100,44 @@ def collections_of_variables_and_outputs(tf, t):
     found = [[v.op.name for v in tf.get_collection(key)] for key in ("mine", "only", "out")]
     losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
     return found, losses, [v.name for v in tf.global_variables()]
+
+
+def _optimized(arguments):
+    def build(tf, t):
+        x = t.ph(t.f(4, 3))
+        w = tf.get_variable("w", [3, 1], initializer=tf.constant_initializer(0.5))
+        b = tf.get_variable("b", [1], initializer=tf.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + b - 2.0))
+        step = tf.train.get_or_create_global_step()
+        options = dict({"learning_rate": 0.1, "optimizer": "SGD"}, **arguments(tf, w))
+        train = tf.contrib.layers.optimize_loss(loss, step, **options)
+        t.initialize()
+        losses = [t.run(train) for _ in range(3)]
+        return (
+            losses,
+            t.run([w, b, step]),
+            sorted(v.name for v in tf.global_variables() if "/" in v.name),
+            (len(tf.get_collection(tf.GraphKeys.SUMMARIES))),
+        )
+
+    return build
+
+
+for _label, _arguments in {
+    "SGD": lambda tf, w: {},
+    "Adam by name": lambda tf, w: {"optimizer": "Adam"},
+    "a class": lambda tf, w: {"optimizer": tf.train.AdagradOptimizer},
+    "an object": lambda tf, w: {"optimizer": tf.train.MomentumOptimizer(0.1, 0.9), "learning_rate": None},
+    "a function": lambda tf, w: {
+        "optimizer": lambda rate: tf.train.MomentumOptimizer(rate, 0.5),
+        "name": "mine",
+    },
+    "clipped": lambda tf, w: {"clip_gradients": 0.5},
+    "multiplied": lambda tf, w: {"gradient_multipliers": {w: 0.1, "b:0": 2.0}},
+    "decaying": lambda tf, w: {
+        "learning_rate_decay_fn": lambda rate, step: tf.train.exponential_decay(rate, step, 1, 0.5)
+    },
+    "all summaries": lambda tf, w: {"summaries": ["learning_rate", "loss", "gradients", "gradient_norm"]},
+    "some variables, no counting": lambda tf, w: {"variables": [w], "increment_global_step": False},
+}.items():
+    FAMILY.generated("optimize_loss, %s" % _label, _optimized(_arguments), "optimize_loss, %s" % _label)

@@ -1,0 +1,178 @@
+"""optimize_loss: a training step in one call (tf.contrib.layers)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from graphflow.graph import dtypes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+from graphflow.graph.keys import GraphKeys
+from graphflow.graph.slices import IndexedSlices
+from graphflow.ops import array, math
+from graphflow.ops.clip import clip_by_global_norm, global_norm
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Constant
+from graphflow.ops.random import truncated_normal
+from graphflow.ops.summaries import histogram, scalar
+from graphflow.ops.variable import trainable_variables
+from graphflow.ops.variable_scope import variable_scope
+from graphflow.train import optimizers
+from graphflow.train.optimizer import Optimizer
+from graphflow.train.steps import get_global_step
+
+OPTIMIZER_CLS_NAMES: Final[Mapping[str, type[Optimizer]]] = {
+    "Adagrad": optimizers.AdagradOptimizer,
+    "Adam": optimizers.AdamOptimizer,
+    "Ftrl": optimizers.FtrlOptimizer,
+    "RMSProp": optimizers.RMSPropOptimizer,
+    "SGD": optimizers.GradientDescentOptimizer,
+}
+
+OPTIMIZER_SUMMARIES: Final = (
+    "learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm",
+)  # fmt: skip
+
+
+def optimize_loss(
+    loss: Any,
+    global_step: Any,
+    learning_rate: Any,
+    optimizer: Any,
+    gradient_noise_scale: float | None = None,
+    gradient_multipliers: Mapping[Any, Any] | None = None,
+    clip_gradients: Any = None,
+    learning_rate_decay_fn: Callable[[Any, Any], Any] | None = None,
+    update_ops: Sequence[Any] | None = None,
+    variables: Sequence[Any] | None = None,
+    name: str | None = None,
+    summaries: Sequence[str] | None = None,
+    colocate_gradients_with_ops: bool = False,
+    increment_global_step: bool = True,
+) -> Tensor:
+    """The loss, as a tensor that makes a step of training when it runs (tf.contrib.layers.optimize_loss).
+
+    global_step: a variable, None for the graph's. learning_rate: a number, which becomes a variable, a tensor, or None
+    where the optimizer has its own. optimizer: a name of OPTIMIZER_CLS_NAMES, a class, an object, or a function of the
+    learning rate. gradient_noise_scale: the deviation of noise that is added to gradients.
+    gradient_multipliers: {variable or its name: factor}. clip_gradients: the largest global norm, or a function of
+    (gradient, variable) pairs. learning_rate_decay_fn: a function of learning rate and step. update_ops: run before, by
+    default UPDATE_OPS. variables: by default the trainable ones. summaries: which of
+    OPTIMIZER_SUMMARIES to build, by default the loss, the learning rate and the norm of all gradients.
+    """
+    graph = get_default_graph()
+    shown = ("loss", "learning_rate", "global_gradient_norm") if summaries is None else tuple(summaries)
+    if not set(shown) <= set(OPTIMIZER_SUMMARIES):
+        raise ValueError(
+            f"Summaries should be one of {', '.join(OPTIMIZER_SUMMARIES)}; you provided {shown}."
+        )
+    with variable_scope(name, "OptimizeLoss", [loss]):
+        step = get_global_step() if global_step is None else global_step
+        before = graph.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
+        with graph.control_dependencies(before):
+            total = array.identity(convert_to_tensor(loss))
+        rate = _rate(learning_rate, learning_rate_decay_fn, step)
+        chosen = _optimizer(optimizer, rate)
+        pairs = chosen.compute_gradients(
+            total,
+            trainable_variables() if variables is None else list(variables),
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
+        if gradient_noise_scale is not None:
+            pairs = [(_noisy(g, gradient_noise_scale), v) for g, v in pairs]
+        if gradient_multipliers is not None:
+            pairs = _multiplied(pairs, gradient_multipliers)
+        norms = "global_gradient_norm" in shown or "gradient_norm" in shown
+        if norms:
+            scalar("global_norm/gradient_norm", global_norm([g for g, _ in pairs]))
+        if callable(clip_gradients):
+            pairs = clip_gradients(pairs)
+        elif clip_gradients is not None:
+            clipped, _ = clip_by_global_norm([g for g, _ in pairs], clip_gradients)
+            pairs = [(g, v) for g, (_, v) in zip(clipped, pairs, strict=True)]
+        if norms and clip_gradients is not None:
+            scalar("global_norm/clipped_gradient_norm", global_norm([g for g, _ in pairs]))
+        _summarize(shown, total, rate if learning_rate_decay_fn else None, pairs)
+        updated = chosen.apply_gradients(
+            pairs, global_step=step if increment_global_step else None, name="train"
+        )
+        with graph.control_dependencies([updated]):
+            return array.identity(total)
+
+
+def _summarize(shown: Sequence[str], loss: Tensor, rate: Any, pairs: list[tuple[Any, Any]]) -> None:
+    if "loss" in shown:
+        scalar("loss", loss)
+    if "learning_rate" in shown and rate is not None:
+        scalar("learning_rate", rate)
+    for gradient, variable in pairs:
+        if gradient is None:
+            continue
+        values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+        place = variable.name.replace(":", "_")
+        if "gradients" in shown:
+            histogram(f"gradients/{place}", values)
+        if "gradient_norm" in shown:
+            scalar(f"gradient_norm/{place}", global_norm([values]))
+
+
+def _rate(learning_rate: Any, decay: Callable[[Any, Any], Any] | None, step: Any) -> Any:
+    rate = learning_rate
+    if isinstance(learning_rate, int | float):
+        if learning_rate < 0.0:
+            raise ValueError(f"Invalid learning_rate {learning_rate}: it must be at least 0.")
+        rate = get_variable("learning_rate", [], dtypes.float32, Constant(learning_rate), trainable=False)
+    if decay is not None:
+        if rate is None or step is None:
+            raise ValueError("learning_rate_decay_fn needs a learning_rate and a global_step.")
+        rate = decay(rate, step)
+    return rate
+
+
+def _optimizer(optimizer: Any, rate: Any) -> Optimizer:
+    if isinstance(optimizer, str):
+        if optimizer not in OPTIMIZER_CLS_NAMES:
+            raise ValueError(
+                f"Optimizer name should be one of {list(OPTIMIZER_CLS_NAMES)}, got {optimizer!r}."
+            )
+        optimizer = OPTIMIZER_CLS_NAMES[optimizer]
+    if isinstance(optimizer, Optimizer):
+        return optimizer
+    if not callable(optimizer):
+        raise ValueError(f"optimizer must be a name, a class, an object or a function, got {optimizer!r}.")
+    if rate is None and inspect.isclass(optimizer):
+        raise ValueError("optimize_loss: a learning_rate is needed where the optimizer is a name or a class.")
+    made = optimizer() if rate is None else optimizer(rate)
+    if not isinstance(made, Optimizer):
+        raise ValueError(f"optimizer must give a gf.train.Optimizer, got {made!r}.")
+    return made
+
+
+def _noisy(gradient: Any, scale: float) -> Any:
+    if gradient is None:
+        return None
+    dense = convert_to_tensor(gradient)
+    return dense + truncated_normal(array.shape(dense), dtype=dense.dtype) * scale
+
+
+def _multiplied(pairs: list[tuple[Any, Any]], factors: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    result = []
+    for gradient, variable in pairs:
+        key = variable if variable in factors else variable.name
+        if gradient is not None and key in factors:
+            factor = math.cast(factors[key], gradient.dtype)
+            if isinstance(gradient, IndexedSlices):
+                gradient = IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
+            else:
+                gradient = gradient * factor
+        result.append((gradient, variable))
+    return result
+
+
+CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
+    "optimize_loss": optimize_loss, "OPTIMIZER_CLS_NAMES": OPTIMIZER_CLS_NAMES,
+    "OPTIMIZER_SUMMARIES": OPTIMIZER_SUMMARIES,
+}  # fmt: skip
