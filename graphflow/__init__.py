@@ -125,10 +125,13 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 def _contrib() -> ModuleType:
     training = exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS")
     layers = exports(
-        "ops.initializers", "layers.regularizers", "layers.contrib", names="CONTRIB_LAYERS_EXPORTS"
-    )
+        "ops.initializers", "layers.regularizers", "layers.contrib", "layers.optimize_loss",
+        names="CONTRIB_LAYERS_EXPORTS",
+    )  # fmt: skip
     framework = {"nest": nest, "argsort": globals()["argsort"]}
     framework |= exports("ops.smart_cond", "layers.arg_scope", names="CONTRIB_FRAMEWORK_EXPORTS")
+    steps = exports("train.steps")
+    framework |= {name: made for name, made in steps.items() if name.endswith("global_step")}
     util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
     data_names = exports("data.transformations", names="CONTRIB_DATA_EXPORTS")
     members = {
