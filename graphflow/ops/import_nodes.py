@@ -131,12 +131,15 @@ def _attributes(proto: Any, declared: OpType | None, allowance: Allowance) -> di
     if declared is None:
         return {name: attr_from_proto(value, allowance) for name, value in given.items()}
     result: dict[str, Any] = {}
+    told_by_inputs = {a.type for a in declared.inputs} | {a.count for a in declared.inputs}
     for name, attribute in declared.attributes.items():
         value = given.pop(name, None)
         if value is not None and value.WhichOneof("value") is not None:
             result[name] = _checked(attribute, value, allowance)
         elif attribute.optional:
             result[name] = default_of(attribute)
+        elif name not in told_by_inputs:
+            raise ValueError(f"the attribute {name} is missing.")
     for name, value in given.items():
         found = attr_from_proto(value, allowance)
         if name == "_class":
