@@ -78,13 +78,17 @@ class Writer:
         self._functions: set[str] = set() if functions is None else functions
         self._size = 0
         self._added: dict[tuple[Any, ...], str] = {}
+        self._stack_ops: dict[Any, list[Operation]] | None = None
         self._in_condition: dict[Any, set[Operation]] = {}
 
     def write(self, op: Operation, add_shapes: bool = False) -> None:
         """Appends the node of an operation, behind those that it needs and the graph does not have."""
         kind, said = _WRITTEN_AS.get(op.type, (op.attrs.get("_written_as", op.type), {}))
         declared = tensorflow_op(kind)
-        inputs = self._inputs(op, declared) + ["^" + name for name in self._control_inputs(op)]
+        control = self._control_inputs(op)
+        if op.type == "NextIteration":
+            control += self._after_stacks(op)
+        inputs = self._inputs(op, declared) + ["^" + name for name in control]
         node = self._result.node.add(name=op.name, op=kind, device=op.device, input=inputs)
         for name, (type_, value) in attributes_of(op, declared).items():
             value = said.get(name, value)
@@ -193,6 +197,27 @@ class Writer:
         handle = self._add((stack,), stack, "StackV2", [size], attrs, "")
         return self._entered(handle, op, "Enter", dtypes.resource)
 
+    def _after_stacks(self, op: Operation) -> list[str]:
+        """What makes each iteration of a loop wait until the one before has used its stacks, as TensorFlow does.
+
+        It is a ControlTrigger, which runs also where the branch with the stack did not. Only the loop variable that
+        counts the iterations waits, and with it everything in the next one.
+        """
+        loop = op._context
+        if self._stack_ops is None:
+            self._stack_ops = {}
+            for other in self._graph.get_operations():
+                if other.type in ("StackPushV2", "StackPopV2"):
+                    self._stack_ops.setdefault(_loops(other)[0], []).append(other)
+        users = self._stack_ops.get(loop, [])
+        written = any("_written_as" in c.attrs for c in op.control_inputs + _adding(op).control_inputs)
+        if not users or written or op is not _counting(loop):
+            return []
+        trigger = self._add(
+            (loop, "sync"), f"{loop.name}/sync", "ControlTrigger", [f"^{u.name}" for u in users], {}, ""
+        )
+        return [trigger]
+
     # ---- control inputs ---------------------------------------------------------------------------------------------
 
     def _control_inputs(self, op: Operation) -> list[str]:
@@ -253,6 +278,21 @@ def _chain(context: Any) -> list[Any]:
 def _loops(op: Operation) -> list[Any]:
     """The loops around an operation; an Exit is outside of its own."""
     return [c for c in _chain(op._context) if c.construct.kind == "While"]
+
+
+def _counting(loop: Any) -> Operation | None:
+    """The NextIteration of the loop variable that counts the iterations of a loop or of its gradient."""
+    if loop.count is not None:
+        merge = loop.count.op.inputs[0].op.inputs[0].op
+    else:
+        merge = loop.merges[0]
+    following: Operation = merge.inputs[1].op
+    return following
+
+
+def _adding(following: Operation) -> Operation:
+    """The operation whose result a loop variable goes on with."""
+    return following.inputs[0].op
 
 
 def _reachable(control: Operation, op: Operation) -> bool:
