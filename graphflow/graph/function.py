@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from graphflow.graph import dtypes
 from graphflow.graph.elements import Operation, Tensor
@@ -98,7 +98,8 @@ class FunctionGraph(Graph):
     def _copied(self, op: Operation) -> Operation:
         if op.type in _UNCOPIED:
             raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
-        if op.op_def.stateful and any(t.dtype not in _HANDLES for t in op.outputs):
+        stateless = op.type in _STATELESS or all(t.dtype is dtypes.variant for t in op.outputs)
+        if op.op_def.stateful and not stateless:
             raise ValueError(
                 f"Cannot capture a stateful node (name:{op.name}, type:{op.type}, built at "
                 "{}:{}) by value.".format(*op.line)
@@ -111,4 +112,5 @@ class FunctionGraph(Graph):
 
 
 _UNCOPIED: Final[frozenset[str]] = frozenset({"Placeholder", "PlaceholderWithDefault"})
-_HANDLES: Final[tuple[Any, ...]] = (dtypes.variant,)
+_STATELESS: Final[frozenset[str]] = frozenset({"MatchingFiles"})
+"""Operations that look at the world outside anew each time, and hold no state of the session."""

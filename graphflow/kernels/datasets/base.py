@@ -7,6 +7,7 @@ as slices of arrays, a walk also gives numbers of rows: a shuffle then moves num
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,15 +70,20 @@ class Block:
 class Context:
     """What the walks of one iterator share: the functions, with their random states, and what outlives an epoch.
 
-    store: the session's. workers: what has threads, to be ended with the iterator.
+    store: the session's. closers: end the threads.
     """
 
     def __init__(self, store: Any) -> None:
-        self.store = store
+        self._store = weakref.ref(store)
         self._functions: dict[Any, Any] = {}
         self._shared: dict[Any, Any] = {}
         self._restored: dict[str, State] = {}
         self.closers: list[Callable[[], None]] = []
+
+    @property
+    def store(self) -> Any:
+        """The store; a thread that works ahead does not keep it alive."""
+        return self._store()
 
     def function(self, function: Any) -> Any:
         """The runner of a GraphFunction, made at its first use."""

@@ -66,7 +66,7 @@ class IteratorResource:
         finally:
             self._lock.release()
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Ends its threads."""
         if self._context is not None:
             self._context.close()
@@ -88,7 +88,7 @@ class IteratorResource:
         return self._begin(dataset)
 
     def _begin(self, dataset: Dataset) -> Elements:
-        self.close()
+        self.release()
         context = Context(self._store)
         saved, self._restored = self._restored, {}
         if states.get_text(saved, "dataset") != dataset.origin.name:
@@ -119,7 +119,7 @@ class IteratorResource:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Goes on there from its next use on."""
         with self._lock:
-            self.close()
+            self.release()
             self._restored = dict(state)
             dataset, self._walk = self._dataset, None
             if not state:

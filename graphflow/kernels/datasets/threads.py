@@ -1,8 +1,8 @@
 """Datasets that work ahead in threads: prefetch, and map with parallel calls.
 
 Threads are daemons. They end when their iterator is dropped, initialised anew, or its session closed: a walk holds its
-thread's shared part, the thread holds that part alone, and a finalizer of the walk ends it. Whoever waits, waits in
-ResourceStore.wait, so that closing the session and a run's deadline reach it.
+thread's shared part, the thread holds that part alone and not the session, and a finalizer of the walk ends it.
+Whoever waits for an element waits in ResourceStore.wait, so that closing the session and a run's deadline reach it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
 from graphflow.kernels.datasets import states
 from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
 from graphflow.kernels.datasets.mapping import MapDataset
@@ -45,11 +44,9 @@ class _Buffer:
     working: guards the source: held while an element is made, and while the position is saved.
     """
 
-    def __init__(self, inner: Elements, size: int, store: Any, name: str) -> None:
+    def __init__(self, inner: Elements, size: int) -> None:
         self.inner = inner
         self.size = size
-        self.store = store
-        self.name = name
         self.changed = threading.Condition()
         self.working = threading.Lock()
         self.items: deque[Element | BaseException | None] = deque()
@@ -63,12 +60,6 @@ class _Buffer:
             self.stopped = True
             self.changed.notify_all()
 
-    def room(self) -> bool | None:
-        """True where the thread may go on, False where it has to end, None where it has to wait."""
-        if self.stopped or self.ended:
-            return False
-        return True if len(self.items) < self.size else None
-
     def work(self) -> None:
         """The thread: makes elements, errors and the end in order."""
         with np.errstate(all="ignore"):
@@ -81,10 +72,10 @@ class _Buffer:
                         self.changed.notify_all()
 
     def _may_go_on(self) -> bool:
-        try:
-            return bool(self.store.wait(self.changed, self.room, None, lambda: f"room in {self.name}"))
-        except errors.CancelledError:
-            return False  # The session was closed.
+        """Waits until there is room; False where the thread has to end."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.stopped or self.ended or len(self.items) < self.size)
+            return not (self.stopped or self.ended)
 
     def _made(self) -> Element | BaseException | None:
         try:
@@ -97,7 +88,9 @@ class PrefetchElements(Elements):
     """A walk that takes what its thread has made."""
 
     def __init__(self, dataset: PrefetchDataset, inner: Elements, context: Context) -> None:
-        self._buffer = _Buffer(inner, dataset.size, context.store, str(dataset.origin))
+        self._buffer = _Buffer(inner, dataset.size)
+        self._name = str(dataset.origin)
+        self._context = context
         self.fresh = inner.fresh
         self._finalizer = weakref.finalize(self, self._buffer.stop)
         self._finalizer.atexit = False
@@ -111,14 +104,18 @@ class PrefetchElements(Elements):
             threading.Thread(target=buffer.work, name="graphflow prefetch", daemon=True).start()
         if buffer.ended and not buffer.items:
             return None
-        item: Element | BaseException | None = buffer.store.wait(
-            buffer.changed, self._first, run, lambda: f"an element of {buffer.name}"
-        )[0]
+        item: Element | BaseException | None
+        (item,) = self._context.store.wait(buffer.changed, lambda: self._first(run), run, self._awaited)
         if isinstance(item, BaseException):
             raise item
         return item
 
-    def _first(self) -> list[Any] | None:
+    def _awaited(self) -> str:
+        return f"an element of {self._name}"
+
+    def _first(self, run: Any) -> list[Any] | None:
+        if run is not None:
+            run.check(self._awaited)  # A run that has to end takes no element away.
         items = self._buffer.items
         if not items:
             return [None] if self._buffer.ended else None
@@ -173,7 +170,7 @@ class ParallelMapElements(Elements):
         self._dataset = dataset
         self._inner = inner
         self._runner = context.function(dataset.function)
-        self._store = context.store
+        self._context = context
         self._calls: deque[tuple[Element, Future[Any]]] = deque()
         self._waiting: deque[Element] = deque()
         self._exhausted = False
@@ -193,7 +190,7 @@ class ParallelMapElements(Elements):
         if not self._calls:
             return None
         future = self._calls[0][1]
-        self._store.wait(self._changed, lambda: future.done() or None, run, self._awaited)
+        self._context.store.wait(self._changed, lambda: future.done() or None, run, self._awaited)
         self._calls.popleft()
         result: Element = future.result()
         return result
