@@ -88,11 +88,14 @@ class Queue:
         """How many elements may be taken now."""
         return len(self._elements)
 
+    leaves_in_order = True
+    """Whether elements leave about in the order in which they came, so that those of one batch may share memory."""
+
     # ---- putting --------------------------------------------------------------------------------------------------
 
     def enqueue(self, run: Any, elements: Sequence[Element]) -> None:
-        """Puts elements, waiting for room; CancelledError where the queue is or becomes closed."""
-        self._check_shapes(elements)
+        """Puts elements of one shape, waiting for room; CancelledError where the queue is or becomes closed."""
+        self._check_shapes(elements[:1])
         with self._condition:
             if not self._givers and not self._closed and self._room() >= len(elements):
                 for element in elements:
@@ -367,6 +370,8 @@ class Queue:
 class RandomShuffleQueue(Queue):
     """Gives its elements in a random order, which a seed fixes; keeps min_after_dequeue until it is closed."""
 
+    leaves_in_order = False
+
     def __init__(self, name: str, config: QueueConfig) -> None:
         super().__init__(name, config)
         self._elements = []
@@ -426,6 +431,8 @@ class PaddingFIFOQueue(Queue):
 class PriorityQueue(Queue):
     """Gives the element with the smallest first component, an int64; among equals the one that came first."""
 
+    leaves_in_order = False
+
     def __init__(self, name: str, config: QueueConfig) -> None:
         super().__init__(name, config)
         self._elements = []
@@ -454,11 +461,13 @@ KINDS: Final[dict[str, type[Queue]]] = {
 }
 
 
-def rows(value: Any, dtype: DType) -> list[Any]:
-    """The rows of an array, each with memory of its own."""
+def rows(value: Any, dtype: DType, apart: bool = True) -> list[Any]:
+    """The rows of an array, copied: each with memory of its own, or all in one block where not `apart`."""
     if dtype.native == np.dtype(object):
         return [np.array(row, object) for row in value] if value.ndim == 1 else [row.copy() for row in value]
-    return list(value) if value.ndim == 1 else [row.copy() for row in value]
+    if value.ndim == 1 or not apart:
+        return list(value if value.ndim == 1 else value.copy())
+    return [row.copy() for row in value]
 
 
 def _zeros(shape: Sequence[int], dtype: DType) -> Any:
@@ -466,6 +475,10 @@ def _zeros(shape: Sequence[int], dtype: DType) -> Any:
 
 
 def _filled(values: Sequence[Any], dtype: DType, shape: tuple[int, ...]) -> Any:
+    if shape and values:
+        return np.concatenate(values).reshape(len(values), *shape)
+    if values and dtype.native != np.dtype(object):
+        return np.fromiter(values, dtype.native, len(values))
     out = np.empty((len(values), *shape), dtype.native)
     for number, value in enumerate(values):
         out[number] = value[()] if not shape else value

@@ -2,7 +2,8 @@
 
 What waits must hold nothing that others need: neither the lock of a variable nor the memory of a compiled plan. So it
 runs by itself, in the caller's thread, and what lies between the waits becomes compiled like any plan, for the shapes
-that came out of the queue. The cuts follow the plan's one order, so that they change nothing of it.
+that came out of the queue, unless it is so little that a stage of its own would cost more. The cuts follow the plan's
+one order, so that they change nothing of it.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.runtime.assemble import copied, operand
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
+
+_SHORT: Final = 3
+"""Instructions that are not worth a stage of their own."""
 
 
 class Runnable(Protocol):
@@ -45,7 +49,7 @@ class StagedExecutable:
         self._stages: list[_Stage] = []
         places = {o: i for o, i in producers(plan).items() if i.type in VARIABLE_TYPES or i.type == "Const"}
         work = [i for i in plan.instructions if i.outputs[:1] == () or i.outputs[0] not in places]
-        groups = [(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)]
+        groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
         last = list(dict.fromkeys(name for name in plan.fetches if name in places))
         if last:
             groups.append((False, ()))
@@ -80,6 +84,20 @@ class StagedExecutable:
         """The compiled plans that there are, stage by stage; "" where there is none."""
         texts = [getattr(stage.executable, "describe", str)() for stage in self._stages]
         return "".join(texts)
+
+
+def _joined(
+    groups: Sequence[tuple[bool, tuple[Instruction, ...]]],
+) -> list[tuple[bool, tuple[Instruction, ...]]]:
+    """The groups, with the short ones run together with the waits beside them: a stage costs more than they do."""
+    result: list[tuple[bool, tuple[Instruction, ...]]] = []
+    for blocks, group in groups:
+        joins = blocks or len(group) <= _SHORT
+        if result and joins and result[-1][0]:
+            result[-1] = True, (*result[-1][1], *group)
+        else:
+            result.append((joins, group))
+    return result
 
 
 def _within(group: Sequence[Instruction]) -> list[Instruction]:

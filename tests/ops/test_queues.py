@@ -331,7 +331,7 @@ def test_a_step_that_waits_for_its_input_lets_others_update(tier: str) -> None:
     v = gf.Variable([1.0, 2.0, 3.0])
     x = queue.dequeue()
     with gf.control_dependencies([x]):
-        step = v.assign_add(gf.tanh(x) * 2.0)
+        step = v.assign_add(gf.tanh(x) * 2.0 + gf.exp(x) - gf.sqrt(x))
     double = v.assign(v * 2.0)
     with gf.Session(config=gf.ConfigProto(compiled=tier)) as session:
         session.run(v.initializer)
@@ -342,7 +342,8 @@ def test_a_step_that_waits_for_its_input_lets_others_update(tier: str) -> None:
             assert session.store.begin_in_place()  # the run that waits does not count
             session.store.end_in_place()
             session.run(queue.enqueue([[0.5, 1.0, 1.5]]))
-            value = value * 2.0 + np.tanh([0.5, 1.0, 1.5]) * 2.0
+            fed = np.array([0.5, 1.0, 1.5])
+            value = value * 2.0 + np.tanh(fed) * 2.0 + np.exp(fed) - np.sqrt(fed)
             np.testing.assert_allclose(waiting.end(), value, rtol=1e-6)
         np.testing.assert_allclose(session.run(v), value, rtol=1e-6)
 

@@ -84,6 +84,20 @@ def test_cancelling_a_run_ends_its_wait_alone() -> None:
     assert isinstance(second.end(), errors.CancelledError)
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_who_is_cancelled_takes_nothing_more(closed: bool) -> None:
+    store = ResourceStore()
+    run = RunContext(store)
+    waiter = Waiter(store, run).settle()
+    with waiter.condition:  # what it waited for comes after the cancellation, but before it wakes
+        if closed:
+            store.close()
+        else:
+            run.cancel()
+        waiter.ready = True
+    assert isinstance(waiter.end(), errors.CancelledError)
+
+
 def test_the_deadline_of_a_run_ends_its_wait_and_says_for_what() -> None:
     store = ResourceStore()
     error = Waiter(store, RunContext(store, time.monotonic() + 0.05)).end()

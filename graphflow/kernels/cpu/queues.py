@@ -8,6 +8,7 @@ import numpy as np
 
 from graphflow.errors import FailedPreconditionError, InvalidArgumentError
 from graphflow.graph import dtypes, shapes
+from graphflow.graph.dtypes import DType
 from graphflow.graph.elements import Operation
 from graphflow.graph.keys import GraphKeys
 from graphflow.kernels.queues import KINDS, Queue, QueueConfig, rows
@@ -51,9 +52,9 @@ def _own(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _check_types(queue: Queue, found: list[Any]) -> None:
+def _check_types(queue: Queue, found: tuple[DType, ...]) -> None:
     expected = queue.config.dtypes
-    if len(found) != len(expected) or any(f is not e for f, e in zip(found, expected, strict=True)):
+    if found != expected:  # compared by identity first
         raise InvalidArgumentError(
             None,
             None,
@@ -64,7 +65,7 @@ def _check_types(queue: Queue, found: list[Any]) -> None:
 
 @kernel("QueueEnqueueV2", stateful=True)
 def _enqueue(node: Node) -> Kernel:
-    types = list(node.attrs["Tcomponents"])
+    types = tuple(node.attrs["Tcomponents"])
 
     def enqueue(run: Any, queue: Queue, *components: Any) -> None:
         _check_types(queue, types)
@@ -75,7 +76,7 @@ def _enqueue(node: Node) -> Kernel:
 
 @kernel("QueueEnqueueManyV2", stateful=True)
 def _enqueue_many(node: Node) -> Kernel:
-    types = list(node.attrs["Tcomponents"])
+    types = tuple(node.attrs["Tcomponents"])
 
     def enqueue_many(run: Any, queue: Queue, *components: Any) -> None:
         _check_types(queue, types)
@@ -87,7 +88,8 @@ def _enqueue_many(node: Node) -> Kernel:
                 "All components must have the same size in the first axis, but their shapes are "
                 f"{', '.join(str(list(np.shape(c))) for c in components)}.",
             )
-        split = [rows(np.asarray(c), t) for c, t in zip(components, types, strict=True)]
+        apart = not queue.leaves_in_order
+        split = [rows(np.asarray(c), t, apart) for c, t in zip(components, types, strict=True)]
         queue.enqueue(run, list(zip(*split, strict=True)))
 
     return enqueue_many
@@ -110,7 +112,7 @@ def check_runners(queue: Operation | None, store: Any) -> None:
 
 @kernel("QueueDequeueV2", stateful=True)
 def _dequeue(node: Node) -> Kernel:
-    types = list(node.attrs["component_types"])
+    types = tuple(node.attrs["component_types"])
     source = None if node.op is None else node.op.inputs[0].op
 
     def dequeue(run: Any, queue: Queue) -> Any:
@@ -123,7 +125,7 @@ def _dequeue(node: Node) -> Kernel:
 
 @kernel("QueueDequeueManyV2", "QueueDequeueUpToV2", stateful=True)
 def _dequeue_many(node: Node) -> Kernel:
-    types = list(node.attrs["component_types"])
+    types = tuple(node.attrs["component_types"])
     up_to = node.type == "QueueDequeueUpToV2"
     source = None if node.op is None else node.op.inputs[0].op
 
