@@ -23,9 +23,9 @@ from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.keys import GraphKeys
-from graphflow.graph.op_table import tensorflow_op
 from graphflow.saved_model import constants, signature_constants, signature_def_utils, tag_constants
 from graphflow.saved_model.files import serialized, variables_path
+from graphflow.saved_model.foreign import drop_what_tensorflow_lacks
 from graphflow.session import BaseSession
 
 
@@ -33,8 +33,9 @@ class SavedModelBuilder:
     """Builds a SavedModel: first a meta graph with its variables, then any number of meta graphs, then save().
 
     `export_dir` must not exist, or be empty; AssertionError otherwise. Nothing stands there before save(). What was
-    begun and never saved is taken away when the builder is. for_tensorflow: the variables are written in TensorFlow's
-    file format, so that TensorFlow and its servers load the model too; as safetensors otherwise.
+    begun and never saved is taken away when the builder is. for_tensorflow: TensorFlow and its servers can load the
+    model too; the variables are written in TensorFlow's file format, and operations that TensorFlow lacks, which come
+    from gradients, are left out.
     """
 
     def __init__(self, export_dir: Any, for_tensorflow: bool = False) -> None:
@@ -193,11 +194,11 @@ class SavedModelBuilder:
         meta_graph = saver.export_meta_graph(
             clear_devices=clear_devices, strip_default_attrs=strip_default_attrs
         )
-        if self._for_tensorflow:
-            _check_operations(meta_graph)
         self._add_assets(meta_graph, assets)
         if main_op is not None:
             _add_main_op(meta_graph, main_op)
+        if self._for_tensorflow:
+            drop_what_tensorflow_lacks(meta_graph, signatures)
         meta_graph.meta_info_def.tags.extend(tags)
         for key, signature in signatures.items():
             meta_graph.signature_def[key].CopyFrom(signature)
@@ -250,18 +251,6 @@ def check_signatures(signatures: Mapping[str, Any]) -> None:
             raise KeyError(
                 f"The signature name {reserved!r} is reserved by TensorFlow. Please use another name."
             )
-
-
-def _check_operations(meta_graph: Any) -> None:
-    """Raises ValueError that lists the operations that TensorFlow does not have."""
-    unknown = {node.op: node.name for node in meta_graph.graph_def.node if tensorflow_op(node.op) is None}
-    if unknown:
-        told = ", ".join(f"{op} ({name!r})" for op, name in sorted(unknown.items()))
-        raise ValueError(
-            f"TensorFlow does not have these operations: {told}. They come from gradients and savers of all state: "
-            "build the model in a graph of its own without an optimizer, restore a checkpoint there with "
-            "gf.train.Saver(gf.global_variables()), and export that."
-        )
 
 
 def _default_saver() -> Any:

@@ -68,6 +68,14 @@ def register_proto_function(
     _KINDS[collection_name] = _Kind(module, message, from_proto)
 
 
+def message_of(key: str) -> Any:
+    """The class of the messages in the bytes of a collection; None where they are something else."""
+    from graphflow import protos
+
+    kind = _KINDS.get(key)
+    return None if kind is None else getattr(getattr(protos, kind.module), kind.message)
+
+
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.cli.main import main
+from graphflow.graph.op_table import tensorflow_op
 
 sm = gf.saved_model
 RECORDED = Path(__file__).parent / "data" / "tensorflow"
@@ -108,17 +109,43 @@ def test_a_model_for_tensorflow_has_its_files(tmp_path: Path) -> None:
     assert found[1].tolist() == [[word + b"!" for word in row] for row in expected[1].tolist()]
 
 
-def test_what_tensorflow_does_not_have_is_listed_at_export(tmp_path: Path) -> None:
+def trainable() -> tuple[Any, Any, Any]:
+    """x, the loss, and the training step, whose gradient has operations that TensorFlow lacks."""
     x = gf.placeholder(gf.float32, [None], name="x")
     w = gf.get_variable("w", [3])
     loss = gf.reduce_mean(x * gf.reduce_sum(w))
-    gf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    train = gf.train.AdamOptimizer(0.1).minimize(loss, gf.train.get_or_create_global_step())
+    gf.add_to_collection(gf.GraphKeys.TRAIN_OP, train)
+    gf.add_to_collection(gf.GraphKeys.SAVERS, gf.train.Saver())
+    return x, loss, train
+
+
+def test_training_stays_behind_in_a_model_for_tensorflow(tmp_path: Path) -> None:
+    x, loss, train = trainable()
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        session.run(train, {x: [1.0, 2.0]})
+        expected = session.run(loss, {x: [3.0]})
+        sm.simple_save(session, tmp_path / "model", {"x": x}, {"y": loss}, for_tensorflow=True)
+    with gf.Graph().as_default() as graph, gf.Session() as session:
+        model = sm.load(session, ["serve"], tmp_path / "model")
+        assert (
+            session.run(model.signature_def["serving_default"].outputs["y"].name, {"x:0": [3.0]}) == expected
+        )
+        assert all(tensorflow_op(node.op) is not None for node in model.graph_def.node)
+        assert not graph.get_collection(gf.GraphKeys.TRAIN_OP)
+        assert "w/Adam" in [v.op.name for v in gf.global_variables()]
+
+
+def test_what_tensorflow_lacks_and_the_model_needs_is_listed(tmp_path: Path) -> None:
+    x, loss, _ = trainable()
+    (gradient,) = gf.gradients(loss, [x])
     with gf.Session() as session:
         session.run(gf.global_variables_initializer())
         with pytest.raises(
-            ValueError, match=r"does not have these operations: .*gradients/.*without an optimizer"
+            ValueError, match=r"does not have these operations: .*cannot be computed without them"
         ):
-            sm.simple_save(session, tmp_path / "model", {"x": x}, {"y": loss}, for_tensorflow=True)
+            sm.simple_save(session, tmp_path / "model", {"x": x}, {"gradient": gradient}, for_tensorflow=True)
     assert os.listdir(tmp_path) == []
 
 
