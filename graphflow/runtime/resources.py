@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -157,7 +158,7 @@ class ResourceStore:
     """Makes what runs functions (runtime.planner.Planner), set by the session."""
 
     def __init__(self, around: ResourceStore | None = None) -> None:
-        self._around = around
+        self._around = None if around is None else weakref.ref(around)
         self._lock = threading.Lock()
         self._settled = threading.Condition(self._lock)
         self._variables: dict[str, VariableCell] = {}
@@ -173,12 +174,19 @@ class ResourceStore:
     @property
     def closed(self) -> bool:
         """Whether its session was closed: nothing waits here any more."""
-        return self._closed or (self._around is not None and self._around.closed)
+        if self._closed or self._around is None:
+            return self._closed
+        around = self._around()
+        return around is None or around.closed
 
     def close(self) -> None:
-        """Ends every wait with CancelledError, those that begin later too."""
+        """Ends every wait with CancelledError, those that begin later too, and the threads of resources."""
         self._closed = True
         self.wake()
+        for resource in self.others().values():
+            release = getattr(resource, "release", None)
+            if release is not None:
+                release()
 
     def wake(self) -> None:
         """Lets everything that waits look again whether its run was cancelled or the store closed."""
