@@ -21,6 +21,7 @@ from graphflow.graph.attributes import (
     shape_to_proto,
 )
 from graphflow.graph.dtypes import DType
+from graphflow.graph.expansions import EXPANSIONS, MARK, PART
 from graphflow.graph.op_table import Argument, OpType, tensorflow_op
 
 if TYPE_CHECKING:
@@ -88,8 +89,22 @@ class Writer:
         control = self._control_inputs(op)
         if op.type == "NextIteration":
             control += self._after_stacks(op)
-        inputs = self._inputs(op, declared) + ["^" + name for name in control]
-        node = self._result.node.add(name=op.name, op=kind, device=op.device, input=inputs)
+        inputs = self._inputs(op, declared)
+        if op.type in EXPANSIONS:
+            node = self._expanded(op, inputs, control)
+        else:
+            node = self._plain(op, kind, said, inputs, control)
+        if add_shapes:
+            listed = node.attr["_output_shapes"].list
+            listed.SetInParent()
+            for tensor in op.outputs:
+                shape_to_proto(tensor.dims, listed.shape.add())
+
+    def _plain(
+        self, op: Operation, kind: str, said: Mapping[str, Any], inputs: list[str], control: list[str]
+    ) -> Any:
+        declared = tensorflow_op(kind)
+        node = self._result.node.add(name=op.name, op=kind, device=op.device, input=inputs + _carets(control))
         for name, (type_, value) in attributes_of(op, declared).items():
             value = said.get(name, value)
             self._count(op, value)
@@ -97,11 +112,26 @@ class Writer:
                 node.attr[name].func.name = self._function(value)
             else:
                 attr_to_proto(type_, value, node.attr[name])
-        if add_shapes:
-            listed = node.attr["_output_shapes"].list
-            listed.SetInParent()
-            for tensor in op.outputs:
-                shape_to_proto(tensor.dims, listed.shape.add())
+        return node
+
+    def _expanded(self, op: Operation, inputs: list[str], control: list[str]) -> Any:
+        """The last of the nodes of TensorFlow's that an operation of graphflow's own is written as."""
+        pivot = [] if op._context is None else [self._pivot(op, op._context)]
+
+        def add(suffix: str, kind: str, inputs: Sequence[str], attrs: Mapping[str, Any]) -> str:
+            control = pivot if kind == "Const" else []
+            name = f"{op.name}/{suffix}"
+            name = self._add((op, suffix), name, kind, [*inputs, *_carets(control)], dict(attrs), op.device)
+            self._result.node[-1].attr[PART].b = True
+            return name
+
+        kind, names, attrs = EXPANSIONS[op.type](op, inputs, add)
+        node = self._result.node.add(name=op.name, op=kind, device=op.device, input=names + _carets(control))
+        self._fill(node, attrs)
+        node.attr[MARK].s = op.type.encode()
+        for name, (type_, value) in attributes_of(op, None).items():
+            attr_to_proto(type_, value, node.attr[name if name == "_class" else f"{MARK}_{name}"])
+        return node
 
     def _function(self, function: Any) -> str:
         """The name of a function, which is written into the library once."""
@@ -172,12 +202,15 @@ class Writer:
                 found = f"{name}_{count}"
             self._added[key] = found
             node = self._result.node.add(name=found, op=kind, input=inputs, device=device)
-            declared = tensorflow_op(kind)
-            assert declared is not None
-            for attribute in declared.attributes.values():
-                value = attrs.get(attribute.name, attribute.default)
-                attr_to_proto(attribute.type, value, node.attr[attribute.name])
+            self._fill(node, attrs)
         return found
+
+    def _fill(self, node: Any, attrs: Mapping[str, Any]) -> None:
+        declared = tensorflow_op(node.op)
+        assert declared is not None
+        for attribute in declared.attributes.values():
+            value = attrs.get(attribute.name, attribute.default)
+            attr_to_proto(attribute.type, value, node.attr[attribute.name])
 
     def _stack(self, op: Operation) -> str:
         """The handle of the stack on which a loop keeps a value for its gradient, as seen by the operation."""
@@ -200,8 +233,7 @@ class Writer:
     def _after_stacks(self, op: Operation) -> list[str]:
         """What makes each iteration of a loop wait until the one before has used its stacks, as TensorFlow does.
 
-        It is a ControlTrigger, which runs also where the branch with the stack did not. Only the loop variable that
-        counts the iterations waits, and with it everything in the next one.
+        It is a ControlTrigger, which runs also where the branch with the stack did not.
         """
         loop = op._context
         if self._stack_ops is None:
@@ -211,7 +243,7 @@ class Writer:
                     self._stack_ops.setdefault(_loops(other)[0], []).append(other)
         users = self._stack_ops.get(loop, [])
         written = any("_written_as" in c.attrs for c in op.control_inputs + _adding(op).control_inputs)
-        if not users or written or op is not _counting(loop):
+        if not users or written:
             return []
         trigger = self._add(
             (loop, "sync"), f"{loop.name}/sync", "ControlTrigger", [f"^{u.name}" for u in users], {}, ""
@@ -267,6 +299,10 @@ class Writer:
         return found
 
 
+def _carets(control: Iterable[str]) -> list[str]:
+    return ["^" + name for name in control]
+
+
 def _chain(context: Any) -> list[Any]:
     result = []
     while context is not None:
@@ -278,16 +314,6 @@ def _chain(context: Any) -> list[Any]:
 def _loops(op: Operation) -> list[Any]:
     """The loops around an operation; an Exit is outside of its own."""
     return [c for c in _chain(op._context) if c.construct.kind == "While"]
-
-
-def _counting(loop: Any) -> Operation | None:
-    """The NextIteration of the loop variable that counts the iterations of a loop or of its gradient."""
-    if loop.count is not None:
-        merge = loop.count.op.inputs[0].op.inputs[0].op
-    else:
-        merge = loop.merges[0]
-    following: Operation = merge.inputs[1].op
-    return following
 
 
 def _adding(following: Operation) -> Operation:

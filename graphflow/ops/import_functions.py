@@ -71,12 +71,7 @@ def _captures(node: Node, attribute: str, inputs: Sequence[Tensor]) -> Sequence[
     assert declared is not None
     wanted = f"{attribute}_other_args" if attribute.endswith("_func") else "other_arguments"
     position = 0
-    for argument in declared.inputs:
-        length = 1
-        if argument.types:
-            length = len(node.attrs.get(argument.type, ()))
-        elif argument.count:
-            length = int(node.attrs.get(argument.count, 0))
+    for argument, length in zip(declared.inputs, node.input_lengths() or (), strict=True):
         if argument.name == wanted:
             return inputs[position : position + length]
         position += length

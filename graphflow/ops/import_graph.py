@@ -309,7 +309,7 @@ class Builder:
             given["_initializer"] = True
         if kind == "Const":
             _check_constant(given)
-        self._check_inputs(definition, inputs, given)
+        self._check_inputs(node, definition, inputs, given)
         if not suffix:
             self._library.bind(node, given, inputs, self._graph)
         if node.colocated and not suffix:
@@ -359,23 +359,31 @@ class Builder:
         return [c for c in result if c is not op]
 
     def _check_inputs(
-        self, definition: op_def.OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]
+        self, node: Node, definition: op_def.OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]
     ) -> None:
+        chosen: dict[str, tuple[dtypes.DType, str]] = {}
+        position = 0
+        for spec, length in zip(definition.inputs, self._lengths(node, definition, inputs), strict=True):
+            for tensor in inputs[position : position + length]:
+                if spec.place and tensor.op.type != "VariableV2":
+                    raise ValueError(f"its input {spec.name!r} must be a variable, not {tensor.name!r}.")
+                accept(definition, spec, spec.name, tensor, attrs, chosen)
+            position += length
+
+    def _lengths(self, node: Node, definition: op_def.OpDef, inputs: Sequence[Tensor]) -> list[int]:
+        """How many tensors each declared input has; ValueError where the number is wrong."""
         specs = definition.inputs
+        if node.op == definition.name:
+            said = node.input_lengths()
+            if said is not None and len(said) == len(specs) and sum(said) == len(inputs):
+                return said
         lists = sum(spec.variadic for spec in specs)
         if len(inputs) < len(specs) - lists or (not lists and len(inputs) > len(specs)):
             raise ValueError(f"it takes {len(specs)} inputs, not {len(inputs)}.")
         each, rest = divmod(len(inputs) - (len(specs) - lists), lists or 1)
         if rest:
             raise ValueError(f"{len(inputs)} inputs are not lists of the same length.")
-        chosen: dict[str, tuple[dtypes.DType, str]] = {}
-        position = 0
-        for spec in specs:
-            for tensor in inputs[position : position + (each if spec.variadic else 1)]:
-                if spec.place and tensor.op.type != "VariableV2":
-                    raise ValueError(f"its input {spec.name!r} must be a variable, not {tensor.name!r}.")
-                accept(definition, spec, spec.name, tensor, attrs, chosen)
-                position += 1
+        return [each if spec.variadic else 1 for spec in specs]
 
     def _check_derived(self, node: Node, kind: str, op: Operation) -> None:
         """Raises where the node says of its inputs and outputs what they are not."""

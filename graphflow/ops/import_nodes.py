@@ -15,6 +15,7 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow.graph import dtypes
 from graphflow.graph.attributes import Allowance, attr_from_proto
+from graphflow.graph.expansions import contracted
 from graphflow.graph.op_table import Attribute, OpType, tensorflow_op
 from graphflow.graph.shapes import TensorShape
 
@@ -47,6 +48,21 @@ class Node:
         """Type and name, as messages say it."""
         return f"{self.op} {self.name!r}"
 
+    def input_lengths(self) -> list[int] | None:
+        """How many tensors each input that TensorFlow declares has; None where the attributes do not say it."""
+        declared = tensorflow_op(self.op)
+        if declared is None:
+            return None
+        lengths = []
+        for argument in declared.inputs:
+            length = 1
+            if argument.types:
+                length = len(self.attrs.get(argument.type, ()))
+            elif argument.count:
+                length = self.attrs.get(argument.count, 0)
+            lengths.append(length)
+        return lengths
+
 
 class Refused(ValueError):
     """A GraphDef that cannot be a graph."""
@@ -62,7 +78,7 @@ def parse(graph_def: Any, known: Callable[[str], bool]) -> dict[str, Node]:
     unknown: dict[str, list[str]] = {}
     allowance = Allowance()
     producer = graph_def.versions.producer
-    for index, proto in enumerate(graph_def.node):
+    for index, proto in enumerate(contracted(graph_def)):
         name = proto.name
         if not NAME.match(name):
             raise Refused(f"Node {index} of the GraphDef has the name {name[:100]!r}, which is none.")

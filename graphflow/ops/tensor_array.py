@@ -61,8 +61,7 @@ def _elements(op: Operation) -> Signature:
 
 def _gathered(op: Operation) -> Signature:
     element = shapes.as_dims(op.attrs.get("element_shape"))
-    rows = (None,) if op.inputs[1].dims is None else op.inputs[1].dims[:1]
-    return [(op.attrs["dtype"], None if element is None else (*rows, *element))]
+    return [(op.attrs["dtype"], None if element is None else (None, *element))]
 
 
 def _concatenated(op: Operation) -> Signature:
