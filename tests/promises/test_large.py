@@ -78,3 +78,22 @@ def test_promise_36_a_checkpoint_of_3_gb(large: Any, tmp_path: Path) -> None:
         check(session.run(at_ends(variable)))
         assert session.run(count) == 5
     os.unlink(f"{prefix}.safetensors")
+
+
+def test_promise_36_training_over_a_constant_of_3_gb(
+    large: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No message holds such a graph: what is written of it is left out and said, and the training goes on."""
+    w = gf.get_variable("w", initializer=1.0)
+    constant = gf.constant(large, name="large")
+    loss = gf.to_float(gf.reduce_sum(at_ends(constant)[0])) * w
+    train = gf.train.GradientDescentOptimizer(0.5).minimize(loss, gf.train.get_or_create_global_step())
+    with gf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), progress=False) as session:
+        session.run(train)
+    assert "The graph is not written" in caplog.text and "without their graphs" in caplog.text
+    prefix = gf.train.latest_checkpoint(str(tmp_path))
+    assert gf.train.load_variable(prefix, "w") == 1.0 - 21 / 2 and prefix.endswith("-1")
+    with gf.Graph().as_default(), gf.Session() as other, pytest.raises(ValueError, match="2 GB"):
+        again = gf.constant(large, name="large")
+        gf.saved_model.simple_save(other, tmp_path / "model", {"x": again}, {"y": again})
+    assert not (tmp_path / "model").exists()
