@@ -50,6 +50,7 @@ class ConfigProto:
     log_device_placement: write each op's device to sys.stderr when it is placed.
     operation_timeout_in_ms: deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
     check_numerics: raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
+    server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
     """
 
@@ -67,6 +68,7 @@ class ConfigProto:
     cluster_def: Any = None
     isolate_session_state: bool = False
     check_numerics: bool = False
+    server_idle_minutes: float = 10.0
     compiled: str = "auto"
 
     def __post_init__(self) -> None:
@@ -76,6 +78,7 @@ class ConfigProto:
             "intra_op_parallelism_threads",
             "inter_op_parallelism_threads",
             "operation_timeout_in_ms",
+            "server_idle_minutes",
         ):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}.")

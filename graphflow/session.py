@@ -328,7 +328,15 @@ class Session(BaseSession):
     def reset(
         target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
     ) -> None:
-        """Clears the state of a cluster; without one there is nothing to clear."""
+        """Clears the variables and other resources of a cluster, in these containers (see gf.container) or in all.
+
+        target: zmq://host:port, any task of it; with "" there is nothing to clear. The sessions on that target end:
+        their next run raises AbortedError. UnavailableError where a task does not answer.
+        """
+        if target:
+            from graphflow.cluster import control
+
+            control.reset(target, containers)
 
 
 class InteractiveSession(BaseSession):

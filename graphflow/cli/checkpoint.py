@@ -21,6 +21,7 @@ from graphflow.checkpoint.reader import HIDDEN, INDEX, CheckpointFile, open_chec
 from graphflow.checkpoint.regions import parse_region
 from graphflow.checkpoint.resource_state import STATE, unpack_state
 from graphflow.cli.main import UsageError
+from graphflow.cli.tables import readable_size
 from graphflow.train.checkpoint_management import latest_checkpoint
 
 _EPILOG: Final = """\
@@ -31,7 +32,6 @@ examples:
 
 The exit status is 1 where a checksum does not hold.
 """
-_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -74,7 +74,9 @@ def _show(arguments: argparse.Namespace) -> int:
     if not arguments.quick:
         with _progress(sum(r.end - r.begin for r in file.records)) as advance:
             bad = dict(file.damaged(file.records, advance))
-    print(f"{file.where}: {_count(len(file.names()), 'tensor')}, {_size(_bytes(file, file.names()))}\n")
+    print(
+        f"{file.where}: {_count(len(file.names()), 'tensor')}, {readable_size(_bytes(file, file.names()))}\n"
+    )
     _print_table(file, bad)
     if not arguments.quick:
         print(f"\n{_verdict(file.records, bad)}")
@@ -174,20 +176,13 @@ def _progress(total: int) -> Iterator[Any]:
             before = done[0] * 100 // total
             done[0] += size
             if done[0] * 100 // total > before:
-                sys.stderr.write(f"\rchecking {done[0] * 100 // total:3d} % of {_size(total)}")
+                sys.stderr.write(f"\rchecking {done[0] * 100 // total:3d} % of {readable_size(total)}")
                 sys.stderr.flush()
 
     try:
         yield advance
     finally:
         sys.stderr.write("\r\x1b[K")
-
-
-def _size(count: float) -> str:
-    unit = 0
-    while count >= 1000 and unit < len(_UNITS) - 1:
-        count, unit = count / 1000, unit + 1
-    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.3g} {_UNITS[unit]}"
 
 
 def _count(number: int, what: str) -> str:

@@ -13,16 +13,20 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-_COMMANDS: Final[tuple[str, ...]] = ("checkpoint", "saved_model")
+_COMMANDS: Final[tuple[str, ...]] = ("launch", "serve", "status", "checkpoint", "saved_model")
 
 
 class UsageError(Exception):
     """What the user asked for cannot be; the text says why and what to do."""
 
+    status = 2
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command with these arguments, by default those of the process; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="graphflow", description="Tools for what graphflow leaves on disk.")
+    parser = argparse.ArgumentParser(
+        prog="graphflow", description="Starts and watches clusters, and shows what is on disk."
+    )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         import_module(f"graphflow.cli.{command}").add_parser(subparsers)
@@ -33,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except UsageError as error:
         print(f"graphflow: {error}", file=sys.stderr)
-        return 2
+        return error.status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # The reader, such as `head`, has seen enough.

@@ -19,6 +19,7 @@ import numpy as np
 
 from graphflow import errors, train
 from graphflow.cli.main import UsageError
+from graphflow.cli.tables import table
 from graphflow.graph.dtypes import as_dtype
 from graphflow.graph.graph import Graph
 from graphflow.graph.slices import SparseTensorValue
@@ -124,7 +125,7 @@ def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
         if arguments.signature is None or key == arguments.signature:
             print(f"  signature {_shown(key)}, method {_shown(signature.method_name) or '(none)'}")
             rows = list(_tensor_rows("input", signature.inputs))
-            _print_table(rows + list(_tensor_rows("output", signature.outputs)), "    ")
+            _print_rows(rows + list(_tensor_rows("output", signature.outputs)), "    ")
     if arguments.signature is not None:
         return
     init_op = init_op_name(meta_graph)
@@ -132,7 +133,7 @@ def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
     assets = assets_of(meta_graph)
     print("  assets:" if assets else "  assets: none")
     folder = os.path.join(arguments.directory, constants.ASSETS_DIRECTORY)
-    _print_table(
+    _print_rows(
         [
             (_shown(a.filename), _size(os.path.join(folder, a.filename)), f"for {_shown(a.tensor_info.name)}")
             for a in assets
@@ -141,7 +142,7 @@ def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
     )
     if arguments.all:
         print("  collections:")
-        _print_table(
+        _print_rows(
             [
                 (_shown(key), _collection_size(value))
                 for key, value in sorted(meta_graph.collection_def.items())
@@ -150,7 +151,7 @@ def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
         )
         print("  operations:")
         counted = Counter(node.op for node in meta_graph.graph_def.node)
-        _print_table([(_shown(op), str(number)) for op, number in sorted(counted.items())], "    ")
+        _print_rows([(_shown(op), str(number)) for op, number in sorted(counted.items())], "    ")
 
 
 def _tensor_rows(what: str, tensors: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -204,7 +205,7 @@ def _print_variables(directory: str) -> None:
         total += size
         rows.append((_shown(name), dtype.name, _shape(dims), f"{size:,} bytes"))
     print(f"\nvariables: {len(rows)}, {total:,} bytes")
-    _print_table(rows, "  ")
+    _print_rows(rows, "  ")
 
 
 # ---- run --------------------------------------------------------------------------------------------------------
@@ -387,7 +388,6 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _print_table(rows: Sequence[tuple[str, ...]], indent: str) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print(indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+def _print_rows(rows: Sequence[tuple[str, ...]], indent: str) -> None:
+    if rows:
+        print(table(rows, indent))

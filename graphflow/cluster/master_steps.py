@@ -72,6 +72,13 @@ class MasterSteps:
         self._executables: dict[int, Executable] = {}
         self._steps: dict[int, _Step] = {}
         self._numbers = count(1)
+        self.begun = 0
+        """How many steps began."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many steps are not at their end."""
+        return len(self._steps)
 
     # ---- executables ----------------------------------------------------------------------------------------------
 
@@ -98,6 +105,7 @@ class MasterSteps:
         """A client asks for a run; KeyError where it has no such executable."""
         executable = self._executables[number]
         step = next(self._numbers)
+        self.begun += 1
         self._steps[step] = _Step(client, request, executable, set(executable.feeds))
         return [
             BeginStep(task, step, number, [feeds[p] for p in positions])

@@ -7,10 +7,14 @@ import os
 import secrets
 import socket
 import threading
+import time
 from dataclasses import dataclass
-from typing import Any
+from errno import EADDRINUSE
+from typing import Any, Final
 
+from graphflow import errors
 from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
+from graphflow.cluster.environment import task_from_environment
 from graphflow.config import ConfigProto
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
@@ -26,6 +30,9 @@ class ServerDef:
     protocol: str = "zmq"
 
 
+_ANSWER_SECONDS: Final = 0.1
+
+
 def task_name(job: str, index: int) -> str:
     """The full name of a task."""
     return f"/job:{job}/replica:0/task:{index}"
@@ -38,6 +45,9 @@ class Server:
     this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a
     task that is not in the cluster, OSError where its port is taken, PermissionError for an address beyond this
     machine.
+
+    It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
+    that in `join`.
     """
 
     def __init__(
@@ -78,13 +88,22 @@ class Server:
             store,
             lambda plan, seeded: planner.executable(plan, store, seeded)[0],
             token.user_token(),
+            self._told_to_stop,
         )
-        host, _, port = addresses[task].rpartition(":")
-        bound = self._service.sockets.bind(f"tcp://{_loopback(host)}:{port}")
-        self._address = f"{host}:{bound.rpartition(':')[2]}"
         self._started = False
         self._stopped = threading.Event()
+        self._stopping = threading.Lock()
         self._pid = os.getpid()
+        host, _, port = addresses[task].rpartition(":")
+        try:
+            bound = self._service.sockets.bind(f"tcp://{_loopback(host)}:{port}")
+        except BaseException as error:
+            self.stop()
+            if isinstance(error, OSError) and error.errno == EADDRINUSE:
+                text = f"{task} cannot listen at {host}:{port}: the address is in use by another program"
+                raise OSError(EADDRINUSE, text) from None
+            raise
+        self._address = self._service.status.address = f"{host}:{bound.rpartition(':')[2]}"
         if start:
             self.start()
 
@@ -119,15 +138,45 @@ class Server:
             self._service.sockets.start()
 
     def join(self) -> None:
-        """Blocks until the server is stopped."""
-        while not self._stopped.wait(0.5):
-            pass
+        """Blocks until the server is stopped, here or by gf.train.stop_cluster.
+
+        DeadlineExceededError where for ConfigProto.server_idle_minutes, and since `join` was called, neither a client
+        nor another task with a client was heard of: nobody is left to stop it.
+        """
+        limit = 60 * self._config.server_idle_minutes
+        begun = time.monotonic()
+        while not self._stopped.wait(0.25):
+            if limit and min(self._service.idle_seconds, time.monotonic() - begun) > limit:
+                self.stop()
+                raise errors.DeadlineExceededError(
+                    None, None,
+                    f"{task_name(self._job, self._index)} has ended: it heard of no client and of no task with a "
+                    f"client for {self._config.server_idle_minutes:g} minutes "
+                    "(ConfigProto.server_idle_minutes, 0 for no limit).",
+                )  # fmt: skip
 
     def stop(self) -> None:
-        """Ends serving; `join` returns."""
-        if not self._stopped.is_set() and self._pid == os.getpid():
-            self._service.close()
-            self._stopped.set()
+        """Ends serving; `join` returns. What runs here ends with an error."""
+        if self._pid != os.getpid():
+            return
+        with self._stopping:
+            if not self._stopped.is_set():
+                self._service.close()
+                self._stopped.set()
+
+    def _told_to_stop(self) -> None:
+        """Stops in a moment, when the answer to who asked for it is out."""
+        threading.Timer(_ANSWER_SECONDS, self.stop).start()
+
+    @staticmethod
+    def from_environment(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """The server of this process's task as the environment variable TF_CONFIG has it.
+
+        ValueError saying what is wrong there. See `gf.train.task_from_environment`, and `graphflow launch`, which
+        sets it.
+        """
+        cluster, job, index = task_from_environment()
+        return Server(cluster, job, index, config=config, start=start)
 
     @staticmethod
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:

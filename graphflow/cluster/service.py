@@ -18,6 +18,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
+from graphflow.cluster.inquiries import OBSERVER, Inquiries
 from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.peers import Greeting, Peer, Waiting, passes
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
@@ -47,7 +48,7 @@ class _Runner:
     seconds: float = 1.0
 
 
-class Service:
+class Service(Inquiries):
     """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
 
     def __init__(
@@ -59,6 +60,7 @@ class Service:
         store: ResourceStore,
         make: Callable[[Any, bool], Any],
         secret: str,
+        stop: Callable[[], None],
     ) -> None:
         self._task = task
         self._devices = list(devices)
@@ -83,6 +85,7 @@ class Service:
         self._pool = ThreadPool()
         load_all()
         self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task)
+        super().__init__(addresses[task], stop)
 
     # ---- what comes in --------------------------------------------------------------------------------------------
 
@@ -114,12 +117,13 @@ class Service:
         if peer is not None:
             self._meet(sender, peer, details)
             return
-        session = str(details.get("session"))
+        observes = bool(details.get("observer"))
+        session = f"{OBSERVER if observes else ''}{details.get('session')}"
         self._heard[session] = time.monotonic()
         if details.get("alive"):
             return
         self._clients[sender] = session
-        wanted = {task for task in self._peers if passes(task, details.get("filters") or ())}
+        wanted = {task for task in self._peers if not observes and passes(task, details.get("filters") or ())}
         missing = {task for task in wanted if not self._peers[task].incarnation}
         for task in missing:
             self._greet(self._peers[task], True)
@@ -129,7 +133,7 @@ class Service:
 
     def _greet(self, peer: Peer, answer: bool) -> None:
         details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
-                   "incarnation": f"{self._incarnation:x}"}  # fmt: skip
+                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use()}  # fmt: skip
         peer.greeted = True
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
 
@@ -141,6 +145,8 @@ class Service:
         peer.devices = [str(d) for d in details.get("devices", ())]
         self._senders[sender] = peer
         self._tasks_by_incarnation[int(incarnation, 16)] = peer.task
+        if details.get("in_use"):
+            self._used = time.monotonic()
         if details.get("answer"):
             self._greet(peer, False)
         for waiting in self._greeting:
@@ -174,7 +180,7 @@ class Service:
         del self._tasks_by_incarnation[incarnation]
         self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
-        _LOG.warning("%s: %s", self._task, error)
+        _LOG.log(logging.DEBUG if self._ending else logging.WARNING, "%s: %s", self._task, error)
         self._worker.release_master(incarnation)
         self._drop_contexts()
         self._direct(self._master.lost(peer.task, as_details(error)))
@@ -196,6 +202,7 @@ class Service:
             self._fail(waiting.client, waiting.request, as_details(error))
         for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
             self._session_gone(session)
+        self._look_around(now)
 
     # ---- clients --------------------------------------------------------------------------------------------------
 
@@ -209,6 +216,9 @@ class Service:
                     self._fail(client, message.a, as_details(error) | {"unknown": True})
                 else:
                     self._direct(found)
+            case Kind.REGISTER if self._clients[client] in self._reset_sessions:
+                error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+                self._fail(client, message.a, as_details(error))
             case Kind.REGISTER:
                 self._register(client, message)
             case Kind.RELEASE:
@@ -216,13 +226,16 @@ class Service:
             case Kind.ABORT:
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
                 self._direct(self._master.cancel(client, message.a, as_details(cancelled)))
-            case Kind.STOP:
+            case Kind.STATUS | Kind.RESET | Kind.STOP:
+                self._ask_all(client, message)
+            case Kind.BYE:
                 self._session_gone(self._clients[client])
             case _:
                 pass
 
     def _session_gone(self, session: str) -> None:
         self._heard.pop(session, None)
+        self._reset_sessions.discard(session)
         error = as_details(errors.CancelledError(None, None, "The client is gone."))
         for client in [c for c, owner in self._clients.items() if owner == session]:
             del self._clients[client]
@@ -312,6 +325,10 @@ class Service:
                 self._registered(peer.task, message.b)
             case Kind.RELEASE:
                 self._worker.release((message.a, message.b))
+            case Kind.STATUS | Kind.RESET | Kind.STOP:
+                self._to_peer(peer.task, self._rounds.answer(message))
+            case Kind.STATUS_IS:
+                self._rounds.answered(peer.task, message)
             case _:
                 pass
 

@@ -111,6 +111,8 @@ class TaskSteps:
         self._parts: dict[StepKey, TaskParts] = {}
         self._steps: dict[StepKey, _Step] = {}
         self._ended: OrderedDict[StepKey, None] = OrderedDict()
+        self.begun = 0
+        """How many steps began here."""
 
     # ---- executables ----------------------------------------------------------------------------------------------
 
@@ -147,6 +149,7 @@ class TaskSteps:
         elif step.parts is not None:
             return []
         step.parts = parts
+        self.begun += 1
         fed = dict(zip(parts.feeds, feeds, strict=True))
         step.progress = {device: _Progress(stages, dict(fed)) for device, stages in parts.stages.items()}
         return self._go_on(key, step)

@@ -33,6 +33,18 @@ PATIENCE = 10.0
 """Seconds after which a wait is doubted."""
 
 
+def resource_name(attrs: Mapping[str, Any], name: str) -> str:
+    """The name that a store has a resource under: its shared_name or its operation's, behind its container if any."""
+    container = attrs.get("container")
+    shared = attrs.get("shared_name") or name
+    return f"{container}|{shared}" if container else str(shared)
+
+
+def container_of(name: str) -> str:
+    """The container that a name of a store is in; "" for the default one."""
+    return name.rpartition("|")[0]
+
+
 class VariableCell:
     """The place of one variable: its value, or None before it is initialised.
 
@@ -180,13 +192,24 @@ class ResourceStore:
         return around is None or around.closed
 
     def close(self) -> None:
-        """Ends every wait with CancelledError, those that begin later too, and the threads of resources."""
+        """Ends every wait with CancelledError, those that begin later too, and the threads of resources.
+
+        Frees the variables' values, now or when the last run ends that uses them; Python's collector of cycles may
+        come by much later.
+        """
         self._closed = True
         self.wake()
         for resource in self.others().values():
             release = getattr(resource, "release", None)
             if release is not None:
                 release()
+        with self._lock:
+            self._free_unused()
+
+    def _free_unused(self) -> None:
+        if self._closed and not self._active:
+            for cell in self._variables.values():
+                cell.value = None
 
     def wake(self) -> None:
         """Lets everything that waits look again whether its run was cancelled or the store closed."""
@@ -270,6 +293,7 @@ class ResourceStore:
         """A run ends."""
         with self._lock:
             self._active -= 1
+            self._free_unused()
 
     def begin_in_place(self) -> bool:
         """Whether a value may be changed in place: only one run is active. If so, end_in_place() must follow."""
@@ -291,7 +315,7 @@ class ResourceStore:
     def cell(self, instruction: Instruction) -> VariableCell:
         """The cell of the variable that an instruction of a plan stands for."""
         assert instruction.op is not None
-        name = instruction.attrs.get("shared_name") or instruction.name
+        name = resource_name(instruction.attrs, instruction.name)
         return self.variable(name, instruction.dtypes[0], instruction.op.line, instruction.shapes[0])
 
     def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
@@ -313,6 +337,16 @@ class ResourceStore:
         """All cells."""
         with self._lock:
             return list(self._variables.values())
+
+    def reset(self, containers: Sequence[str] | None) -> None:
+        """Forgets what is in these containers, "" being the default one, or everything; what waits there ends."""
+        with self._lock:
+            names = {*self._variables, *self._others, *self._restored}
+            gone = {name for name in names if containers is None or container_of(name) in containers}
+            for held in (self._variables, self._others, self._restored):
+                for name in gone & held.keys():
+                    del held[name]
+        self.wake()
 
     def other(self, name: str, make: Callable[[], Any]) -> Any:
         """Another resource, such as a random state or a queue, made on first use."""

@@ -59,6 +59,7 @@ class _Channel:
 
     def close(self) -> None:
         self.socket.disable_monitor()
+        self.monitor.close()
         self.socket.close()
 
 
@@ -113,7 +114,7 @@ class Connection:
         """Tells the server that the client goes, and closes the sockets."""
         if self._closed.is_set() or self._pid != os.getpid():
             return
-        self.tell(Kind.STOP, 0)
+        self.tell(Kind.BYE, 0)
         self._closed.set()
         for channel in list(self._channels):
             channel.close()

@@ -48,6 +48,7 @@ class Kind(IntEnum):
     RESET = 15
     STOP = 16
     OUTPUT = 17
+    BYE = 18
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,135 @@
+"""graphflow serve: one task of a cluster, by hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+from types import FrameType
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow.cli.main import UsageError
+from graphflow.cluster.cluster_spec import ClusterSpec
+from graphflow.cluster.environment import VARIABLE, cluster_in, cluster_of, task_from_environment
+from graphflow.config import ConfigProto
+
+_EPILOG: Final = """\
+examples:
+  graphflow serve --cluster 'ps=localhost:2222;worker=localhost:2223,localhost:2224' --job ps --task 0
+  graphflow serve --cluster cluster.json --job worker --task 1
+  graphflow serve                         the task that the environment variable TF_CONFIG names
+
+It serves until SIGTERM, Ctrl-C or a stop of the cluster (gf.train.stop_cluster), which end it with status 0, or until
+it was alone for --idle-minutes, which ends it with status 1. Port 0 takes a free port; the line that it prints has it.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `serve`."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="serve one task of a cluster",
+        description="Serves one task of a cluster: it holds variables and runs what sessions place on it.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER",
+        help="JOB=HOST:PORT,HOST:PORT;JOB=... or a JSON file of jobs and addresses (default: from TF_CONFIG)",
+    )  # fmt: skip
+    parser.add_argument("--job", metavar="JOB", help="the job of this task")
+    parser.add_argument(
+        "--task", metavar="N", type=int, help="the index of this task in its job (default: 0)"
+    )
+    parser.add_argument(
+        "--local-devices", metavar="N", type=int, default=1, help="CPU devices of this task (default: 1)"
+    )
+    parser.add_argument(
+        "--idle-minutes", metavar="MINUTES", type=float, default=10.0,
+        help="end when no client was heard of for so long; 0 means never (default: 10)",
+    )  # fmt: skip
+    parser.set_defaults(run=_serve)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from graphflow.cluster.server import Server
+
+    cluster, job, index = _task(arguments)
+    if arguments.local_devices < 1 or arguments.idle_minutes < 0:
+        raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")
+    config = ConfigProto(
+        device_count={"CPU": arguments.local_devices}, server_idle_minutes=arguments.idle_minutes
+    )
+    # Before the server listens: whoever sees its line may send a signal at once.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)
+    try:
+        try:
+            server = Server(cluster, job, index, config=config)
+        except OSError as error:
+            raise UsageError(error.strerror or str(error)) from error
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        print(f"{job} {index} listens at {server.target}", flush=True)
+        try:
+            server.join()
+        except errors.DeadlineExceededError as error:
+            raise Ended(error.message) from error
+        finally:
+            server.stop()
+    except _Asked:
+        pass
+    print(f"{job} {index} has stopped", flush=True)
+    return 0
+
+
+class _Asked(BaseException):
+    """A signal asks for the end."""
+
+
+class Ended(UsageError):
+    """The server has ended by itself."""
+
+    status = 1
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # A second one would end the orderly end.
+    raise _Asked
+
+
+def _task(arguments: argparse.Namespace) -> tuple[ClusterSpec, str, int]:
+    try:
+        if arguments.cluster is None:
+            cluster, job, index = task_from_environment()
+            return (
+                cluster,
+                job if arguments.job is None else arguments.job,
+                index if arguments.task is None else arguments.task,
+            )
+        cluster = _cluster(arguments.cluster)
+    except (OSError, ValueError, TypeError) as error:
+        hint = " Or give --cluster." if arguments.cluster is None and VARIABLE not in os.environ else ""
+        raise UsageError(f"{error}{hint}") from error
+    if arguments.job is None and len(cluster.jobs) > 1:
+        raise UsageError(f"--job must be one of {', '.join(cluster.jobs)}.")
+    return cluster, arguments.job or cluster.jobs[0], arguments.task or 0
+
+
+def _cluster(text: str) -> ClusterSpec:
+    """The cluster of ps=host:port;worker=host:port,host:port, or of a JSON file."""
+    if "=" not in text:
+        with open(text, encoding="utf-8") as file:
+            found = json.load(file)
+        if not isinstance(found, dict) or not found:
+            raise ValueError(f"{text} must hold an object from jobs to lists of host:port.")
+        return cluster_in(found, text) if "cluster" in found else cluster_of(found, text)
+    jobs: dict[str, list[str]] = {}
+    for part in filter(None, (p.strip() for p in text.split(";"))):
+        job, sign, addresses = part.partition("=")
+        if not sign or not job.strip():
+            raise ValueError(f"--cluster is JOB=HOST:PORT,HOST:PORT;JOB=..., not {text!r}.")
+        jobs[job.strip()] = [a.strip() for a in addresses.split(",") if a.strip()]
+    return cluster_of(jobs, "--cluster")

@@ -1,0 +1,107 @@
+"""What a user asks a running cluster for, beside sessions: how it is, to forget its state, to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from graphflow import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphflow.transport.client import Connection
+
+_MARGIN: Final = 1.0
+"""Seconds that the master has, beyond those that it gives the other tasks, to answer."""
+
+
+def address_of(target: Any) -> str:
+    """host:port of a target such as zmq://host:port; ValueError for anything else."""
+    text = target.decode() if isinstance(target, bytes) else str(target)
+    scheme, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not separator or scheme not in ("zmq", "grpc") or not host or not colon or not port.isdigit():
+        raise ValueError(
+            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}."
+        )
+    return address
+
+
+@contextmanager
+def _asking(target: Any, seconds: float) -> Iterator[Connection]:
+    """A connection to one task that does not count as a session of its."""
+    from graphflow.transport.client import Connection, Refused  # ZeroMQ is imported where there is a cluster.
+
+    address = address_of(target)
+    connection = Connection(address, {"observer": True})
+    try:
+        connection.greet(seconds)
+        yield connection
+    except errors.DeadlineExceededError as error:
+        raise errors.UnavailableError(
+            None, None, f"No server answers at {address} within {seconds:g} s: is it running there?"
+        ) from error
+    except Refused as refused:
+        from graphflow.cluster.failures import from_details
+
+        raise from_details(refused.details, None) from None
+    finally:
+        connection.close()
+
+
+def _ask_all(target: Any, kind: str, seconds: float, details: Mapping[str, Any]) -> list[dict[str, Any]]:
+    import time
+
+    from graphflow.transport.message import Kind
+
+    with _asking(target, seconds) as connection:
+        answer = connection.ask(
+            Kind[kind],
+            details={**details, "seconds": seconds},
+            deadline=time.monotonic() + seconds + _MARGIN,
+        )
+    return list(answer.details["tasks"])
+
+
+def cluster_status(target: Any, timeout_seconds: float = 2.0) -> list[dict[str, Any]]:
+    """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
+
+    A dictionary for each task: task, address, state ("serving" or "unreachable"), and where it serves incarnation,
+    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps. UnavailableError where the target does
+    not answer.
+    """
+    return _ask_all(target, "STATUS", timeout_seconds, {})
+
+
+def stop_cluster(target: Any, timeout_seconds: float = 2.0) -> list[str]:
+    """Stops every task of a cluster in order; `target` is the address of any of them, zmq://host:port.
+
+    `Server.join()` returns in each, within 5 s. Steps that run end with an error. Returns the names of tasks that did
+    not answer within timeout_seconds: they were gone, or hang. UnavailableError where the target itself does not
+    answer.
+    """
+    answers = _ask_all(target, "STOP", timeout_seconds, {})
+    return [str(answer["task"]) for answer in answers if answer["state"] == "unreachable"]
+
+
+def reset(target: Any, containers: Sequence[str] | None = None, timeout_seconds: float = 5.0) -> None:
+    """Clears the variables and other resources of containers, by default of all, on every task of a cluster.
+
+    The sessions of that master end: their next run raises AbortedError. UnavailableError where a task does not answer.
+    """
+    if isinstance(containers, str | bytes):
+        raise TypeError(f"containers must be a list of names, got {containers!r}.")
+    names = None if containers is None else [str(c) for c in containers]
+    answers = _ask_all(target, "RESET", timeout_seconds, {"containers": names or None})
+    missing = [f"{a['task']} at {a['address']}" for a in answers if a["state"] == "unreachable"]
+    if missing:
+        raise errors.UnavailableError(
+            None,
+            None,
+            f"These tasks did not answer, and keep their state if they are there: {', '.join(missing)}.",
+        )
+
+
+EXPORTS: dict[str, Any] = {"stop_cluster": stop_cluster, "cluster_status": cluster_status}
