@@ -414,6 +414,9 @@ def _lengths(op: Operation, count: int) -> list[int] | None:
     specs = op.op_def.inputs
     if len(specs) != count:
         return None
+    said: list[int] | None = op.attrs.get("_input_lengths")
+    if said is not None:
+        return said
     variadic = sum(spec.variadic for spec in specs)
     if not variadic:
         return [1] * count

@@ -154,6 +154,10 @@ def _converted(
             if spec.variable is not None:
                 wanted.setdefault(spec.variable, tensor.dtype)
             flat.append(tensor)
+    if sum(spec.variadic for spec in specs) > 1:  # Which list ends where is not seen from the inputs.
+        attrs["_input_lengths"] = [
+            len(value) if spec.variadic else 1 for spec, value in zip(specs, values, strict=True)
+        ]
     return flat
 
 

@@ -363,7 +363,10 @@ class Builder:
     ) -> None:
         chosen: dict[str, tuple[dtypes.DType, str]] = {}
         position = 0
-        for spec, length in zip(definition.inputs, self._lengths(node, definition, inputs), strict=True):
+        lengths = self._lengths(node, definition, inputs)
+        if sum(spec.variadic for spec in definition.inputs) > 1:
+            attrs["_input_lengths"] = lengths
+        for spec, length in zip(definition.inputs, lengths, strict=True):
             for tensor in inputs[position : position + length]:
                 if spec.place and tensor.op.type != "VariableV2":
                     raise ValueError(f"its input {spec.name!r} must be a variable, not {tensor.name!r}.")
