@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 _NO_DEFAULT: Final = object()
@@ -88,7 +88,7 @@ class OpType:
 
 @cache
 def _lines() -> Mapping[str, str]:
-    text = resources.files("graphflow.graph").joinpath("tensorflow_ops.txt").read_text("utf-8")
+    text = Path(__file__).with_name("tensorflow_ops.txt").read_text("utf-8")
     return {line.split(" ", 1)[0].lstrip("!"): line for line in text.splitlines() if line}
 
 
