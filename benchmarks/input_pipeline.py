@@ -148,7 +148,7 @@ def compare(peers, names):
         for worker in workers:
             while worker.stdout.readline().strip() != "ready":
                 if worker.poll() is not None:
-                    raise SystemExit(f"a peer failed at {name}")
+                    raise SystemExit(f"{worker.args[0]} failed at {name}, status {worker.returncode}")
         rates = [[] for _ in workers]
         for _ in range(ROUNDS):
             for worker, found in zip(workers, rates):

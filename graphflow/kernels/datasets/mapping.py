@@ -43,7 +43,7 @@ class FunctionDataset(Dataset):
     def within(self, error: errors.OpError) -> errors.OpError:
         """An error of the function, which says where the function is used."""
         kind: Any = type(error)
-        return kind(error.node_def, error.op, f"{error.message}\nIn the function of {self.origin}.")  # type: ignore[no-any-return]
+        return kind(None, error.op, f"{error.message}\nIn the function of {self.origin}.")  # type: ignore[no-any-return]
 
 
 class MapDataset(FunctionDataset):
