@@ -172,6 +172,27 @@ def test_gradients_of_branches_and_loops_come_back() -> None:
     there_and_back(build, {"x:0": 0.5, "n:0": 4}, {"x:0": -1.5, "n:0": 2}, {"x:0": 0.1, "n:0": 0})
 
 
+def test_ops_of_ones_own_are_written_as_tensorflows_and_come_back() -> None:
+    def build() -> list[Any]:
+        x = gf.placeholder(gf.float32, [None, None], name="x")
+        table = gf.get_variable("table", initializer=gf.ones([4, 3]))
+        bias = gf.get_variable("bias", initializer=gf.zeros([3]))
+        p = gf.placeholder_with_default(True, [], name="p")
+        inner = gf.cond(p, lambda: gf.reduce_max(x + bias, 1), lambda: gf.reduce_mean(x * bias, 1))
+        loss = gf.reduce_mean(inner) + gf.reduce_sum(gf.square(bias))
+        loss += gf.reduce_sum(gf.gather(table, [1, 1, 2]) * [1.0, 2.0, 3.0])
+        step = gf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with gf.control_dependencies([step]):
+            return [gf.identity(loss), gf.identity(table), gf.identity(bias)]
+
+    graph, copy = there_and_back(build, {"x:0": np.eye(3)}, {"x:0": np.ones([2, 3]), "p:0": False})
+    own = {"BroadcastLike", "BroadcastStatic", "SumToShape"}
+    assert own <= {op.type for op in graph.get_operations()}
+    kinds = [{(op.name, op.type) for op in each.get_operations()} for each in (graph, copy)]
+    assert kinds[0] <= kinds[1]
+    assert own.isdisjoint(node.op for node in graph.as_graph_def().node)
+
+
 def test_loops_inside_branches_inside_loops() -> None:
     def build() -> list[Any]:
         n = gf.placeholder(gf.int32, [], name="n")

@@ -13,6 +13,7 @@ import pytest
 from op_samples import Sample, samples
 
 import graphflow as gf
+from graphflow.graph.expansions import EXPANSIONS
 from graphflow.graph.op_def import lookup, registry
 from graphflow.ops.core import apply
 
@@ -71,3 +72,27 @@ def test_comes_back_as_it_was(op_type: str, request: pytest.FixtureRequest) -> N
     if (everything or OP_TYPES.index(op_type) % RUN == 0) and op_type not in ROUNDED:
         for first, second in zip(values(graph, names), values(copy, names), strict=True):
             np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("op_type", sorted(EXPANSIONS))
+def test_without_their_marks_they_are_tensorflows_ops_and_give_the_same(op_type: str) -> None:
+    taken = samples(op_type, 8)
+    with gf.Graph().as_default() as graph:
+        names = built(op_type, taken)
+        variables = [v.name for v in gf.global_variables()]
+    graph_def = graph.as_graph_def()
+    for node in graph_def.node:
+        assert node.op not in EXPANSIONS
+        for name in [name for name in node.attr if name.startswith("_graphflow")]:
+            del node.attr[name]
+    with gf.Graph().as_default() as copy:
+        gf.import_graph_def(graph_def, name="")
+    assert not any(op.type in EXPANSIONS for op in copy.get_operations())
+    results = []
+    for each in (graph, copy):
+        with gf.Session(graph=each) as session:
+            session.run(names[2])
+            found, _ = session.run([names[0], names[1]])
+            results.append([*found, *session.run(variables)])
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_allclose(first, second, 1e-6, 1e-6)
