@@ -6,9 +6,11 @@ partitioning gets the same bits.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +353,23 @@ def test_arguments_that_cannot_be(tmp_path: Path) -> None:
         saver.save(session, str(tmp_path / "m"))
     with pytest.raises(RuntimeError, match="should be called before save"):
         gf.train.Saver(defer_build=True).save(session, str(tmp_path / "m"))
+
+
+def test_a_closed_session_frees_its_variables_at_once(tmp_path: Path) -> None:
+    """Restoring into one session after the other must not gather the values of all until Python collects cycles."""
+    w = gf.get_variable("w", shape=[1000])
+    prefix = saved(tmp_path)
+    saver = gf.train.Saver()
+    gc.collect()
+    gc.disable()
+    try:
+        with gf.Session() as session:
+            saver.restore(session, prefix)
+            (value,) = [weakref.ref(c.value) for c in session.store.variables() if c.name == w.op.name]
+            assert value() is not None
+        assert value() is None
+    finally:
+        gc.enable()
 
 
 # ---- which are kept -------------------------------------------------------------------------------------------------
