@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from graphflow.graph import dtypes
 from graphflow.graph.elements import Operation, Tensor
@@ -50,6 +50,17 @@ class FunctionGraph(Graph):
         self._by_value = by_value
         self._adopted: dict[Tensor, Tensor] = {}
         self._captures: list[Tensor] = []
+
+    def add(
+        self, definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str | None = None
+    ) -> Operation:
+        """Adds an operation; ValueError for a variable, which has no place in a function."""
+        if definition.name == "VariableV2":
+            raise ValueError(
+                f"The variable {(name or definition.name).rstrip('/')!r} cannot be made inside a function of a "
+                "dataset: make it before, and use it inside."
+            )
+        return super().add(definition, inputs, attrs, name)
 
     def finish(self, name: str, arguments: Sequence[Tensor], outputs: Sequence[Tensor]) -> GraphFunction:
         """The function that gives `outputs` for `arguments`; nothing can be added any more."""

@@ -167,6 +167,46 @@ def test_a_variable_is_read_when_the_iterator_begins() -> None:
         D.range(3).map(lambda n: gf.assign_add(variable, n))
 
 
+def test_a_function_makes_no_variable() -> None:
+    with pytest.raises(ValueError, match="'inner' cannot be made inside a function"):
+        D.range(3).map(lambda n: gf.get_variable("inner", []) + 1.0)
+
+
+def test_a_function_takes_what_is_around_it_from_inside_branches_and_loops() -> None:
+    limit = gf.placeholder(gf.int64, [])
+
+    def build(n: Any) -> Any:
+        grown = gf.while_loop(lambda i: i < limit, lambda i: i + limit + 1, [n])
+        inner = D.range(2).map(lambda m: m + n * limit)
+        return D.from_tensors(gf.cond(n > 1, lambda: n * limit, lambda: grown)).concatenate(inner)
+
+    iterator = D.range(4).flat_map(build).make_initializable_iterator()
+    following = iterator.get_next()
+    with gf.Session() as session:
+        session.run(iterator.initializer, {limit: 10})
+        assert drain(session, following) == [11, 0, 1, 12, 10, 11, 20, 20, 21, 30, 30, 31]
+
+
+def test_every_way_of_running_takes_datasets() -> None:
+    iterator = D.range(5).map(lambda n: n * 2).batch(2).make_initializable_iterator()
+    following = iterator.get_next()
+    with gf.device("/cpu:1"):
+        elsewhere = following + 1
+    config = gf.ConfigProto(device_count={"CPU": 2}, check_numerics=True)
+    with gf.Session(config=config) as session:
+        session.run(iterator.initializer)
+        metadata = gf.RunMetadata()
+        options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
+        assert session.run(following, options=options, run_metadata=metadata).tolist() == [0, 2]
+        assert "IteratorGetNext" in [stats.op for stats in metadata.step_stats.nodes()]
+        assert session.run(elsewhere).tolist() == [5, 7]
+        assert "IteratorGetNext" in session.explain(following)
+    for compiled in ("never", "always"):
+        with gf.Session(config=gf.ConfigProto(compiled=compiled, device_count={"CPU": 2})) as session:
+            session.run(iterator.initializer)
+            assert [session.run(elsewhere).tolist() for _ in range(3)] == [[1, 3], [5, 7], [9]]
+
+
 def test_a_wrong_string_handle_is_an_error() -> None:
     handle = gf.placeholder(gf.string, [])
     following = gf.data.Iterator.from_string_handle(handle, gf.int64, []).get_next()

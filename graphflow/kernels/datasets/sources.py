@@ -77,6 +77,13 @@ class RowsElements(TableElements):
         self._size = size
         self._position = 0
 
+    def next(self, run: Any) -> Element | None:
+        """The next row."""
+        if self._position == self._size:
+            return None
+        self._position += 1
+        return self.table.row(self._position - 1)
+
     def ids(self, run: Any, count: int) -> np.ndarray[Any, Any]:
         """The next numbers."""
         start = self._position
