@@ -12,7 +12,13 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow.cli.main import UsageError
 from graphflow.cluster.cluster_spec import ClusterSpec
-from graphflow.cluster.environment import VARIABLE, cluster_in, cluster_of, task_from_environment
+from graphflow.cluster.environment import (
+    VARIABLE,
+    cluster_in,
+    cluster_of,
+    local_devices_from_environment,
+    task_from_environment,
+)
 from graphflow.config import ConfigProto
 
 _EPILOG: Final = """\
@@ -44,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
         "--task", metavar="N", type=int, help="the index of this task in its job (default: 0)"
     )
     parser.add_argument(
-        "--local-devices", metavar="N", type=int, default=1, help="CPU devices of this task (default: 1)"
+        "--local-devices", metavar="N", type=int, help="CPU devices of this task (default: 1)"
     )
     parser.add_argument(
         "--idle-minutes", metavar="MINUTES", type=float, default=10.0,
@@ -56,12 +62,10 @@ def add_parser(subparsers: Any) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     from graphflow.cluster.server import Server
 
-    cluster, job, index = _task(arguments)
-    if arguments.local_devices < 1 or arguments.idle_minutes < 0:
+    cluster, job, index, devices = _task(arguments)
+    if devices < 1 or arguments.idle_minutes < 0:
         raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")
-    config = ConfigProto(
-        device_count={"CPU": arguments.local_devices}, server_idle_minutes=arguments.idle_minutes
-    )
+    config = ConfigProto(device_count={"CPU": devices}, server_idle_minutes=arguments.idle_minutes)
     # Before the server listens: whoever sees its line may send a signal at once.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
@@ -100,22 +104,23 @@ def _leave(number: int, frame: FrameType | None) -> None:
     raise _Asked
 
 
-def _task(arguments: argparse.Namespace) -> tuple[ClusterSpec, str, int]:
+def _task(arguments: argparse.Namespace) -> tuple[ClusterSpec, str, int, int]:
+    """The cluster, the job, the index of the task, and its number of devices."""
+    given = arguments.local_devices
     try:
         if arguments.cluster is None:
             cluster, job, index = task_from_environment()
-            return (
-                cluster,
-                job if arguments.job is None else arguments.job,
-                index if arguments.task is None else arguments.task,
-            )
+            devices = local_devices_from_environment() if given is None else given
+            if arguments.job is not None:
+                job, index = arguments.job, 0
+            return cluster, job, index if arguments.task is None else arguments.task, devices
         cluster = _cluster(arguments.cluster)
     except (OSError, ValueError, TypeError) as error:
         hint = " Or give --cluster." if arguments.cluster is None and VARIABLE not in os.environ else ""
         raise UsageError(f"{error}{hint}") from error
     if arguments.job is None and len(cluster.jobs) > 1:
         raise UsageError(f"--job must be one of {', '.join(cluster.jobs)}.")
-    return cluster, arguments.job or cluster.jobs[0], arguments.task or 0
+    return cluster, arguments.job or cluster.jobs[0], arguments.task or 0, 1 if given is None else given
 
 
 def _cluster(text: str) -> ClusterSpec:

@@ -86,6 +86,11 @@ def stop_cluster(target: Any, timeout_seconds: float = 2.0) -> list[str]:
     return [str(answer["task"]) for answer in answers if answer["state"] == "unreachable"]
 
 
+def stop_task(target: Any, timeout_seconds: float = 2.0) -> None:
+    """Stops one task of a cluster; `target` is its address, zmq://host:port. UnavailableError where none answers."""
+    _ask_all(target, "STOP", timeout_seconds, {"alone": True})
+
+
 def reset(target: Any, containers: Sequence[str] | None = None, timeout_seconds: float = 5.0) -> None:
     """Clears the variables and other resources of containers, by default of all, on every task of a cluster.
 

@@ -37,6 +37,15 @@ def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple
     return cluster_in(found), *_task(found)
 
 
+def local_devices_from_environment(environment: Mapping[str, str] | None = None) -> int:
+    """How many CPU devices this process's task shall have, as TF_CONFIG's "local_devices" says; 1 where it does not."""
+    text = (os.environ if environment is None else environment).get(VARIABLE)
+    count = _parsed(text).get("local_devices", 1) if text else 1
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(f'"local_devices" in {VARIABLE} must be a number of at least 1, got {count!r}.')
+    return count
+
+
 def _parsed(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)

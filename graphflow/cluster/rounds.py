@@ -57,14 +57,14 @@ class Rounds:
         self._rounds: dict[int, _Round] = {}
 
     def begin(self, client: bytes, message: Message) -> None:
-        """A client asks all tasks."""
+        """A client asks all tasks, or this one alone."""
         seconds = min(float(message.details.get("seconds", SECONDS)), _MOST_SECONDS)
         number = next(self._numbers)
-        found = _Round(
-            client, message.a, message.kind, message.details, set(self._peers), time.monotonic() + seconds
+        tasks = set() if message.details.get("alone") else set(self._peers)
+        self._rounds[number] = _Round(
+            client, message.a, message.kind, message.details, tasks, time.monotonic() + seconds
         )
-        self._rounds[number] = found
-        for task in self._peers:
+        for task in tasks:
             self._to_peer(task, Message(message.kind, message.a, number, details=message.details))
         self._look(number)
 
@@ -99,7 +99,9 @@ class Rounds:
         tasks = {task: {"state": "unreachable"} for task in found.pending} | found.answers
         tasks[self._task] = self._answers[found.kind](found.details)
         listed = [
-            {"task": task, "address": peer.address, **tasks[task]} for task, peer in self._peers.items()
+            {"task": task, "address": peer.address, **tasks[task]}
+            for task, peer in self._peers.items()
+            if task in tasks
         ]
         own = {"task": self._task, **tasks[self._task]}
         ordered = sorted([own, *listed], key=lambda answer: _order(str(answer["task"])))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from graphflow import errors
 from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
-from graphflow.cluster.environment import task_from_environment
+from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow.config import ConfigProto
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
@@ -172,10 +172,11 @@ class Server:
     def from_environment(config: ConfigProto | None = None, start: bool = True) -> Server:
         """The server of this process's task as the environment variable TF_CONFIG has it.
 
-        ValueError saying what is wrong there. See `gf.train.task_from_environment`, and `graphflow launch`, which
-        sets it.
+        Without a config it has as many CPU devices as "local_devices" there says. ValueError saying what is wrong
+        there. See `gf.train.task_from_environment`, and `graphflow launch`, which sets it.
         """
         cluster, job, index = task_from_environment()
+        config = config or ConfigProto(device_count={"CPU": local_devices_from_environment()})
         return Server(cluster, job, index, config=config, start=start)
 
     @staticmethod

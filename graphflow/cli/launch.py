@@ -1,0 +1,117 @@
+"""graphflow launch: a cluster on this machine, its tasks as processes that begin and end together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from typing import Any, Final
+
+from graphflow.cli.main import UsageError
+
+_EPILOG: Final = """\
+examples:
+  graphflow launch --ps 1 --workers 2 train.py --steps 1000
+  graphflow launch --ps 2 --workers 4 --ps-program same trainer.py \\
+      --ps_hosts={ps_hosts} --worker_hosts={worker_hosts} --job_name={job_name} --task_index={task_index}
+
+Every worker runs PROGRAM; a ps runs `graphflow serve`, or PROGRAM too with --ps-program same. Which task it is, a
+program learns from the environment: TF_CONFIG (gf.train.Server.from_environment() reads it), JOB_NAME, TASK_INDEX,
+PS_HOSTS, WORKER_HOSTS, CHIEF_HOSTS; or from its arguments, where these names stand in braces, in small letters.
+Unless they are set, OMP_NUM_THREADS and OPENBLAS_NUM_THREADS share the cores among the tasks that compute.
+
+The chief is worker 0, or the task of the job chief with --chief. When it has ended well the others have --grace
+seconds to end too; then servers are stopped, and within 3 s nothing is left. A worker that fails is reported and the
+others go on; when the chief or a ps fails, all are ended. The first failure comes last, with its traceback.
+The exit status is the chief's (that of a ps where that failed, 128 + n for signal n).
+"""
+_BLAS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `launch`."""
+    parser = subparsers.add_parser(
+        "launch",
+        help="run a program on a cluster on this machine",
+        description="Starts a cluster of processes on this machine, on free ports, and runs a program in its tasks.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="graphflow launch [options] PROGRAM [arguments ...]",
+    )
+    parser.add_argument("--ps", metavar="N", type=_count, default=1, help="tasks of the job ps (default: 1)")
+    parser.add_argument(
+        "--workers", metavar="N", type=_count, default=2, help="tasks of the job worker (default: 2)"
+    )
+    parser.add_argument("--chief", action="store_true", help="add a job chief with one task")
+    parser.add_argument(
+        "--ps-program", choices=("serve", "same"), default="serve",
+        help="what a ps runs: `graphflow serve`, or the same PROGRAM as the workers (default: serve)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--local-devices", metavar="N", type=_count, default=1, help="CPU devices of each task (default: 1)"
+    )
+    parser.add_argument(
+        "--restart", metavar="N", type=_count, default=0,
+        help="start a task that fails again, up to N times (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--grace", metavar="SECONDS", type=float, default=2.0,
+        help="how long the others have to end by themselves after the chief (default: 2)",
+    )  # fmt: skip
+    parser.add_argument("program", metavar="PROGRAM", help="a Python file, or a command")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(run=_launch)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"it must be a number of at least 0, not {text!r}")
+    return int(text)
+
+
+def _launch(arguments: argparse.Namespace) -> int:
+    from graphflow.cluster.launcher import Launcher, roles, task_command
+    from graphflow.cluster.ports import ReservedPorts
+
+    counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
+    if not arguments.workers and not arguments.chief:
+        raise UsageError("There must be a worker or a chief: --workers 1.")
+    if arguments.local_devices < 1 or arguments.grace < 0:
+        raise UsageError("--local-devices must be at least 1, and --grace must not be negative.")
+    command = task_command(arguments.program)
+    if len(command) > 1 and not os.path.exists(arguments.program):
+        raise UsageError(f"There is no file {arguments.program}.")
+    if len(command) == 1 and shutil.which(arguments.program) is None:
+        raise UsageError(f"There is no command {arguments.program}; a Python program ends in .py.")
+    computing = arguments.workers + arguments.chief
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    for name in _BLAS:
+        environment.setdefault(name, str(max(1, (os.cpu_count() or 1) // computing)))
+    try:
+        ports = ReservedPorts(sum(counts.values()))
+    except OSError as error:
+        raise UsageError(str(error)) from error
+    with ports:
+        free = iter(ports.ports)
+        addresses = {
+            job: [f"127.0.0.1:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
+        }
+        serve = [sys.executable, "-m", "graphflow.cli", "serve"]
+        found = roles(
+            addresses,
+            [*command, *arguments.arguments],
+            serve if arguments.ps_program == "serve" else None,
+            environment,
+            arguments.local_devices,
+        )
+        # A ps is there before those who look for it, and among ends at the same moment its own comes first.
+        found.sort(key=lambda role: role.job != "ps")
+        return Launcher(
+            found,
+            addresses,
+            "chief 0" if arguments.chief else "worker 0",
+            restarts=arguments.restart,
+            grace=arguments.grace,
+            coloured=False if os.environ.get("NO_COLOR") else None,
+        ).run()

@@ -1,0 +1,122 @@
+"""Child processes that leave nothing behind, and what their ends mean.
+
+Each child leads a process group of its own, which is ended as a whole with it; on Linux the kernel ends the child when
+its parent is gone, however that went.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_KERNEL_COUNTERS: Final = Path("/proc/vmstat")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a child ended: `status` as a shell has it (128 + n for signal n), the reason in words, seconds it ran."""
+
+    status: int
+    reason: str
+    seconds: float
+
+
+class Child:
+    """A process that runs `command`; its stdout and stderr are pipes. Not thread-safe."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._out_of_memory = out_of_memory_kills()
+        self._begun = time.monotonic()
+        self._process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            preexec_fn=_end_with_parent(),
+        )
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self.stdout, self.stderr = self._process.stdout, self._process.stderr
+        self.pid = self._process.pid
+        self.ending: Ending | None = None
+
+    def look(self) -> Ending | None:
+        """How it ended, or None while it runs; what it had started itself is ended with it."""
+        if self.ending is not None:
+            return self.ending
+        # Looked at before it is reaped: until then nobody else can have its number.
+        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return None
+        self.send(signal.SIGKILL)
+        _, status, usage = os.wait4(self.pid, 0)
+        code = self._process.returncode = os.waitstatus_to_exitcode(status)
+        killed = out_of_memory_kills() - self._out_of_memory
+        reason = reason_of(code, killed, usage.ru_maxrss << (10 if sys.platform == "linux" else 0))
+        self.ending = Ending(code if code >= 0 else 128 - code, reason, time.monotonic() - self._begun)
+        return self.ending
+
+    def send(self, number: int) -> None:
+        """Sends a signal to it and to what it has started."""
+        if self.ending is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def close(self) -> None:
+        """Closes the pipes."""
+        self.stdout.close()
+        self.stderr.close()
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """What a new child calls so that the kernel kills it when its parent is gone; None where there is no such thing."""
+    if sys.platform != "linux":
+        return None
+    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
+
+    def end_with_parent() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # It was gone before the kernel was asked.
+            os._exit(1)
+
+    return end_with_parent
+
+
+def out_of_memory_kills(counters: Path = _KERNEL_COUNTERS) -> int:
+    """How many processes the kernel has killed for want of memory since it started; 0 where it does not say."""
+    try:
+        lines = counters.read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def reason_of(code: int, out_of_memory: int, peak_bytes: int) -> str:
+    """An exit code (-n for signal n) in words; out_of_memory: processes the kernel killed for that meanwhile."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    text = f"killed by {name}"
+    if -code == signal.SIGKILL:
+        if out_of_memory:
+            text += (
+                f", out of memory: the kernel killed {out_of_memory} process"
+                f"{'es' if out_of_memory > 1 else ''} for want of memory while it ran; it had used up to "
+                f"{peak_bytes / 1e9:.1f} GB"
+            )
+        else:
+            text += f" (not for want of memory, as far as the kernel says; it had used up to {peak_bytes / 1e9:.1f} GB)"
+    return text
