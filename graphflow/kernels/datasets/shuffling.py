@@ -16,33 +16,36 @@ from graphflow.kernels.datasets.base import Block, Context, Dataset, Element, El
 from graphflow.kernels.datasets.states import State
 from graphflow.kernels.philox import Philox
 
-_MOST_WORDS: Final = 1 << 12
+_MOST_BLOCKS: Final = 1 << 10
 
 
 class Words:
-    """Random 32-bit words in a row, whose position can be saved."""
+    """Random 32-bit words in a row, whose position can be saved; they are made more at a time as more are taken."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         self._philox = Philox(seed, seed2)
-        self._waiting: list[int] = []
+        self._ready: list[int] = []
+        self._given = 0
+        self._blocks = 1
 
     def take(self, count: int) -> list[int]:
         """The next words."""
-        while len(self._waiting) < count:
-            missing = count - len(self._waiting)
-            blocks = max(1, min(-(-missing // 4), _MOST_WORDS))
-            self._waiting += self._philox.words(blocks).tolist()
-        found, self._waiting = self._waiting[:count], self._waiting[count:]
-        return found
+        missing = count - (len(self._ready) - self._given)
+        if missing > 0:
+            self._blocks = min(4 * self._blocks, _MOST_BLOCKS)
+            made = self._philox.words(max(-(-missing // 4), self._blocks)).tolist()
+            self._ready, self._given = self._ready[self._given :] + made, 0
+        self._given += count
+        return self._ready[self._given - count : self._given]
 
     def get_state(self) -> State:
-        """The generator, and the words of its last block that are still to be given."""
-        return {**self._philox.get_state(), "waiting": np.array(self._waiting, np.int64)}
+        """The generator, and the words that were made and are still to be given."""
+        return {**self._philox.get_state(), "ready": np.array(self._ready[self._given :], np.int64)}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from there."""
         self._philox.set_state(state)
-        self._waiting = [int(word) for word in state["waiting"]]
+        self._ready, self._given = [int(word) for word in state["ready"]], 0
 
 
 class ShuffleDataset(Dataset):
