@@ -34,8 +34,7 @@ class SavedModelBuilder:
 
     `export_dir` must not exist, or be empty; AssertionError otherwise. Nothing stands there before save(). What was
     begun and never saved is taken away when the builder is. for_tensorflow: TensorFlow and its servers can load the
-    model too; the variables are written in TensorFlow's file format, and operations that TensorFlow lacks, which come
-    from gradients, are left out.
+    model too; the variables are written in TensorFlow's file format, and operations that TensorFlow lacks are left out.
     """
 
     def __init__(self, export_dir: Any, for_tensorflow: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Making a meta graph one that TensorFlow can load.
 
-Gradients, and savers that keep more than variables, use operations that TensorFlow does not have. A model that is
+Some gradients, and savers that keep more than variables, use operations that TensorFlow does not have. A model that is
 served needs none of them, so they go, with all that depends on them.
 """
 

@@ -109,19 +109,20 @@ def test_a_model_for_tensorflow_has_its_files(tmp_path: Path) -> None:
     assert found[1].tolist() == [[word + b"!" for word in row] for row in expected[1].tolist()]
 
 
-def trainable() -> tuple[Any, Any, Any]:
-    """x, the loss, and the training step, whose gradient has operations that TensorFlow lacks."""
+def trainable() -> tuple[Any, Any, Any, Any]:
+    """x, the loss, the training step, and a saver of all state, which has operations that TensorFlow lacks."""
     x = gf.placeholder(gf.float32, [None], name="x")
     w = gf.get_variable("w", [3])
     loss = gf.reduce_mean(x * gf.reduce_sum(w))
     train = gf.train.AdamOptimizer(0.1).minimize(loss, gf.train.get_or_create_global_step())
-    gf.add_to_collection(gf.GraphKeys.TRAIN_OP, train)
-    gf.add_to_collection(gf.GraphKeys.SAVERS, gf.train.Saver())
-    return x, loss, train
+    saver = gf.train.Saver()
+    gf.add_to_collection(gf.GraphKeys.SAVERS, saver)
+    gf.add_to_collection("saving", gf.get_default_graph().as_graph_element(saver.saver_def.save_tensor_name))
+    return x, loss, train, saver
 
 
-def test_training_stays_behind_in_a_model_for_tensorflow(tmp_path: Path) -> None:
-    x, loss, train = trainable()
+def test_what_tensorflow_lacks_stays_behind(tmp_path: Path) -> None:
+    x, loss, train, _ = trainable()
     with gf.Session() as session:
         session.run(gf.global_variables_initializer())
         session.run(train, {x: [1.0, 2.0]})
@@ -133,19 +134,18 @@ def test_training_stays_behind_in_a_model_for_tensorflow(tmp_path: Path) -> None
             session.run(model.signature_def["serving_default"].outputs["y"].name, {"x:0": [3.0]}) == expected
         )
         assert all(tensorflow_op(node.op) is not None for node in model.graph_def.node)
-        assert not graph.get_collection(gf.GraphKeys.TRAIN_OP)
+        assert not graph.get_collection("saving") and not graph.get_collection(gf.GraphKeys.SAVERS)
         assert "w/Adam" in [v.op.name for v in gf.global_variables()]
 
 
 def test_what_tensorflow_lacks_and_the_model_needs_is_listed(tmp_path: Path) -> None:
-    x, loss, _ = trainable()
-    (gradient,) = gf.gradients(loss, [x])
+    saver = trainable()[-1]
     with gf.Session() as session:
         session.run(gf.global_variables_initializer())
-        with pytest.raises(
-            ValueError, match=r"does not have these operations: .*cannot be computed without them"
-        ):
-            sm.simple_save(session, tmp_path / "model", {"x": x}, {"gradient": gradient}, for_tensorflow=True)
+        builder = sm.Builder(tmp_path / "model", for_tensorflow=True)
+        with pytest.raises(ValueError, match=r"ReadResourceState.*cannot be computed without them"):
+            builder.add_meta_graph_and_variables(session, ["serve"], saver=saver)
+        del builder
     assert os.listdir(tmp_path) == []
 
 
