@@ -12,12 +12,14 @@ import errno
 import os
 import re
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from graphflow import errors
 
 _SUFFIX = ".tmp"
+_LARGE = 64 << 20
 
 
 def os_error(error: OSError, path: str, doing: str) -> errors.OpError:
@@ -50,7 +52,8 @@ def atomic_file(path: str) -> Iterator[int]:
         try:
             yield descriptor
             os.fsync(descriptor)
-            os.rename(temporary, path)
+            with freed_later(path):
+                os.rename(temporary, path)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -60,6 +63,26 @@ def atomic_file(path: str) -> Iterator[int]:
         sync_folder(folder)
     except OSError as error:
         raise os_error(error, path, "Cannot write") from error
+
+
+@contextmanager
+def freed_later(path: str) -> Iterator[None]:
+    """Around what takes a name away: a large file's space is freed by a thread, since that takes 0.1 s for a GB.
+
+    Where the process ends before, the operating system frees it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # Nothing is there, or it may not be read: it is freed at once.
+        yield
+        return
+    try:
+        yield
+    finally:
+        if os.fstat(descriptor).st_size < _LARGE:
+            os.close(descriptor)
+        else:
+            threading.Thread(target=os.close, args=(descriptor,), name="graphflow-free", daemon=True).start()
 
 
 def write_atomically(path: str, data: bytes) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from graphflow import errors
+from graphflow.checkpoint.atomic import freed_later
 from graphflow.checkpoint.layout import SUFFIX
 from graphflow.checkpoint.reader import checkpoint_path, existing_path, open_checkpoint
 from graphflow.checkpoint.state_file import CheckpointState, read_state, write_state
@@ -176,7 +177,7 @@ def remove_checkpoint(
         meta_graph_filename(checkpoint_prefix, meta_graph_suffix),
         checkpoint_path(checkpoint_prefix),
     ):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), freed_later(path):
             os.unlink(path)
 
 
