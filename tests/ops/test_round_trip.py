@@ -15,7 +15,9 @@ from op_samples import Sample, samples
 import graphflow as gf
 from graphflow.graph.expansions import EXPANSIONS
 from graphflow.graph.op_def import lookup, registry
+from graphflow.graph.op_table import tensorflow_op
 from graphflow.ops.core import apply
+from graphflow.ops.import_nodes import parse
 
 OP_TYPES = sorted(set(registry()) & set(op_samples.TABLE))
 RUN = 6
@@ -47,6 +49,14 @@ def _constant(value: Any) -> Any:
     return gf.constant(value, gf.string if value.dtype == object else gf.as_dtype(value.dtype))
 
 
+def assert_declared(proto: Any, node: Any) -> None:
+    """Checks that a written node has all inputs and attributes that TensorFlow declares for it, and no other."""
+    declared = tensorflow_op(node.op)
+    if declared is not None:
+        assert sum(node.input_lengths()) == len(node.inputs), node.describe()
+        assert {name for name in proto.attr if name[:1] != "_"} == set(declared.attributes), node.describe()
+
+
 def values(graph: gf.Graph, names: tuple[list[str], list[str], list[str]]) -> list[Any]:
     with gf.Session(graph=graph) as session:
         session.run(names[2])
@@ -62,6 +72,10 @@ def test_comes_back_as_it_was(op_type: str, request: pytest.FixtureRequest) -> N
         names = built(op_type, taken)
     graph_def = graph.as_graph_def(add_shapes=True)
     graph_def = gf.GraphDef.FromString(graph_def.SerializeToString())
+    nodes = parse(graph_def, lambda op: True)
+    for proto in graph_def.node:
+        if proto.name in nodes and nodes[proto.name].op == proto.op:
+            assert_declared(proto, nodes[proto.name])
     with gf.Graph().as_default() as copy:
         gf.import_graph_def(graph_def, name="")
     assert [op.name for op in copy.get_operations()] == [op.name for op in graph.get_operations()]
