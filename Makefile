@@ -7,14 +7,14 @@ PYTEST := $(BIN)/python -m pytest -q
 .PHONY: help demo test test-all bench lint format clean
 
 help:
-	@echo "make demo      train a classifier of handwritten digits"
+	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
 	@echo "make test      all that CI runs: lint, types, layers, tests"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make lint      lint, format check, types and layers alone"
 
 demo: $(VENV)/.demo
-	$(BIN)/python examples/digits/digits.py $(DEMO_ARGS)
+	$(BIN)/graphflow launch --ps 1 --workers 2 --local-devices 2 examples/digits/cluster.py $(DEMO_ARGS)
 
 test: lint
 	$(PYTEST) $(TEST_ARGS)

@@ -1,7 +1,8 @@
 """Trains a classifier of handwritten digits and draws what it got wrong.
 
 The layers live on one CPU device and the loss on another, to show that placement is a matter of `gf.device`
-and not of the model. The data lie beside this file; README.md there says whose they are.
+and not of the model; cluster.py beside it trains the same model on several tasks. The data lie here too; README.md
+says whose they are.
 """
 
 import argparse
@@ -10,8 +11,8 @@ import sys
 import textwrap
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +65,9 @@ class Progress:
 
 
 class Model:
-    """Two hidden layers; every attribute is a tensor or an op of the default graph."""
+    """Two hidden layers; every attribute is a tensor or an op of the default graph. A step adds 1 to global_step."""
 
-    def __init__(self) -> None:
+    def __init__(self, global_step: gf.Variable | None = None) -> None:
         self.images = gf.placeholder(gf.float32, [None, 64], name="images")
         self.labels = gf.placeholder(gf.int64, [None], name="labels")
         self.keep = gf.placeholder_with_default(1.0, [], name="keep")
@@ -87,7 +88,7 @@ class Model:
                 self.predictions = gf.argmax(logits, axis=1)
                 right = gf.equal(self.predictions, self.labels)
                 self.accuracy = gf.reduce_mean(gf.cast(right, gf.float32))
-        self.step = gf.train.AdamOptimizer(2e-3).minimize(self.loss, name="step")
+        self.step = gf.train.AdamOptimizer(2e-3).minimize(self.loss, global_step, name="step")
         self.initialize = gf.global_variables_initializer()
 
     @staticmethod
@@ -98,28 +99,25 @@ class Model:
         return gf.matmul(inputs, weights) + bias
 
 
+def batches(count: int, seed: int) -> Iterator[Labels]:
+    """The indices of one batch after the other, for ever: all examples in a new order each time."""
+    generator = np.random.default_rng(seed)
+    while True:
+        order = generator.permutation(count)
+        for start in range(0, count - BATCH + 1, BATCH):
+            yield order[start : start + BATCH]
+
+
 def train(session: gf.Session, model: Model, images: Array, labels: Labels, steps: int) -> list[float]:
     """Makes `steps` steps on batches drawn in a fixed order; returns the loss before each of them."""
     losses: list[float] = []
-    generator = np.random.default_rng(SEED)
     progress = Progress(steps)
-    order = generator.permutation(len(images))
-    for done in range(1, steps + 1):
-        if len(order) < BATCH:
-            order = generator.permutation(len(images))
-        batch, order = order[:BATCH], order[BATCH:]
+    for done, batch in zip(range(1, steps + 1), batches(len(images), SEED), strict=False):
         feed = {model.images: images[batch], model.labels: labels[batch], model.keep: 0.8}
         loss, _ = session.run([model.loss, model.step], feed)
         losses.append(float(loss))
         progress.show(done, f"loss {np.mean(losses[-50:]):.4f}")
     return losses
-
-
-def scope_of(stats: Any) -> str:
-    """The outermost name scope of a traced operation; what only carries a value between devices is told apart."""
-    if stats.op in ("Send", "Recv"):
-        return "(send, receive)"
-    return str(stats.node_name.partition("/")[0])
 
 
 def show_placement(session: gf.Session, model: Model, images: Array, labels: Labels) -> None:
@@ -131,21 +129,34 @@ def show_placement(session: gf.Session, model: Model, images: Array, labels: Lab
     traced = gf.RunMetadata()
     feed = {model.images: images[:BATCH], model.labels: labels[:BATCH]}
     session.run([model.loss, model.step], feed, options=options, run_metadata=traced)
+    ran = [
+        (stats.node_name, stats.op, stats.device.rpartition("/")[2]) for stats in traced.step_stats.nodes()
+    ]
+    print(f"\n{placement(ran)}\n")
+
+
+def placement(operations: Iterable[tuple[str, str, str]]) -> str:
+    """A table of operations, each a name, a type and a place: what is where, by the outermost name scope."""
     rows: dict[tuple[str, str], Counter[str]] = {}
-    for stats in traced.step_stats.nodes():
-        if stats.op != "Const":
-            rows.setdefault((scope_of(stats), stats.device), Counter())[stats.op] += 1
+    for name, op, place in operations:
+        scope = "(send, receive)" if op in ("Send", "Recv") else name.partition("/")[0]
+        if op != "Const":
+            rows.setdefault((scope, place), Counter())[op] += 1
     width = max(len(scope) for scope, _ in rows)
-    print(f"\n{'scope':<{width}}  device        operations of a training step")
-    for (scope, device), ops in rows.items():
+    places = max(len(place) for _, place in rows)
+    lines = [f"{'scope':<{width}}  {'device':<{places}}  operations of a training step"]
+    for (scope, place), ops in rows.items():
         names = [f"{op} x {count}" if count > 1 else op for op, count in ops.most_common()]
-        text = textwrap.shorten(", ".join(names), 100 - width - 16, placeholder=" ...")
-        print(f"{scope:<{width}}  {device.rpartition('/')[2]:<12}  {text}")
-    print()
+        text = textwrap.shorten(", ".join(names), 100 - width - places - 4, placeholder=" ...")
+        lines.append(f"{scope:<{width}}  {place:<{places}}  {text}")
+    return "\n".join(lines)
 
 
-def draw(path: Path, losses: list[float], images: Array, labels: Labels, guesses: Labels) -> None:
-    """Writes a PNG: the loss, and the held-out images whose guess is wrong."""
+def draw(
+    path: Path, losses: list[float], images: Array, labels: Labels, guesses: Labels,
+    steps: Sequence[int] | None = None,
+) -> None:  # fmt: skip
+    """Writes a PNG: the loss, at these steps or at each, and the held-out images whose guess is wrong."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -155,10 +166,11 @@ def draw(path: Path, losses: list[float], images: Array, labels: Labels, guesses
     figure = pyplot.figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subfigures(1, 2)
     axes = left.subplots()
-    axes.semilogy(losses, color="tab:blue", alpha=0.25, linewidth=0.8, label="a batch")
+    places = np.arange(len(losses)) if steps is None else np.asarray(steps)
+    axes.semilogy(places, losses, color="tab:blue", alpha=0.25, linewidth=0.8, label="a batch")
     window = max(1, min(50, len(losses)))
     smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
-    axes.semilogy(np.arange(window - 1, len(losses)), smooth, color="tab:blue", label=f"mean of {window}")
+    axes.semilogy(places[window - 1 :], smooth, color="tab:blue", label=f"mean of {window}")
     axes.set(xlabel="step", ylabel="cross entropy", title="Training loss")
     axes.legend()
     right.suptitle(f"{np.sum(guesses != labels)} of {len(labels)} held-out images guessed wrong")

@@ -41,7 +41,7 @@ class Lines:
         for line in lines:
             text = line.decode("utf-8", "replace").rstrip("\r")
             self.kept.append(text)
-            self._to.write(f"{self._before}{text}\n")
+            self._to.write(f"{self._before}{text}".rstrip() + "\n")
         if lines:
             self._to.flush()
 
