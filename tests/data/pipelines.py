@@ -98,6 +98,10 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "shard_shuffle": lambda: numbers().shard(3, 1).shuffle(3, seed=9).batch(2),
     "prefetch": lambda: numbers().prefetch(3),
     "prefetch_batch": lambda: slices().shuffle(7, seed=4).map(normalize).batch(5).prefetch(2),
+    "prefetch_random": lambda: numbers(40).map(noisy).prefetch(3),
+    "prefetch_inside": lambda: (
+        numbers(6).flat_map(lambda n: halves(n).map(noisy).prefetch(1)).map(lambda x: x + 1.0).prefetch(2)
+    ),
     "prefetch_twice": lambda: ragged().prefetch(2).map(lambda v: v + 1).prefetch(1),
     "cache": lambda: numbers(7).map(noisy).cache().repeat(3),
     "cache_ragged": lambda: ragged().cache().repeat(2),

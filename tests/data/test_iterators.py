@@ -250,6 +250,17 @@ def test_an_error_comes_at_its_place_through_prefetch() -> None:
         assert drain(session, following) == [3, 4]
 
 
+def test_an_error_of_the_source_keeps_its_place() -> None:
+    source = D.range(5).map(lambda n: 12 // (n - 2))
+    data = source.map(lambda n: gf.py_func(lambda v: v, [n], gf.int64), num_parallel_calls=4)
+    following = data.make_one_shot_iterator().get_next()
+    with gf.Session() as session:
+        assert [session.run(following), session.run(following)] == [-6, -12]
+        with pytest.raises(gf.errors.InvalidArgumentError, match="division"):
+            session.run(following)
+        assert drain(session, following) == [12, 6]
+
+
 @pytest.mark.parametrize("end", ["close", "initialize", "drop"])
 def test_threads_end_with_their_iterator(end: str) -> None:
     data = D.range(10).repeat().map(lambda n: gf.py_func(lambda v: v, [n], gf.int64), 2).prefetch(2)

@@ -35,7 +35,7 @@ def test_a_restored_iterator_goes_on(name: str, one_shot: bool) -> None:
             session.run(initializer)
         every = drain(session, following)
     assert every
-    for taken in sorted({0, 1, len(every) // 2, len(every) - 1, len(every)}):
+    for taken in (0, len(every) // 2, len(every)) if one_shot else (1, len(every) - 1):
         with gf.Graph().as_default(), gf.Session() as session:
             following, initializer = build()
             if initializer is not None:

@@ -7,9 +7,12 @@ as slices of arrays, a walk also gives numbers of rows: a shuffle then moves num
 
 from __future__ import annotations
 
+import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -67,10 +70,20 @@ class Block:
         return [tuple([boxed(column[i]) for column in self.columns]) for i in range(self.count)]
 
 
+class Worker:
+    """What has threads; `working` is held by one that is at an element."""
+
+    def __init__(self) -> None:
+        self.working = threading.Lock()
+
+    def stop(self) -> None:
+        """Ends them, once they have done what they are at."""
+
+
 class Context:
     """What the walks of one iterator share: the functions, with their random states, and what outlives an epoch.
 
-    store: the session's. closers: end the threads.
+    store: the session's. workers: what has threads, as long as it is in use.
     """
 
     def __init__(self, store: Any) -> None:
@@ -78,7 +91,7 @@ class Context:
         self._functions: dict[Any, Any] = {}
         self._shared: dict[Any, Any] = {}
         self._restored: dict[str, State] = {}
-        self.closers: list[Callable[[], None]] = []
+        self.workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
     @property
     def store(self) -> Any:
@@ -116,11 +129,39 @@ class Context:
             if restored is not None:
                 runner.set_state(restored)
 
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Inside, no thread is at work on an element: positions and random states belong together.
+
+        Each ends the element that it is at; CancelledError where the session is closed meanwhile.
+        """
+        held: list[Worker] = []
+        try:
+            while not self._hold(held):
+                store = self.store
+                if store is None or store.closed:
+                    raise errors.CancelledError(None, None, "The session was closed.")
+                time.sleep(_PAUSE)
+            yield
+        finally:
+            for worker in held:
+                worker.working.release()
+
+    def _hold(self, held: list[Worker]) -> bool:
+        """Takes the locks of all workers, or none: one may wait for what another makes."""
+        for worker in list(self.workers):
+            if not worker.working.acquire(blocking=False):
+                for other in held:
+                    other.working.release()
+                held.clear()
+                return False
+            held.append(worker)
+        return True
+
     def close(self) -> None:
         """Ends the threads."""
-        for closer in self.closers:
-            closer()
-        self.closers.clear()
+        for worker in list(self.workers):
+            worker.stop()
 
 
 class Dataset(ABC):
@@ -213,4 +254,5 @@ def owned(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) and value.ndim else value
 
 
+_PAUSE = 0.001
 NO_IDS = np.empty(0, np.int64)

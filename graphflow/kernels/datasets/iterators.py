@@ -112,8 +112,9 @@ class IteratorResource:
                 "dataset": states.text(self._dataset.origin.name),
                 "ended": states.number(self._ended),
             }
-            states.put(state, "walk", self._walk.get_state())
-            states.put(state, "functions", self._context.get_state())
+            with self._context.quiet():
+                states.put(state, "walk", self._walk.get_state())
+                states.put(state, "functions", self._context.get_state())
             return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:

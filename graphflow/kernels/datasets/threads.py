@@ -11,13 +11,12 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from graphflow.kernels.datasets import states
-from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin, Worker
 from graphflow.kernels.datasets.mapping import MapDataset
 from graphflow.kernels.datasets.states import State
 
@@ -38,17 +37,17 @@ class PrefetchDataset(Dataset):
         return PrefetchElements(self, inner, context) if self.size else inner
 
 
-class _Buffer:
+class _Buffer(Worker):
     """What a prefetching thread and its consumer share. `changed` guards all of it but the source.
 
-    working: guards the source: held while an element is made, and while the position is saved.
+    The thread alone uses the source, holding `working`; Context.quiet keeps it away while the position is saved.
     """
 
     def __init__(self, inner: Elements, size: int) -> None:
+        super().__init__()
         self.inner = inner
         self.size = size
         self.changed = threading.Condition()
-        self.working = threading.Lock()
         self.items: deque[Element | BaseException | None] = deque()
         self.stopped = False
         self.started = False
@@ -94,7 +93,7 @@ class PrefetchElements(Elements):
         self.fresh = inner.fresh
         self._finalizer = weakref.finalize(self, self._buffer.stop)
         self._finalizer.atexit = False
-        context.closers.append(self._finalizer)
+        context.workers.add(self._buffer)
 
     def next(self, run: Any) -> Element | None:
         """The next element, or the error that making it raised."""
@@ -126,7 +125,7 @@ class PrefetchElements(Elements):
         """What is ready, and the source's position after it. An error that is ready will be met again."""
         buffer = self._buffer
         state: State = {}
-        with buffer.working, buffer.changed:
+        with buffer.changed:
             ready = [item for item in buffer.items if isinstance(item, tuple)]
             states.put_elements(state, "ready", ready)
             state["ended"] = states.number(buffer.ended)
@@ -136,7 +135,7 @@ class PrefetchElements(Elements):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Goes on there."""
         buffer = self._buffer
-        with buffer.working, buffer.changed:
+        with buffer.changed:
             buffer.items = deque(states.get_elements(state, "ready"))
             buffer.ended = bool(states.integer(state, "ended"))
             buffer.inner.set_state(states.get(state, "source"))
@@ -161,6 +160,31 @@ class ParallelMapDataset(MapDataset):
         return ParallelMapElements(self, self.source.walk(context), context)
 
 
+class _Call:
+    """One call of a function: its element, and what came of it, once `done`.
+
+    Where the source raised an error there is no element, but an error that keeps its place among the others.
+    """
+
+    def __init__(self, element: Element, error: BaseException | None = None) -> None:
+        self.element = element
+        self.done = error is not None
+        self.result: Element = ()
+        self.error = error
+        self.from_source = error is not None
+
+    def make(self, dataset: MapDataset, runner: Callable[..., Any], changed: threading.Condition) -> None:
+        """Makes the call, on a thread of the session's."""
+        try:
+            with np.errstate(all="ignore"):
+                self.result = dataset.call(runner, self.element)
+        except BaseException as error:
+            self.error = error
+        with changed:
+            self.done = True
+            changed.notify_all()
+
+
 class ParallelMapElements(Elements):
     """A walk with several calls under way, the oldest first."""
 
@@ -171,43 +195,42 @@ class ParallelMapElements(Elements):
         self._inner = inner
         self._runner = context.function(dataset.function)
         self._context = context
-        self._calls: deque[tuple[Element, Future[Any]]] = deque()
+        self._calls: deque[_Call] = deque()
         self._waiting: deque[Element] = deque()
         self._exhausted = False
         self._changed = threading.Condition()
-        self._pool = ThreadPoolExecutor(dataset.calls, "graphflow map")
-        self._finalizer = weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
-        context.closers.append(self._finalizer)
 
     def next(self, run: Any) -> Element | None:
         """The function of the next element."""
+        store = self._context.store
         while len(self._calls) < self._dataset.calls and not self._exhausted:
-            element = self._waiting.popleft() if self._waiting else self._inner.next(run)
+            try:
+                element = self._waiting.popleft() if self._waiting else self._inner.next(run)
+            except Exception as error:
+                self._calls.append(_Call((), error))
+                continue
             if element is None:
                 self._exhausted = True
             else:
-                self._calls.append((element, self._submit(element)))
+                self._calls.append(call := _Call(element))
+                store.planner.threads().submit(call.make, self._dataset, self._runner, self._changed)
         if not self._calls:
             return None
-        future = self._calls[0][1]
-        self._context.store.wait(self._changed, lambda: future.done() or None, run, self._awaited)
+        first = self._calls[0]
+        store.wait(self._changed, lambda: first.done or None, run, self._awaited)
         self._calls.popleft()
-        result: Element = future.result()
-        return result
+        if first.error is not None:
+            raise first.error
+        return first.result
 
     def _awaited(self) -> str:
         return f"a call of the function of {self._dataset.origin}"
 
-    def _submit(self, element: Element) -> Future[Any]:
-        future: Future[Any] = self._pool.submit(_quietly, self._dataset, self._runner, element)
-        changed = self._changed
-        future.add_done_callback(lambda done: _notify(changed))
-        return future
-
     def get_state(self) -> State:
         """The source's position, and the elements whose calls are under way, to be called again."""
         state = {"exhausted": states.number(self._exhausted)}
-        states.put_elements(state, "waiting", [element for element, _ in self._calls] + list(self._waiting))
+        under_way = [call.element for call in self._calls if not call.from_source]
+        states.put_elements(state, "waiting", under_way + list(self._waiting))
         states.put(state, "source", self._inner.get_state())
         return state
 
@@ -217,13 +240,3 @@ class ParallelMapElements(Elements):
         self._waiting = deque(states.get_elements(state, "waiting"))
         self._exhausted = bool(states.integer(state, "exhausted")) and not self._waiting
         self._inner.set_state(states.get(state, "source"))
-
-
-def _quietly(dataset: MapDataset, runner: Callable[..., Any], element: Element) -> Element:
-    with np.errstate(all="ignore"):
-        return dataset.call(runner, element)
-
-
-def _notify(changed: threading.Condition) -> None:
-    with changed:
-        changed.notify_all()
