@@ -51,6 +51,8 @@ class ConfigProto:
     operation_timeout_in_ms: deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
     check_numerics: raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
     server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
+    cluster_keys: the folder of the cluster's key (`graphflow keygen FOLDER`), for a Server and for a Session on one; by
+        default what the environment variable GRAPHFLOW_KEYS names, and without any a cluster stays on one machine.
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
     """
 
@@ -69,6 +71,7 @@ class ConfigProto:
     isolate_session_state: bool = False
     check_numerics: bool = False
     server_idle_minutes: float = 10.0
+    cluster_keys: str = ""
     compiled: str = "auto"
 
     def __post_init__(self) -> None:

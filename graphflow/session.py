@@ -336,7 +336,7 @@ class Session(BaseSession):
         if target:
             from graphflow.cluster import control
 
-            control.reset(target, containers)
+            control.reset(target, containers, cluster_keys=config.cluster_keys if config else "")
 
 
 class InteractiveSession(BaseSession):

@@ -8,7 +8,9 @@ import shutil
 import sys
 from typing import Any, Final
 
+from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
+from graphflow.transport import keys
 
 _EPILOG: Final = """\
 examples:
@@ -59,6 +61,7 @@ def add_parser(subparsers: Any) -> None:
         "--grace", metavar="SECONDS", type=float, default=2.0,
         help="how long the others have to end by themselves after the chief (default: 2)",
     )  # fmt: skip
+    add_keys(parser)
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or a command")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(run=_launch)
@@ -84,6 +87,10 @@ def _launch(arguments: argparse.Namespace) -> int:
         raise UsageError(f"There is no file {arguments.program}.")
     if len(command) == 1 and shutil.which(arguments.program) is None:
         raise UsageError(f"There is no command {arguments.program}; a Python program ends in .py.")
+    if arguments.keys:
+        os.environ[keys.VARIABLE] = os.path.abspath(
+            arguments.keys
+        )  # The tasks, and who stops them, take it from there.
     computing = arguments.workers + arguments.chief
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     for name in _BLAS:

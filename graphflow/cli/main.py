@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-_COMMANDS: Final[tuple[str, ...]] = ("launch", "serve", "status", "checkpoint", "saved_model")
+_COMMANDS: Final[tuple[str, ...]] = ("launch", "serve", "status", "keygen", "checkpoint", "saved_model")
 
 
 class UsageError(Exception):

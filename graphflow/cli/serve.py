@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.cluster.cluster_spec import ClusterSpec
 from graphflow.cluster.environment import (
@@ -56,6 +57,7 @@ def add_parser(subparsers: Any) -> None:
         "--idle-minutes", metavar="MINUTES", type=float, default=10.0,
         help="end when no client was heard of for so long; 0 means never (default: 10)",
     )  # fmt: skip
+    add_keys(parser)
     parser.set_defaults(run=_serve)
 
 
@@ -65,7 +67,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     cluster, job, index, devices = _task(arguments)
     if devices < 1 or arguments.idle_minutes < 0:
         raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")
-    config = ConfigProto(device_count={"CPU": devices}, server_idle_minutes=arguments.idle_minutes)
+    config = ConfigProto(
+        device_count={"CPU": devices}, server_idle_minutes=arguments.idle_minutes, cluster_keys=arguments.keys
+    )
     # Before the server listens: whoever sees its line may send a signal at once.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import readable_size, table
 from graphflow.cluster.control import cluster_status
@@ -33,6 +34,7 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", metavar="TARGET", help="any task of the cluster: zmq://host:port")
+    add_keys(parser)
     parser.add_argument("--json", action="store_true", help="everything that is known, as JSON")
     parser.add_argument("--watch", action="store_true", help="again every two seconds, until Ctrl-C")
     parser.add_argument(
@@ -58,10 +60,10 @@ def _status(arguments: argparse.Namespace) -> int:
 
 def _ask(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     try:
-        return cluster_status(arguments.target, arguments.seconds)
+        return cluster_status(arguments.target, arguments.seconds, arguments.keys)
     except errors.OpError as error:
         raise UsageError(error.message) from error
-    except (ValueError, PermissionError) as error:
+    except (ValueError, OSError) as error:
         raise UsageError(str(error)) from error
 
 

@@ -30,12 +30,13 @@ def address_of(target: Any) -> str:
 
 
 @contextmanager
-def _asking(target: Any, seconds: float) -> Iterator[Connection]:
+def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connection]:
     """A connection to one task that does not count as a session of its."""
+    from graphflow.transport import keys
     from graphflow.transport.client import Connection, Refused  # ZeroMQ is imported where there is a cluster.
 
     address = address_of(target)
-    connection = Connection(address, {"observer": True})
+    connection = Connection(address, {"observer": True}, keys.access(cluster_keys))
     try:
         connection.greet(seconds)
         yield connection
@@ -51,12 +52,14 @@ def _asking(target: Any, seconds: float) -> Iterator[Connection]:
         connection.close()
 
 
-def _ask_all(target: Any, kind: str, seconds: float, details: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _ask_all(
+    target: Any, kind: str, seconds: float, details: Mapping[str, Any], cluster_keys: str
+) -> list[dict[str, Any]]:
     import time
 
     from graphflow.transport.message import Kind
 
-    with _asking(target, seconds) as connection:
+    with _asking(target, seconds, cluster_keys) as connection:
         answer = connection.ask(
             Kind[kind],
             details={**details, "seconds": seconds},
@@ -65,33 +68,38 @@ def _ask_all(target: Any, kind: str, seconds: float, details: Mapping[str, Any])
     return list(answer.details["tasks"])
 
 
-def cluster_status(target: Any, timeout_seconds: float = 2.0) -> list[dict[str, Any]]:
+def cluster_status(target: Any, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[dict[str, Any]]:
     """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
 
     A dictionary for each task: task, address, state ("serving" or "unreachable"), and where it serves incarnation,
-    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps. UnavailableError where the target does
-    not answer.
+    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps. cluster_keys: as in ConfigProto.
+    UnavailableError where the target does not answer.
     """
-    return _ask_all(target, "STATUS", timeout_seconds, {})
+    return _ask_all(target, "STATUS", timeout_seconds, {}, cluster_keys)
 
 
-def stop_cluster(target: Any, timeout_seconds: float = 2.0) -> list[str]:
+def stop_cluster(target: Any, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[str]:
     """Stops every task of a cluster in order; `target` is the address of any of them, zmq://host:port.
 
     `Server.join()` returns in each, within 5 s. Steps that run end with an error. Returns the names of tasks that did
-    not answer within timeout_seconds: they were gone, or hang. UnavailableError where the target itself does not
-    answer.
+    not answer within timeout_seconds: they were gone, or hang. cluster_keys: as in ConfigProto. UnavailableError where
+    the target itself does not answer.
     """
-    answers = _ask_all(target, "STOP", timeout_seconds, {})
+    answers = _ask_all(target, "STOP", timeout_seconds, {}, cluster_keys)
     return [str(answer["task"]) for answer in answers if answer["state"] == "unreachable"]
 
 
 def stop_task(target: Any, timeout_seconds: float = 2.0) -> None:
     """Stops one task of a cluster; `target` is its address, zmq://host:port. UnavailableError where none answers."""
-    _ask_all(target, "STOP", timeout_seconds, {"alone": True})
+    _ask_all(target, "STOP", timeout_seconds, {"alone": True}, "")
 
 
-def reset(target: Any, containers: Sequence[str] | None = None, timeout_seconds: float = 5.0) -> None:
+def reset(
+    target: Any,
+    containers: Sequence[str] | None = None,
+    timeout_seconds: float = 5.0,
+    cluster_keys: str = "",
+) -> None:
     """Clears the variables and other resources of containers, by default of all, on every task of a cluster.
 
     The sessions of that master end: their next run raises AbortedError. UnavailableError where a task does not answer.
@@ -99,7 +107,7 @@ def reset(target: Any, containers: Sequence[str] | None = None, timeout_seconds:
     if isinstance(containers, str | bytes):
         raise TypeError(f"containers must be a list of names, got {containers!r}.")
     names = None if containers is None else [str(c) for c in containers]
-    answers = _ask_all(target, "RESET", timeout_seconds, {"containers": names or None})
+    answers = _ask_all(target, "RESET", timeout_seconds, {"containers": names or None}, cluster_keys)
     missing = [f"{a['task']} at {a['address']}" for a in answers if a["state"] == "unreachable"]
     if missing:
         raise errors.UnavailableError(

@@ -20,6 +20,7 @@ from graphflow.plan.stages import Key, Stage, stages
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
+from graphflow.transport import keys
 from graphflow.transport.client import Connection, Refused
 from graphflow.transport.message import Kind
 
@@ -42,7 +43,9 @@ class RemotePlanner(Planner):
                 f"A session's target is '' for this process or zmq://host:port for a server, got {target!r}."
             )
         self._graph = graph
-        self.connection = Connection(address, {"filters": list(config.device_filters)})
+        self.connection = Connection(
+            address, {"filters": list(config.device_filters)}, keys.access(config.cluster_keys)
+        )
         try:
             welcome = self.connection.greet(CONNECT_SECONDS)
         except Refused as refused:

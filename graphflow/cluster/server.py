@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import secrets
 import socket
@@ -44,7 +43,7 @@ class Server:
     server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
     this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a
     task that is not in the cluster, OSError where its port is taken, PermissionError for an address beyond this
-    machine.
+    machine without keys of the cluster (ConfigProto.cluster_keys).
 
     It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
     that in `join`.
@@ -60,7 +59,7 @@ class Server:
         start: bool = True,
     ) -> None:
         from graphflow.cluster.service import Service  # ZeroMQ is imported where there is a cluster.
-        from graphflow.transport import token
+        from graphflow.transport import keys
 
         if protocol not in (None, "zmq", "grpc"):
             raise ValueError(f"protocol must be 'zmq', got {protocol!r}.")
@@ -72,6 +71,7 @@ class Server:
         self._job, self._index = self._which(job_name, task_index)
         self._config = config or ConfigProto()
         task = task_name(self._job, self._index)
+        access = keys.access(self._config.cluster_keys)
         devices = [f"{task}/device:CPU:{i}" for i in range(max(1, self._config.device_count.get("CPU", 1)))]
         store = ResourceStore()
         planner = store.planner = Planner(self._config, devices, task)
@@ -87,7 +87,7 @@ class Server:
             int.from_bytes(secrets.token_bytes(8), "little"),
             store,
             lambda plan, seeded: planner.executable(plan, store, seeded)[0],
-            token.user_token(),
+            access,
             self._told_to_stop,
         )
         self._started = False
@@ -96,7 +96,8 @@ class Server:
         self._pid = os.getpid()
         host, _, port = addresses[task].rpartition(":")
         try:
-            bound = self._service.sockets.bind(f"tcp://{_loopback(host)}:{port}")
+            keys.check_reach(addresses[task], access.keys)
+            bound = self._service.sockets.bind(f"tcp://{socket.gethostbyname(host)}:{port}")
         except BaseException as error:
             self.stop()
             if isinstance(error, OSError) and error.errno == EADDRINUSE:
@@ -183,16 +184,6 @@ class Server:
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """A server that is a cluster of one task, on a free port of this machine."""
         return Server({"local": ["localhost:0"]}, config=config, start=start)
-
-
-def _loopback(host: str) -> str:
-    """The address to listen at; PermissionError where it can be reached from other machines."""
-    address = socket.gethostbyname(host)
-    if not ipaddress.ip_address(address).is_loopback:
-        raise PermissionError(
-            f"{host} can be reached from other machines, and this cluster has no keys: use localhost."
-        )
-    return address
 
 
 EXPORTS: dict[str, Any] = {"Server": Server, "ServerDef": ServerDef}

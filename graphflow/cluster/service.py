@@ -29,6 +29,7 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
 from graphflow.transport import token
+from graphflow.transport.keys import Access
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
 from graphflow.transport.tensors import BadMessage, Buffer
@@ -59,7 +60,7 @@ class Service(Inquiries):
         incarnation: int,
         store: ResourceStore,
         make: Callable[[Any, bool], Any],
-        secret: str,
+        access: Access,
         stop: Callable[[], None],
     ) -> None:
         self._task = task
@@ -67,7 +68,7 @@ class Service(Inquiries):
         self._incarnation = incarnation
         self._store = store
         self._make = make
-        self._secret = secret
+        self._secret = access.secret
         self._peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
         self._by_address = {peer.address: peer for peer in self._peers.values()}
         self._senders: dict[bytes, Peer] = {}
@@ -84,10 +85,14 @@ class Service(Inquiries):
         self._contexts: dict[StepKey, RunContext] = {}
         self._pool = ThreadPool()
         load_all()
-        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task)
+        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access.keys)
         super().__init__(addresses[task], stop)
 
     # ---- what comes in --------------------------------------------------------------------------------------------
+
+    def knows(self, sender: bytes) -> bool:
+        """Whether the socket of that identity has said hello with the secret."""
+        return sender in self._clients or sender in self._senders
 
     def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         """A message; what is none, and what comes from a stranger, is dropped."""

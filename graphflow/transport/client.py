@@ -19,11 +19,16 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow import errors
-from graphflow.transport import token
+from graphflow.transport.keys import FILE, VARIABLE, Access, ClusterKeys, as_client, check_reach
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import options, receive, send
 
 _ALIVE_SECONDS: Final = 3.0
+_REFUSED_EVENTS: Final = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
 _SLICE_MS: Final = 200
 """How often a thread that waits for an answer looks whether the server is still there."""
 
@@ -39,36 +44,46 @@ class Refused(Exception):
 class _Channel:
     """A thread's socket, with the monitor that tells when the server is gone."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, keys: ClusterKeys | None) -> None:
         self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         options(self.socket)
+        if keys is not None:
+            as_client(self.socket, keys)
         self.socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
-        self.monitor: zmq.Socket[bytes] = self.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self.monitor: zmq.Socket[bytes] = self.socket.get_monitor_socket(
+            zmq.EVENT_DISCONNECTED | _REFUSED_EVENTS
+        )
         self.socket.connect(f"tcp://{address}")
         self.poller = zmq.Poller()
         self.poller.register(self.socket, zmq.POLLIN)
         self.greeted = False
 
-    def lost(self) -> bool:
-        """Whether the connection that there was is gone."""
+    def lost(self) -> int:
+        """ZeroMQ's event that ended the connection, 0 where none did."""
         try:
-            recv_monitor_message(self.monitor, zmq.NOBLOCK)
+            return int(recv_monitor_message(self.monitor, zmq.NOBLOCK)["event"])
         except zmq.Again:
-            return False
-        return True
+            return 0
 
     def close(self) -> None:
+        if self.socket.closed:
+            return
         self.socket.disable_monitor()
         self.monitor.close()
         self.socket.close()
 
 
 class Connection:
-    """A client's connection to the server at `address` (host:port). Thread-safe; not usable after a fork."""
+    """A client's connection to the server at `address` (host:port). Thread-safe; not usable after a fork.
 
-    def __init__(self, address: str, greeting: Mapping[str, Any]) -> None:
+    PermissionError for a server on another machine where `access` has no keys.
+    """
+
+    def __init__(self, address: str, greeting: Mapping[str, Any], access: Access) -> None:
+        check_reach(address, access.keys)
         self.address = address
-        self._greeting = {**greeting, "token": token.user_token(), "session": secrets.token_hex(8)}
+        self._access = access
+        self._greeting = {**greeting, "token": access.secret, "session": secrets.token_hex(8)}
         self._local = threading.local()
         self._requests = count(1)
         self._closed = threading.Event()
@@ -124,7 +139,7 @@ class Connection:
             raise errors.CancelledError(None, None, "The session is closed.")
         channel: _Channel | None = getattr(self._local, "channel", None)
         if channel is None:
-            channel = self._local.channel = _Channel(self.address)
+            channel = self._local.channel = _Channel(self.address, self._access.keys)
             self._channels.add(channel)
         return channel
 
@@ -162,14 +177,32 @@ class Connection:
                 raise errors.CancelledError(None, None, "The session was closed during the run.") from error
             if channel.socket in events:
                 return Message.of(receive(channel.socket))
-            if channel.lost():
+            event = channel.lost()
+            if event:
                 del self._local.channel
                 channel.close()
-                raise errors.UnavailableError(
-                    None, None, f"The server at {self.address}, this session's target, is gone."
-                )
+                raise self._gone(event)
             if self._closed.is_set():
                 raise errors.CancelledError(None, None, "The session was closed during the run.")
+
+    def _gone(self, event: int) -> errors.OpError:
+        """The error that says why there is no connection any more."""
+        if not event & _REFUSED_EVENTS:
+            return errors.UnavailableError(
+                None, None, f"The server at {self.address}, this session's target, is gone."
+            )
+        text = (
+            f"has no keys, or others than this session's ({FILE})"
+            if self._access.keys is not None
+            else f"needs the cluster's keys: name their folder in ConfigProto(cluster_keys=...) or in {VARIABLE}"
+        )
+        if event & zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:  # It may have died at that moment, too.
+            return errors.UnavailableError(
+                None,
+                None,
+                f"The server at {self.address} ended the connection as it began: it is gone, or {text}.",
+            )
+        return errors.UnauthenticatedError(None, None, f"The server at {self.address} {text}.")
 
 
 def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) -> None:
@@ -180,7 +213,7 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         if alive is None:
             break
         if channel is None:
-            channel = _Channel(alive.address)
+            channel = _Channel(alive.address, alive._access.keys)
         message = Message(Kind.HELLO, details={**alive._greeting, "alive": True})
         del alive
         send(channel.socket, message.frames())

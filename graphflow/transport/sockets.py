@@ -4,6 +4,11 @@ A server binds a ROUTER and opens a DEALER to each peer it sends to; messages be
 sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in each of its threads and gets its answers
 on it. Queues have no limit in ZeroMQ, which would drop or block silently; what is on its way is bounded by the steps
 that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the handler is told of it.
+
+From whom the handler does not know, one short frame is taken, and everything else is dropped before it is looked at.
+With the keys of a cluster nobody gets that far without them: the same thread answers ZeroMQ's question whether a key
+may connect (https://rfc.zeromq.org/spec/27), in a context of the server's own, since another server of this process may
+have other keys.
 """
 
 from __future__ import annotations
@@ -18,20 +23,33 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import zmq
+import zmq.utils.z85
 from zmq.utils.monitor import recv_monitor_message
 
-from graphflow.transport.tensors import Buffer
+from graphflow.transport.dropped import Dropped
+from graphflow.transport.keys import ClusterKeys, as_client, check_reach
+from graphflow.transport.tensors import MOST_TENSORS, Buffer
 
 HEARTBEAT_MS: Final = 1000
 HEARTBEAT_TIMEOUT_MS: Final = 4000
+MOST_FRAME_BYTES: Final = 1 << 34
+"""Bytes of the largest frame that is taken; ZeroMQ closes the connection that brings a larger one."""
+MOST_FRAMES: Final = 1 + MOST_TENSORS
+MOST_STRANGER_BYTES: Final = 64 << 10
+"""Bytes of the one frame that is taken from whom the handler does not know."""
 _TICK_MS: Final = 250
 _COPY_BELOW: Final = 32 << 10
 """Bytes below which a frame is copied: tracking its memory costs more."""
+_DOMAIN: Final = "graphflow"
 _LOG = logging.getLogger("graphflow")
 
 
 class Handler(Protocol):
     """What the thread of the sockets calls."""
+
+    def knows(self, sender: bytes) -> bool:
+        """Whether the socket of that identity has shown that it may send; a stranger may send one short frame."""
+        ...
 
     def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         """A message came in from the socket of that identity."""
@@ -51,6 +69,7 @@ def options(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, 0)
     socket.setsockopt(zmq.RCVHWM, 0)
+    socket.setsockopt(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
     socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
     socket.setsockopt(zmq.RECONNECT_IVL, 20)
@@ -75,17 +94,42 @@ def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
     return parts
 
 
-class Sockets:
-    """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it."""
+def _receive_rest(socket: zmq.Socket[bytes], most_frames: int, most_bytes: int) -> list[Buffer] | None:
+    """The frames of a message behind the first; None, and nothing kept, where there are more or larger ones."""
+    parts: list[Buffer] | None = []
+    while socket.getsockopt(zmq.RCVMORE):
+        frame = socket.recv(copy=False)
+        length = len(frame)
+        if parts is None or length > most_bytes or len(parts) == most_frames:
+            parts = None
+        else:
+            parts.append(frame.bytes if length < _COPY_BELOW else frame.buffer)
+    return parts
 
-    def __init__(self, handler: Handler, identity: bytes, name: str) -> None:
+
+class Sockets:
+    """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it.
+
+    keys: those of the cluster, without which nobody connects; None where the server is for its machine alone.
+    """
+
+    def __init__(self, handler: Handler, identity: bytes, name: str, keys: ClusterKeys | None = None) -> None:
         self._handler = handler
         self._identity = identity
-        self._context: zmq.Context[Any] = zmq.Context.instance()
+        self._keys = keys
+        self.dropped = Dropped(name)
+        self._context: zmq.Context[Any] = zmq.Context.instance() if keys is None else zmq.Context()
+        self._door = None if keys is None else self._context.socket(zmq.REP)
         self._router = self._context.socket(zmq.ROUTER)
         options(self._router)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        if keys is not None and self._door is not None:
+            self._door.bind("inproc://zeromq.zap.01")
+            self._router.curve_server = True
+            self._router.curve_secretkey = keys.server_secret
+            self._router.setsockopt_string(zmq.ZAP_DOMAIN, _DOMAIN)
+            self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         self._peers: dict[str, zmq.Socket[bytes]] = {}
         self._monitors: dict[zmq.Socket[bytes], str] = {}
         self._poller = zmq.Poller()
@@ -125,7 +169,10 @@ class Sockets:
         return threading.current_thread() is self._thread
 
     def send_to_peer(self, address: str, frames: Sequence[Buffer]) -> None:
-        """Sends to the server at host:port; what cannot go out yet goes when the connection is there."""
+        """Sends to the server at host:port; what cannot go out yet goes when the connection is there.
+
+        PermissionError where that is on another machine and there are no keys.
+        """
         socket = self._peers.get(address)
         send(self._connect(address) if socket is None else socket, frames)
         self._count_out(frames)
@@ -157,9 +204,12 @@ class Sockets:
         socket.close()
 
     def _connect(self, address: str) -> zmq.Socket[bytes]:
+        check_reach(address, self._keys)
         socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         self._peers[address] = socket
         options(socket)
+        if self._keys is not None:
+            as_client(socket, self._keys)
         socket.setsockopt(zmq.ROUTING_ID, self._identity)
         monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._monitors[monitor] = address
@@ -183,6 +233,8 @@ class Sockets:
     def _loop(self) -> None:
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._reader, zmq.POLLIN)
+        if self._door is not None:
+            self._poller.register(self._door, zmq.POLLIN)
         next_tick = time.monotonic()
         try:
             while not self._ended:
@@ -191,6 +243,8 @@ class Sockets:
                     self._drain_calls()
                 if self._router in events:
                     self._drain_router()
+                if self._door in events:
+                    self._guarded(self._open_door)
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_MS / 1000
                     for monitor in list(self._monitors):
@@ -205,6 +259,9 @@ class Sockets:
         for address in list(self._peers):
             self.disconnect(address)
         self._router.close()
+        if self._door is not None:
+            self._door.close()
+            self._context.term()
         with self._waking:
             os.close(self._reader)
             os.close(self._writer)
@@ -226,12 +283,33 @@ class Sockets:
     def _drain_router(self) -> None:
         for _ in range(64):
             try:
-                sender, *frames = receive(self._router)
+                sender = self._router.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return
+            if self._handler.knows(sender):
+                frames = _receive_rest(self._router, MOST_FRAMES, MOST_FRAME_BYTES)
+            else:
+                frames = _receive_rest(self._router, 1, MOST_STRANGER_BYTES)
+            if frames is None:
+                self.dropped.add("It is larger than a hello.")
+                continue
             self.messages_in += 1
             self.bytes_in += sum(map(len, frames))
-            self._guarded(self._handler.received, bytes(sender), frames)
+            self._guarded(self._handler.received, sender, frames)
+
+    def _open_door(self) -> None:
+        """Answers ZeroMQ's question whether the key of who connects is the one of this cluster's clients."""
+        assert self._door is not None and self._keys is not None
+        _, number, domain, address, _, mechanism, *credentials = self._door.recv_multipart(zmq.NOBLOCK)
+        mine = zmq.utils.z85.decode(self._keys.client_public)
+        if mechanism == b"CURVE" and domain == _DOMAIN.encode() and credentials == [mine]:
+            status = [b"200", b"OK"]
+        else:
+            status = [b"400", b"The key is not this cluster's."]
+            self.dropped.add(
+                f"A connection from {address.decode('ascii', 'replace')} had another cluster's key."
+            )
+        self._door.send_multipart([b"1.0", number, *status, b"", b""])
 
     def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
         """Looks whether a connection is gone: only now and then, as every socket that is waited for costs time."""

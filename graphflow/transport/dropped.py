@@ -1,0 +1,51 @@
+"""Counts what is not taken, and logs it now and then: who sends rubbish must not be able to fill the log either."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+_LOG_SECONDS: Final = 10.0
+_LOG: Final = logging.getLogger("graphflow")
+
+
+class Dropped:
+    """The messages that a server has dropped, and why the last one was. For one thread."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._logged = 0
+        self._next = 0.0
+        self.count = 0
+        """How many since the start."""
+
+    def add(self, reason: str) -> None:
+        """Counts one; logs at most one line in ten seconds."""
+        self.count += 1
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _LOG_SECONDS
+            new, self._logged = self.count - self._logged, self.count
+            _LOG.warning(
+                "%s: %d messages were dropped (%d so far): %.300s", self._name, new, self.count, reason
+            )
+
+
+class Rate:
+    """Allows so many of something a second, and at most as many at once. For one thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = float(most)
+        self._then = time.monotonic()
+
+    def allows(self) -> bool:
+        """Whether there may be one more now."""
+        now = time.monotonic()
+        self._left = min(self._most, self._left + (now - self._then) * self._most)
+        self._then = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

@@ -1,0 +1,138 @@
+"""The keys of a cluster: one file that is made once and copied to every machine that takes part.
+
+Whoever has it may connect, and may have Python functions run, as with the user's token on one machine; so it is refused
+where others could read it. It holds two CURVE key pairs, since a server proves that it is one, and a client that it may
+connect, each with a key of its own; the public halves follow from the secret ones. The handshake, and that everything
+after it is encrypted, is ZeroMQ's (https://rfc.zeromq.org/spec/26).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import secrets
+import socket
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from graphflow.transport import token
+
+FILE: Final = "cluster.key"
+VARIABLE: Final = "GRAPHFLOW_KEYS"
+HOW_TO: Final = (
+    "make a key with `graphflow keygen FOLDER`, copy the folder to every machine, and name it in "
+    f"ConfigProto(cluster_keys=FOLDER), by --keys, or in the environment variable {VARIABLE}"
+)
+_TITLE: Final = "# The key of a graphflow cluster: who can read this file can run programs on all of its machines."
+_SECRET_LENGTH: Final = 40
+
+
+@dataclass(frozen=True, repr=False)
+class ClusterKeys:
+    """The key pairs of a cluster, as ZeroMQ takes them (40 bytes of Z85 each)."""
+
+    server_public: bytes
+    server_secret: bytes
+    client_public: bytes
+    client_secret: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class Access:
+    """How processes of a cluster know each other: `secret` is in every hello, `keys` encrypt; None on one machine."""
+
+    secret: str
+    keys: ClusterKeys | None
+
+
+def make(folder: Path) -> Path:
+    """Writes a new key into a folder, which is made; the file. FileExistsError where there is a key already."""
+    import zmq
+
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / FILE
+    pairs = {role: zmq.curve_keypair()[1].decode("ascii") for role in ("server", "client")}
+    text = f"{_TITLE}\n" + "".join(f"{role} {secret}\n" for role, secret in pairs.items())
+    temporary = folder / f"{FILE}.{secrets.token_hex(4)}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+        os.link(temporary, path)  # Whole or not at all, and never in place of another key.
+    finally:
+        os.unlink(temporary)
+    return path
+
+
+def read(folder: Path) -> ClusterKeys:
+    """The key in a folder. FileNotFoundError, or PermissionError where others could read or have written it."""
+    path = folder / FILE
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"There is no cluster key at {path}: make one with `graphflow keygen {folder}`, or copy it there."
+        ) from None
+    with os.fdopen(descriptor, "r", encoding="ascii", errors="replace") as file:
+        status = os.fstat(file.fileno())
+        mode = stat.S_IMODE(status.st_mode)
+        if status.st_uid not in (os.getuid(), 0) or mode & 0o077:
+            raise PermissionError(
+                f"{path} is not yours alone (owner {status.st_uid}, mode {mode:o}): `chmod 600 {path}`, and if others "
+                "may have read it, make a new key."
+            )
+        lines = [line for line in file.read(4096).splitlines() if line and not line.startswith("#")]
+    found = dict(line.split(" ", 1) for line in lines if " " in line)
+    return ClusterKeys(*_pair(path, found, "server"), *_pair(path, found, "client"))
+
+
+def _pair(path: Path, found: dict[str, str], role: str) -> tuple[bytes, bytes]:
+    import zmq
+
+    secret = found.get(role, "").strip().encode("ascii", "replace")
+    try:
+        public = zmq.curve_public(secret) if len(secret) == _SECRET_LENGTH else None
+    except (ValueError, zmq.ZMQError):
+        public = None
+    if public is None:
+        raise ValueError(
+            f"{path} holds no {role} key: copy it again, or make a new key for the whole cluster."
+        )
+    return public, secret
+
+
+def access(folder: str) -> Access:
+    """The access that the keys in a folder give, by default those that the environment names, or the user's token."""
+    folder = folder or os.environ.get(VARIABLE, "")
+    if not folder:
+        return Access(token.user_token(), None)
+    keys = read(Path(folder).expanduser())
+    digest = hashlib.sha256(b"graphflow hello" + keys.server_secret + keys.client_secret)
+    return Access(digest.hexdigest(), keys)
+
+
+def as_client(socket: Any, keys: ClusterKeys) -> None:
+    """Has a socket that will connect prove that it may, and take only a server of this cluster."""
+    socket.curve_serverkey = keys.server_public
+    socket.curve_publickey = keys.client_public
+    socket.curve_secretkey = keys.client_secret
+
+
+def stays_here(host: str) -> bool:
+    """Whether a host is this machine's loopback address. False for a name that is not known."""
+    try:
+        return ipaddress.ip_address(socket.gethostbyname(host)).is_loopback
+    except (OSError, ValueError):
+        return False
+
+
+def check_reach(address: str, keys: ClusterKeys | None) -> None:
+    """PermissionError for an address (host:port) beyond this machine where there are no keys."""
+    host = address.rpartition(":")[0]
+    if keys is None and not stays_here(host):
+        raise PermissionError(
+            f"{host} is beyond this machine, and no keys of the cluster are given: {HOW_TO}."
+        )
