@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -121,8 +122,36 @@ def test_a_state_of_another_program_is_an_error() -> None:
         with gf.Session() as session:
             (name,) = state
             session.store.set_state({name: {k: v for k, v in state[name].items() if "position" not in k}})
-            with pytest.raises(gf.errors.InvalidArgumentError, match="position"):
+            with pytest.raises(gf.errors.InvalidArgumentError, match="saved by another program"):
                 session.run(other)
+
+
+def test_states_that_were_damaged_are_errors() -> None:
+    for name in (
+        "everything",
+        "shuffle_elements",
+        "interleave",
+        "prefetch_inside",
+        "cache_ragged",
+        "map_parallel",
+    ):
+        with gf.Graph().as_default():
+            following = PIPELINES[name]().make_one_shot_iterator().get_next()
+            with gf.Session() as session:
+                drain(session, following, 2)
+                state = session.store.get_state()
+            ((iterator, arrays),) = state.items()
+            for key in arrays:
+                if key == "dataset":
+                    continue  # Of another dataset: it begins anew.
+                for damaged in (None, np.zeros([2, 0], np.float64), np.array(-5)):
+                    kept = {k: v for k, v in arrays.items() if k != key}
+                    if damaged is not None:
+                        kept[key] = damaged
+                    with gf.Session() as session:
+                        session.store.set_state({iterator: kept})
+                        with suppress(gf.errors.OpError):  # And no other exception, no crash and no hang.
+                            drain(session, following, 40)
 
 
 def test_random_states_of_functions_belong_to_the_iterator() -> None:

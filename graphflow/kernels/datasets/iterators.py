@@ -97,11 +97,22 @@ class IteratorResource:
             context.set_state(states.get(saved, "functions"))
         walk = dataset.walk(context)
         if saved:
-            walk.set_state(states.get(saved, "walk"))
-            context.set_state(states.get(saved, "functions"))
+            self._go_on(walk, context, saved)
         self._context, self._dataset, self._walk = context, dataset, walk
         self._ended = bool(saved) and bool(states.integer(saved, "ended"))
         return walk
+
+    def _go_on(self, walk: Elements, context: Context, saved: State) -> None:
+        try:
+            walk.set_state(states.get(saved, "walk"))
+            context.set_state(states.get(saved, "functions"))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"The saved position of the iterator {self.origin} does not fit its dataset ({error}): it was saved by "
+                "another program. Run its initializer, or restore a checkpoint of this program.",
+            ) from error
 
     def get_state(self) -> State:
         """Its dataset's name and the position in it."""

@@ -218,6 +218,8 @@ class GeneratorElements(Elements):
     def next(self, run: Any) -> Element | None:
         """What it yields next."""
         while self._skip and not self._ended:
+            if run is not None:
+                run.check()
             self._skip -= 1
             self._pull()
         value = self._pull()

@@ -77,6 +77,8 @@ def put_elements(state: State, name: str, elements: Sequence[tuple[Any, ...]]) -
 def get_elements(state: Mapping[str, Any], name: str) -> list[tuple[Any, ...]]:
     """The elements that were added under a name."""
     count, width = integer(state, f"{name}.count"), integer(state, f"{name}.width")
+    if width < 1 < count or min(width, count) < 0:
+        raise ValueError(f"{count} elements of {width} components cannot be.")
     columns = []
     for position in range(width):
         stacked = _get_array(state, f"{name}.{position}")
@@ -84,7 +86,7 @@ def get_elements(state: Mapping[str, Any], name: str) -> list[tuple[Any, ...]]:
             columns.append([_element(stacked[row]) for row in range(count)])
         else:
             columns.append([_element(_get_array(state, f"{name}.{position}.{row}")) for row in range(count)])
-    return list(zip(*columns, strict=True)) if width else [()] * count
+    return list(zip(*columns, strict=True))
 
 
 def _element(value: Any) -> Any:
