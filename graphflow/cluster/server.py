@@ -12,6 +12,7 @@ from errno import EADDRINUSE
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow.cluster import log
 from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
 from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow.config import ConfigProto
@@ -137,6 +138,13 @@ class Server:
         if not self._started:
             self._started = True
             self._service.sockets.start()
+            log.set_up()
+            log.LOG.info(
+                "%s serves at %s, in the cluster %s",
+                task_name(self._job, self._index),
+                self.target,
+                self._cluster.as_dict(),
+            )
 
     def join(self) -> None:
         """Blocks until the server is stopped, here or by gf.train.stop_cluster.

@@ -18,6 +18,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
+from graphflow.cluster.log import LOG
 from graphflow.cluster.inquiries import OBSERVER, Inquiries
 from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.peers import Greeting, Peer, Waiting, passes
@@ -124,6 +125,8 @@ class Service(Inquiries):
             return
         observes = bool(details.get("observer"))
         session = f"{OBSERVER if observes else ''}{details.get('session')}"
+        if session not in self._heard and not observes:
+            LOG.info("%s: master session %s begins", self._task, session)
         self._heard[session] = time.monotonic()
         if details.get("alive"):
             return
@@ -239,7 +242,8 @@ class Service(Inquiries):
                 pass
 
     def _session_gone(self, session: str) -> None:
-        self._heard.pop(session, None)
+        if self._heard.pop(session, None) is not None:
+            LOG.info("%s: session %s has ended", self._task, session)
         self._reset_sessions.discard(session)
         error = as_details(errors.CancelledError(None, None, "The client is gone."))
         for client in [c for c, owner in self._clients.items() if owner == session]:
