@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphflow.namespaces import exports, missing, namespace
 
-globals().update(exports("data.dataset"))
+globals().update(exports("data.dataset", "data.files"))
 experimental = namespace(
     "data.experimental",
     "Transformations for Dataset.apply (tf.data.experimental).",

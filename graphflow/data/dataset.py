@@ -86,7 +86,7 @@ class Dataset:
         """One element."""
         element = _normalized(tensors)
         types, forms = _signature(element)
-        return _dataset(ops.TENSOR, (structure.flatten(element),), types, forms, Toutput_types=True)
+        return built(ops.TENSOR, (structure.flatten(element),), types, forms, Toutput_types=True)
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
@@ -107,7 +107,7 @@ class Dataset:
                     f"{', '.join(str(t.shape) for t in structure.flatten(element))}."
                 ) from None
         forms = structure.map_structure(lambda shape: shape[1:], forms)
-        return _dataset(ops.TENSOR_SLICE, (structure.flatten(element),), types, forms, Toutput_types=True)
+        return built(ops.TENSOR_SLICE, (structure.flatten(element),), types, forms, Toutput_types=True)
 
     @staticmethod
     def from_generator(
@@ -128,7 +128,7 @@ class Dataset:
             return structure.flatten_up_to(types, value, "What `generator` yields")
 
         given = [] if args is None else [convert_to_tensor(a, name="args") for a in tuple(args)]
-        return _dataset(ops.GENERATOR, (given,), types, forms, generator=generator, take_apart=take_apart)
+        return built(ops.GENERATOR, (given,), types, forms, generator=generator, take_apart=take_apart)
 
     @staticmethod
     def range(*args: Any) -> Dataset:
@@ -137,7 +137,7 @@ class Dataset:
             raise ValueError(f"Dataset.range takes one to three arguments, got {len(args)}.")
         start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
         inputs = (_int64(start, "start"), _int64(stop, "stop"), _int64(step, "step"))
-        return _dataset(ops.RANGE, inputs, dtypes.int64, TensorShape([]))
+        return built(ops.RANGE, inputs, dtypes.int64, TensorShape([]))
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
@@ -151,7 +151,7 @@ class Dataset:
                 )
         types = structure.pack(datasets, [source.output_types for source in sources])
         forms = structure.pack(datasets, [source.output_shapes for source in sources])
-        return _dataset(ops.ZIP, ([s._variant_tensor for s in sources],), types, forms, N=len(sources))
+        return built(ops.ZIP, ([s._variant_tensor for s in sources],), types, forms, N=len(sources))
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
@@ -177,7 +177,7 @@ class Dataset:
             self._output_shapes, [TensorShape(shapes.relax(a.raw, b.raw)) for a, b in pairs]
         )
         inputs = (self._variant_tensor, dataset._variant_tensor)
-        return _dataset(ops.CONCATENATE, inputs, self._output_types, forms)
+        return built(ops.CONCATENATE, inputs, self._output_types, forms)
 
     def repeat(self, count: Any = None) -> Dataset:
         """The elements `count` times; for ever where it is None or -1."""
@@ -238,9 +238,9 @@ class Dataset:
         inputs = (self._variant_tensor, function.captures)
         attrs = {"f": function.graph_function, "preserve_cardinality": False}
         if num_parallel_calls is None:
-            return _dataset(ops.MAP, inputs, function.types, function.shapes, **attrs)
+            return built(ops.MAP, inputs, function.types, function.shapes, **attrs)
         calls = convert_to_tensor(num_parallel_calls, dtype=dtypes.int32, name="num_parallel_calls")
-        return _dataset(ops.PARALLEL_MAP, (*inputs, calls), function.types, function.shapes, **attrs)
+        return built(ops.PARALLEL_MAP, (*inputs, calls), function.types, function.shapes, **attrs)
 
     map_with_legacy_function = map
 
@@ -249,7 +249,7 @@ class Dataset:
         function, inner = self._dataset_function(map_func, "flat_map")
         inputs = (self._variant_tensor, function.captures)
         types, forms = inner.output_types, inner.output_shapes
-        return _dataset(ops.FLAT_MAP, inputs, types, forms, f=function.graph_function)
+        return built(ops.FLAT_MAP, inputs, types, forms, f=function.graph_function)
 
     def interleave(
         self,
@@ -275,7 +275,7 @@ class Dataset:
             definition = ops.PARALLEL_INTERLEAVE
             inputs = (*inputs, _int64(num_parallel_calls, "num_parallel_calls"))
         types, forms = inner.output_types, inner.output_shapes
-        return _dataset(definition, inputs, types, forms, f=function.graph_function)
+        return built(definition, inputs, types, forms, f=function.graph_function)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which a function gives a true scalar; ValueError where it gives anything else."""
@@ -285,7 +285,7 @@ class Dataset:
             raise ValueError("`predicate` must return a scalar boolean tensor.")
         inputs = (self._variant_tensor, function.captures)
         types, forms = self._output_types, self._output_shapes
-        return _dataset(ops.FILTER, inputs, types, forms, predicate=function.graph_function)
+        return built(ops.FILTER, inputs, types, forms, predicate=function.graph_function)
 
     filter_with_legacy_function = filter
 
@@ -310,7 +310,7 @@ class Dataset:
             lambda shape: TensorShape([first]).concatenate(shape), self._output_shapes
         )
         inputs = (self._variant_tensor, size, drop)
-        return _dataset(ops.BATCH, inputs, self._output_types, forms, parallel_copy=False)
+        return built(ops.BATCH, inputs, self._output_types, forms, parallel_copy=False)
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: bool = False
@@ -343,14 +343,14 @@ class Dataset:
             [TensorShape([first]).concatenate(_as_known_shape(shape)) for shape in wanted],
         )
         inputs = (self._variant_tensor, size, wanted, padding, drop)
-        return _dataset(ops.PADDED_BATCH, inputs, self._output_types, forms, Toutput_types=True, N=len(types))
+        return built(ops.PADDED_BATCH, inputs, self._output_types, forms, Toutput_types=True, N=len(types))
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
 
     def _same(self, definition: OpDef, *parameters: Tensor, **attrs: Any) -> Dataset:
         """A dataset whose elements are of the same kind."""
         inputs = (self._variant_tensor, *parameters)
-        return _dataset(definition, inputs, self._output_types, self._output_shapes, **attrs)
+        return built(definition, inputs, self._output_types, self._output_shapes, **attrs)
 
     def _function(self, function: Callable[..., Any], transformation: str) -> ElementFunction:
         return ElementFunction(function, transformation, self._output_types, self._output_shapes, Dataset)
@@ -358,16 +358,17 @@ class Dataset:
     def _dataset_function(
         self, function: Callable[..., Any], transformation: str
     ) -> tuple[ElementFunction, Dataset]:
-        built = self._function(function, transformation)
-        if not isinstance(built.dataset, Dataset):
+        made = self._function(function, transformation)
+        if not isinstance(made.dataset, Dataset):
             raise TypeError("`map_func` must return a `Dataset` object.")
-        return built, built.dataset
+        return made, made.dataset
 
 
 _DEFAULT_CYCLE = 4
 
 
-def _dataset(definition: OpDef, inputs: Sequence[Any], types: Any, forms: Any, **attrs: Any) -> Dataset:
+def built(definition: OpDef, inputs: Sequence[Any], types: Any, forms: Any, **attrs: Any) -> Dataset:
+    """The dataset of a new operation, whose elements have these types and shapes."""
     described = structure.attributes(types, forms)
     if attrs.pop("Toutput_types", False):
         attrs["Toutput_types"] = described["output_types"]
@@ -455,47 +456,4 @@ def _padding(value: Any, dtype: dtypes.DType) -> Tensor:
     return tensor
 
 
-class TextLineDataset(Dataset):
-    """The lines of text files, without their ends (tf.data.TextLineDataset).
-
-    filenames: a string or list of strings, or a tensor of them. compression_type: "", "GZIP" or "ZLIB". NotFoundError,
-    when an element is taken, where there is no such file.
-    """
-
-    _definition = ops.TEXT_LINE
-
-    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
-        dataset = _dataset(
-            self._definition,
-            (
-                convert_to_tensor(filenames, dtype=dtypes.string, name="filenames"),
-                convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
-                _int64(buffer_size or 0, "buffer_size"),
-            ),
-            dtypes.string,
-            TensorShape([]),
-        )
-        super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))
-
-
-class TFRecordDataset(TextLineDataset):
-    """The records of TFRecord files, file after file (tf.data.TFRecordDataset); DataLossError where one is damaged."""
-
-    _definition = ops.TF_RECORD
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ) -> None:
-        super().__init__(filenames, compression_type, buffer_size)
-
-
-EXPORTS: dict[str, Any] = {
-    "Dataset": Dataset,
-    "Iterator": Iterator,
-    "TextLineDataset": TextLineDataset,
-    "TFRecordDataset": TFRecordDataset,
-}
+EXPORTS: dict[str, Any] = {"Dataset": Dataset, "Iterator": Iterator}

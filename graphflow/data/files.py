@@ -1,0 +1,52 @@
+"""Datasets of what files hold: lines of text, records (tf.data.TextLineDataset, tf.data.TFRecordDataset)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.data.dataset import Dataset, built
+from graphflow.graph import dtypes
+from graphflow.graph.shapes import TensorShape
+from graphflow.ops import datasets as ops
+from graphflow.ops.core import convert_to_tensor
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, without their ends (tf.data.TextLineDataset).
+
+    filenames: a string or list of strings, or a tensor of them. compression_type: "", "GZIP" or "ZLIB". NotFoundError,
+    when an element is taken, where there is no such file.
+    """
+
+    _definition = ops.TEXT_LINE
+
+    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+        dataset = built(
+            self._definition,
+            (
+                convert_to_tensor(filenames, dtype=dtypes.string, name="filenames"),
+                convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
+                convert_to_tensor(buffer_size or 0, dtype=dtypes.int64, name="buffer_size"),
+            ),
+            dtypes.string,
+            TensorShape([]),
+        )
+        super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))
+
+
+class TFRecordDataset(TextLineDataset):
+    """The records of TFRecord files, file after file (tf.data.TFRecordDataset); DataLossError where one is damaged."""
+
+    _definition = ops.TF_RECORD
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(filenames, compression_type, buffer_size)
+
+
+EXPORTS: dict[str, Any] = {"TextLineDataset": TextLineDataset, "TFRecordDataset": TFRecordDataset}
