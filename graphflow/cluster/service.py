@@ -18,24 +18,23 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
+from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings
 from graphflow.cluster.log import LOG
-from graphflow.cluster.inquiries import OBSERVER, Inquiries
 from graphflow.cluster.master_steps import MasterSteps
-from graphflow.cluster.peers import Greeting, Peer, Waiting, passes
+from graphflow.cluster.peers import Greeting, Peer, Waiting
+from graphflow.cluster.requests import Requests
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
+from graphflow.kernels.sync_rounds import LOST_TASKS
 from graphflow.ops import load_all
 from graphflow.plan.encode import PlanReader
 from graphflow.runtime.assemble import operand
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
-from graphflow.transport import token
 from graphflow.transport.keys import Access
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
-from graphflow.transport.tensors import BadMessage, Buffer
 
-CONNECT_SECONDS: Final = 10.0
 _QUICK_SECONDS: Final = 0.0003
 _LEASE_SECONDS: Final = 15.0
 _LOG = logging.getLogger("graphflow")
@@ -50,7 +49,7 @@ class _Runner:
     seconds: float = 1.0
 
 
-class Service(Inquiries):
+class Service(Greetings):
     """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
 
     def __init__(
@@ -78,6 +77,7 @@ class Service(Inquiries):
         """The session that each socket of a client belongs to."""
         self._heard: dict[str, float] = {}
         """When each session was last heard of."""
+        self._requests: dict[str, Requests] = {}
         self._greeting: list[Greeting] = []
         self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
         self._numbers = count(1)
@@ -90,87 +90,6 @@ class Service(Inquiries):
         super().__init__(addresses[task], stop)
 
     # ---- what comes in --------------------------------------------------------------------------------------------
-
-    def knows(self, sender: bytes) -> bool:
-        """Whether the socket of that identity has said hello with the secret."""
-        return sender in self._clients or sender in self._senders
-
-    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
-        """A message; what is none, and what comes from a stranger, is dropped."""
-        try:
-            message = Message.of(frames)
-        except BadMessage as error:
-            _LOG.warning("%s: a message was dropped: %s", self._task, error)
-            return
-        if message.kind is Kind.HELLO:
-            self._hello(sender, message)
-        elif sender in self._senders:
-            self._from_peer(self._senders[sender], message)
-        elif sender in self._clients:
-            try:
-                self._from_client(sender, message)
-            except Exception as error:  # Any request is answered: nobody may wait for ever.
-                self._fail(sender, message.a, as_details(error))
-
-    def _hello(self, sender: bytes, message: Message) -> None:
-        details = message.details
-        if not token.same(self._secret, details.get("token")):
-            _LOG.warning("%s: a connection without the right token was refused.", self._task)
-            error = errors.UnauthenticatedError(None, None, f"{self._task} refuses the token.")
-            self.sockets.reply(sender, Message(Kind.FAILED, details=as_details(error)).frames())
-            return
-        peer = self._peers.get(details.get("task", ""))
-        if peer is not None:
-            self._meet(sender, peer, details)
-            return
-        observes = bool(details.get("observer"))
-        session = f"{OBSERVER if observes else ''}{details.get('session')}"
-        if session not in self._heard and not observes:
-            LOG.info("%s: master session %s begins", self._task, session)
-        self._heard[session] = time.monotonic()
-        if details.get("alive"):
-            return
-        self._clients[sender] = session
-        wanted = {task for task in self._peers if not observes and passes(task, details.get("filters") or ())}
-        missing = {task for task in wanted if not self._peers[task].incarnation}
-        for task in missing:
-            self._greet(self._peers[task], True)
-        seconds = float(details.get("seconds", CONNECT_SECONDS))
-        self._greeting.append(Greeting(sender, message.a, missing, time.monotonic() + seconds, wanted))
-        self._welcome_those_ready()
-
-    def _greet(self, peer: Peer, answer: bool) -> None:
-        details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
-                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use()}  # fmt: skip
-        peer.greeted = True
-        self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
-
-    def _meet(self, sender: bytes, peer: Peer, details: Mapping[str, Any]) -> None:
-        incarnation = str(details.get("incarnation"))
-        if peer.incarnation and peer.incarnation != incarnation:
-            self._forget(peer, "was started again")
-        peer.incarnation = incarnation
-        peer.devices = [str(d) for d in details.get("devices", ())]
-        self._senders[sender] = peer
-        self._tasks_by_incarnation[int(incarnation, 16)] = peer.task
-        if details.get("in_use"):
-            self._used = time.monotonic()
-        if details.get("answer"):
-            self._greet(peer, False)
-        for waiting in self._greeting:
-            waiting.tasks.discard(peer.task)
-        self._welcome_those_ready()
-
-    def _welcome_those_ready(self) -> None:
-        for waiting in [w for w in self._greeting if not w.tasks]:
-            self._greeting.remove(waiting)
-            devices = sorted(
-                self._devices + [d for task in waiting.wanted for d in self._peers[task].devices]
-            )
-            details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}"}
-            self.sockets.reply(
-                waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
-            )
 
     def lost(self, peer: str) -> None:
         """The connection to a peer is gone."""
@@ -189,6 +108,7 @@ class Service(Inquiries):
         self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
         _LOG.log(logging.DEBUG if self._ending else logging.WARNING, "%s: %s", self._task, error)
+        self._lost_tasks()[peer.task] = time.monotonic()
         self._worker.release_master(incarnation)
         self._drop_contexts()
         self._direct(self._master.lost(peer.task, as_details(error)))
@@ -198,16 +118,17 @@ class Service(Inquiries):
             if peer.task in waiting.tasks:
                 self._registration_failed(number, as_details(error))
 
+    def _lost_tasks(self) -> dict[str, float]:
+        """The tasks that are gone, for those who wait in the store for what they do."""
+        lost: dict[str, float] = self._store.other(LOST_TASKS, dict)
+        return lost
+
     def tick(self) -> None:
         """Ends what has waited too long, and the work of clients that are gone."""
         now = time.monotonic()
-        for waiting in [w for w in self._greeting if w.deadline < now]:
-            self._greeting.remove(waiting)
-            missing = ", ".join(f"{t} at {self._peers[t].address}" for t in sorted(waiting.tasks))
-            error = errors.UnavailableError(
-                None, None, f"These tasks of the cluster do not answer: {missing}."
-            )
-            self._fail(waiting.client, waiting.request, as_details(error))
+        if self._lost_tasks():
+            self._store.wake()
+        self._refuse_those_late(now)
         for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
             self._session_gone(session)
         self._look_around(now)
@@ -244,6 +165,7 @@ class Service(Inquiries):
     def _session_gone(self, session: str) -> None:
         if self._heard.pop(session, None) is not None:
             LOG.info("%s: session %s has ended", self._task, session)
+        self._requests.pop(session, None)
         self._reset_sessions.discard(session)
         error = as_details(errors.CancelledError(None, None, "The client is gone."))
         for client in [c for c, owner in self._clients.items() if owner == session]:
@@ -486,6 +408,7 @@ class Service(Inquiries):
         try:
             results = [operand(v) for v in runner.executable.run(context, work.values)]
         except Exception as error:
+            context.failed()
             return (), error
         finally:
             self._store.leave()
