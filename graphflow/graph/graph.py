@@ -16,7 +16,7 @@ from graphflow.graph import defaults, devices
 from graphflow.graph.elements import Operation, Tensor, user_line
 from graphflow.graph.graph_def import graph_def_of
 from graphflow.graph.op_def import OpDef
-from graphflow.graph.scopes import ControlFrame, Scopes
+from graphflow.graph.scopes import ContainerScope, ControlFrame, Scopes
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*\Z")
 _VALID_INNER = re.compile(r"[A-Za-z0-9_.\-/]*\Z")
@@ -26,7 +26,7 @@ _LEAVES_CONTEXT = frozenset({"Exit", "Merge"})
 """The operations that take a value out of a branch or a loop."""
 
 
-class Graph:
+class Graph(ContainerScope):
     """A dataflow graph: operations, and tensors between them. It holds no values.
 
     Thread-safe: operations may be added from several threads.
@@ -78,12 +78,13 @@ class Graph:
             try:
                 signature = definition.infer(op)
             except (ValueError, TypeError) as error:
-                where = "{}:{}".format(*op.line)
-                raise type(error)(f"{op.describe()}: {error} Built at {where}.") from None
+                raise type(error)(f"{op.describe()}: {error} Built at {op.line[0]}:{op.line[1]}.") from None
             op._outputs = [Tensor(op, i, dtype, dims) for i, (dtype, dims) in enumerate(signature)]
             self._apply_devices(op)
             if scopes.gradients and definition.name in scopes.gradients:
                 attrs["_gradient_op_type"] = scopes.gradients[definition.name]
+            if scopes.container and attrs.get("container") == "":
+                attrs["container"] = scopes.container
             for tensor in op._inputs:
                 tensor._consumers.append(op)
             op._id = len(self._operations)
@@ -448,8 +449,7 @@ class Graph:
             items = list(self._collections.get(name, ()))
         if scope is None:
             return items
-        pattern = re.compile(scope)
-        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+        return [item for item in items if hasattr(item, "name") and re.match(scope, item.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
         """The names of all collections."""

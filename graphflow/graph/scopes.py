@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from graphflow.graph.elements import Operation
@@ -32,3 +33,39 @@ class Scopes(threading.local):
         self.colocation: tuple[Operation, ...] = ()
         self.context: Any = None
         self.gradients: dict[str, str] = {}
+        self.container = ""
+
+
+class ContainerScope:
+    """The part of a graph that says which container variables, queues and other state are in."""
+
+    _scopes: Scopes
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Puts the state of operations built inside in a container, which Session.reset() can clear by itself.
+
+        State of the same name in another container is another state. (tf.Graph.container)
+        """
+        if not isinstance(container_name, str) or "|" in container_name:
+            raise ValueError(f"A container has a name without '|', got {container_name!r}.")
+        outer, self._scopes.container = self._scopes.container, container_name
+        try:
+            yield container_name
+        finally:
+            self._scopes.container = outer
+
+
+def resource_name(attrs: Mapping[str, Any], name: str, kind: str = "") -> str:
+    """The name that a store has a resource under: its kind, such as "queue/", and its shared_name or its operation's.
+
+    A container stands before that.
+    """
+    container = attrs.get("container")
+    shared = f"{kind}{attrs.get('shared_name') or name}"
+    return f"{container}|{shared}" if container else shared
+
+
+def container_of(name: str) -> str:
+    """The container that a name of a store is in; "" for the default one."""
+    return name.partition("|")[0] if "|" in name else ""

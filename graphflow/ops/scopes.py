@@ -72,9 +72,9 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
-def container(container_name: str) -> AbstractContextManager[None]:
-    """Accepted for compatibility: a session's resources are told apart by name (tf.container)."""
-    return get_default_graph().device("")
+def container(container_name: str) -> AbstractContextManager[str]:
+    """Puts the state of operations built inside in a container, which Session.reset() can clear (tf.container)."""
+    return get_default_graph().container(container_name)
 
 
 def add_to_collection(name: Any, value: Any) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.checkpoint.parallel import copied, copy_into
 from graphflow.graph.dtypes import DType
+from graphflow.graph.scopes import container_of, resource_name
 from graphflow.graph.shapes import Dims, compatible, text
 from graphflow.plan.ir import Instruction
 
@@ -31,18 +32,6 @@ Result = TypeVar("Result")
 CLOSED = "The session was closed."
 PATIENCE = 10.0
 """Seconds after which a wait is doubted."""
-
-
-def resource_name(attrs: Mapping[str, Any], name: str) -> str:
-    """The name that a store has a resource under: its shared_name or its operation's, behind its container if any."""
-    container = attrs.get("container")
-    shared = attrs.get("shared_name") or name
-    return f"{container}|{shared}" if container else str(shared)
-
-
-def container_of(name: str) -> str:
-    """The container that a name of a store is in; "" for the default one."""
-    return name.rpartition("|")[0]
 
 
 class VariableCell:

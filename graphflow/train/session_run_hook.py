@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from graphflow.config import RunMetadata, RunOptions
 from graphflow.graph.elements import Operation
+from graphflow.graph.scopes import resource_name
 from graphflow.train.steps import get_global_step
 
 
@@ -112,7 +113,7 @@ class StepReader:
         store = None if getattr(session, "sess_str", "") else getattr(session, "store", None)
         if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
             return None
-        return store.variable(op.attrs.get("shared_name") or op.name, op.outputs[0].dtype, op.line, ())
+        return store.variable(resource_name(op.attrs, op.name), op.outputs[0].dtype, op.line, ())
 
 
 def joined_feeds(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
+from graphflow.graph.scopes import resource_name
 from graphflow.kernels.datasets.base import Dataset, Origin
 from graphflow.kernels.datasets.batching import BatchDataset, PaddedBatchDataset
 from graphflow.kernels.datasets.caching import CacheDataset
@@ -237,7 +238,7 @@ _PREFIX = "iterator/"
 
 
 def _resource_of(node: Node) -> str:
-    return _PREFIX + (node.attrs.get("shared_name") or node.name)
+    return resource_name(node.attrs, node.name, _PREFIX)
 
 
 @kernel("IteratorV2", stateful=True)

@@ -11,6 +11,7 @@ from graphflow.graph import dtypes, shapes
 from graphflow.graph.dtypes import DType
 from graphflow.graph.elements import Operation
 from graphflow.graph.keys import GraphKeys
+from graphflow.graph.scopes import resource_name
 from graphflow.kernels.queues import KINDS, Queue, QueueConfig, rows
 from graphflow.kernels.registry import Kernel, Node, kernel
 
@@ -37,7 +38,7 @@ def _config(node: Node) -> QueueConfig:
 def _queue(node: Node) -> Kernel:
     config = _config(node)
     name = node.attrs["shared_name"] or node.name
-    key = f"queue/{name}"
+    key = resource_name(node.attrs, node.name, "queue/")
 
     def find(run: Any) -> Queue:
         queue: Queue = run.store.other(key, lambda: KINDS[config.kind](name, config))

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphflow.errors import InvalidArgumentError
 from graphflow.graph import dtypes
+from graphflow.graph.scopes import resource_name
 from graphflow.kernels import readers
 from graphflow.kernels.cpu.queues import check_runners
 from graphflow.kernels.queues import Queue
@@ -43,8 +44,9 @@ def _split(node: Node) -> Split:
 )
 def _reader(node: Node) -> Kernel:
     name = node.attrs["shared_name"] or node.name
+    key = resource_name(node.attrs, node.name, "reader/")
     split = _split(node)
-    return lambda run: run.store.other(f"reader/{name}", lambda: Reader(name, split))
+    return lambda run: run.store.other(key, lambda: Reader(name, split))
 
 
 def _check_queue(queue: Queue) -> None:
