@@ -38,10 +38,10 @@ class VariableCell:
     """The place of one variable: its value, or None before it is initialised.
 
     Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
-    reader never sees half of it; alone, it happens in place.
+    reader never sees half of it; alone, it happens in place. `assigned` counts how often it was set as a whole.
     """
 
-    __slots__ = ("dims", "dtype", "line", "lock", "name", "store", "value")
+    __slots__ = ("assigned", "dims", "dtype", "line", "lock", "name", "store", "value")
 
     def __init__(
         self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int], dims: Dims
@@ -53,6 +53,7 @@ class VariableCell:
         self.line = line
         self.lock = threading.Lock()
         self.value: Any = None
+        self.assigned = 0
 
     def get(self) -> Any:
         """The value; FailedPreconditionError before it is initialised."""
@@ -74,6 +75,7 @@ class VariableCell:
                 "Use validate_shape=False to let it change its shape.",
             )
         with self.lock:
+            self.assigned += 1
             old = self.value
             if old is not None and old.shape == np.shape(value) and self.store.begin_in_place():
                 try:
