@@ -172,6 +172,9 @@ class BaseSession:
         store.enter()
         try:
             return prepared.rebuild(prepared.executable.run(run, feeds))
+        except BaseException:
+            run.failed()
+            raise
         finally:
             store.leave()
 

@@ -17,6 +17,7 @@ from graphflow.cluster.peers import Greeting, Peer
 from graphflow.cluster.rounds import Rounds
 from graphflow.cluster.status import Status
 from graphflow.cluster.task_steps import TaskSteps
+from graphflow.kernels.sync_rounds import LOST_TASKS
 from graphflow.runtime.resources import ResourceStore
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
@@ -67,12 +68,19 @@ class Inquiries:
         """Some time has passed."""
         self._rounds.tick(now)
         self.status.tick(now)
+        if self._lost_tasks():
+            self._store.wake()
         if self._in_use():
             self._used = now
             if now - self._told_use > _USE_SECONDS:
                 self._told_use = now
                 for peer in [p for p in self._peers.values() if p.incarnation]:
                     self._greet(peer, False)
+
+    def _lost_tasks(self) -> dict[str, float]:
+        """The tasks that are gone, each with the time of that, for those who wait in the store for what they do."""
+        lost: dict[str, float] = self._store.other(LOST_TASKS, dict)
+        return lost
 
     def _in_use(self) -> bool:
         """Whether a client has a session here."""

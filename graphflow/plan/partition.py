@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from graphflow.graph import dtypes
 from graphflow.graph.shapes import Dims
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow.plan.read_order import BEFORE_READS
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class _Cut:
         part = self._parts.setdefault(instruction.device, [])
         written = set(instruction.written())
         inputs = tuple(
-            n if place else self._bring(n, instruction.device)
+            n if place else self._bring(n, instruction.device, instruction.control)
             for n, place in zip(instruction.inputs, instruction.places(), strict=True)
         )
         control = tuple(
@@ -78,8 +79,11 @@ class _Cut:
             tuple(rename_inputs(body, names) for body in instruction.bodies) if names else instruction.bodies
         )
 
-    def _bring(self, value: str, device: str) -> str:
-        """The name under which a value is known on a device, sent there if need be."""
+    def _bring(self, value: str, device: str, after: Sequence[str]) -> str:
+        """The name under which a value is known on a device, sent there if need be.
+
+        What a variable holds is sent after those instructions among `after` that come before reads.
+        """
         maker = self._makers.get(value)
         if maker is None or maker.device == device:
             return value
@@ -93,10 +97,16 @@ class _Cut:
             self._here[key] = copy.outputs[0]
         elif key not in self._here:
             position = maker.outputs.index(value)
+            first = [c for c in after if value in self._variables and self._comes_before_reads(c)]
             self._here[key] = self._transfer(
-                maker, (value,), value, maker.dtypes[position], maker.shapes[position], device, version
-            )
+                maker, (value,), value, maker.dtypes[position], maker.shapes[position], device, version,
+                tuple(self._bring_control(c, maker.device) for c in first),
+            )  # fmt: skip
         return self._here[key]
+
+    def _comes_before_reads(self, name: str) -> bool:
+        instruction = self._by_name.get(name)
+        return instruction is not None and BEFORE_READS in instruction.attrs
 
     def _bring_control(self, name: str, device: str) -> str:
         maker = self._by_name[name]
@@ -117,11 +127,12 @@ class _Cut:
         shape: Dims,
         device: str,
         version: int,
+        after: tuple[str, ...] = (),
     ) -> str:
         label = f"{value}#{version}" if version else value
         attrs = {"key": (label, maker.device, device)}
         name = f"{label}->{device}"
-        control = () if inputs else (maker.name,)
+        control = after if inputs else (maker.name,)
         send = Instruction(
             f"{name}/send",
             "Send",

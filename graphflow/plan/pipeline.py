@@ -13,6 +13,7 @@ from graphflow.plan.order import order
 from graphflow.plan.passes import Pass, PassContext
 from graphflow.plan.placement import place
 from graphflow.plan.prune import prune
+from graphflow.plan.read_order import order_reads
 from graphflow.plan.simplify import simplify
 from graphflow.plan.snapshot import snapshot_fetches
 
@@ -24,6 +25,7 @@ PASSES: tuple[Pass, ...] = (
     prune,
     order_initializers,
     snapshot_fetches,
+    order_reads,
     order,
 )
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""

@@ -73,6 +73,19 @@ class RunContext:
         self.pausable = False
         self._cancelled = False
 
+    def hold(self, what: Any, free: Callable[[], None]) -> None:
+        """The calling thread holds something that others wait for; free() is called where it fails before let_go."""
+        self.per_run.setdefault(("held", threading.get_ident()), {})[what] = free
+
+    def let_go(self, what: Any) -> None:
+        """The calling thread holds it no more."""
+        del self.per_run["held", threading.get_ident()][what]
+
+    def failed(self) -> None:
+        """Frees what the calling thread holds: it will not come to let it go."""
+        for free in self.per_run.pop(("held", threading.get_ident()), {}).values():
+            free()
+
     def write_error(self, text: str) -> None:
         """Writes a line to sys.stderr, with the tag of the task that the run is on."""
         sys.stderr.write(f"{self.tag}{text}\n")

@@ -191,6 +191,7 @@ class _Crew:
         except StopIteration as stop:
             self._results[number] = stop.value
         except BaseException as error:
+            self._run.failed()
             cells = [cell for other in self._parts for cell in other.cells]
             explained = explain(error, part, cells) if isinstance(error, Exception) else error
             with self._lock:

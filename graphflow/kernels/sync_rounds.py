@@ -1,0 +1,382 @@
+"""Rounds of synchronous training: who takes part in a round, and that each of its changes happens once.
+
+A round is what changes the variables from one global step to the next. Every worker that takes part carries out the
+whole end of the round, so that it is finished as long as one of them lives; what was done already is skipped. So there
+is no worker that the others depend on. The choice of the gradients is made at one place, the task of the global step,
+and has a number; each variable remembers the last number that was applied to it.
+
+Nothing here is saved: the rounds follow the global step. Where that was set, as a restored checkpoint does, what was
+under way is given up, and the next choice counts as later than all before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.errors import AbortedError, UnavailableError
+from graphflow.graph.devices import DeviceSpec
+
+LOST_TASKS: Final = "sync_rounds/lost_tasks"
+"""The name under which a store has the tasks that are gone, each with the time.monotonic() of that."""
+GRACE_SECONDS: Final = 3.0
+"""For so long a round waits for a task that is gone to come back."""
+_LOG: Final = logging.getLogger("graphflow")
+Number = tuple[int, int]
+"""What choices are ordered by: when the rounds were made, and a count from one."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A run's part in a round.
+
+    round: the global step that it has read. epoch: when the rounds were made. attempt: its number, from one. floor:
+    earlier attempts of the same replica that are above this are void.
+    """
+
+    round: int
+    epoch: int
+    attempt: int
+    floor: int
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """As a tensor."""
+        return np.array([self.round, self.epoch, self.attempt, self.floor], np.int64)
+
+    @staticmethod
+    def of(array: Any) -> Ticket:
+        """From a tensor."""
+        return Ticket(*(int(n) for n in array))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The gradients of a round: the attempts that made them, in the order in which they are added.
+
+    number: see Number; (epoch, 0) where there is nothing to apply. horizon: attempts below it are settled.
+    counted: whether the gradients of the run that has this are among them.
+    """
+
+    round: int
+    number: Number
+    horizon: int = 0
+    counted: bool = False
+    attempts: tuple[int, ...] = ()
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """As a tensor."""
+        return np.array([self.round, *self.number, self.horizon, self.counted, *self.attempts], np.int64)
+
+    @staticmethod
+    def of(array: Any) -> Choice:
+        """From a tensor."""
+        numbers = [int(n) for n in array]
+        return Choice(numbers[0], (numbers[1], numbers[2]), numbers[3], bool(numbers[4]), tuple(numbers[5:]))
+
+
+@dataclass(eq=False)
+class _Attempt:
+    """A run that has begun a round. released: it went on without waiting for the round's end."""
+
+    slot: str
+    round: int
+    number: int
+    arrived: bool = False
+    released: bool = False
+    superseded: bool = False
+    chosen: Choice | None = None
+
+
+@dataclass(eq=False)
+class SyncRounds:
+    """The rounds at the global step. Thread-safe.
+
+    needed: how many gradients a round takes. total: the number of replicas; where it is less than `needed`, a round
+    takes several of each, and a run waits only where nothing else is left to do.
+    """
+
+    name: str
+    needed: int
+    total: int
+    dropped: int = 0
+    """How many runs came too late for their round."""
+    _condition: threading.Condition = field(default_factory=threading.Condition)
+    _epoch: int = field(default_factory=time.time_ns)
+    _begun: int = 0
+    _open: dict[int, _Attempt] = field(default_factory=dict)
+    _members: dict[str, int] = field(default_factory=dict)
+    """The replicas that have taken part, with the number of the last attempt of each."""
+    _floors: dict[str, int] = field(default_factory=dict)
+    _last: Choice | None = None
+    _finished: bool = True
+    _chosen: int = 0
+    _current: int = 0
+    """The latest round that a run has begun."""
+    _assigned: int | None = None
+    _void_below: int = 0
+
+    def check(self, needed: int, total: int) -> None:
+        """AbortedError where another client uses these rounds with other numbers."""
+        if (needed, total) != (self.needed, self.total):
+            raise AbortedError(
+                None, None,
+                f"{self.name!r} has replicas_to_aggregate={self.needed} and total_num_replicas={self.total}, but this "
+                f"run asks for {needed} and {total}. All replicas must give the same.",
+            )  # fmt: skip
+
+    # ---- a run ----------------------------------------------------------------------------------------------------
+
+    def begin(self, slot: str, cell: Any) -> Ticket:
+        """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica."""
+        with self._condition:
+            assigned = cell.assigned
+            number = int(cell.get())
+            expected = None if self._last is None else self._last.round + self._finished
+            if self._assigned is not None and (
+                assigned != self._assigned or (expected is not None and number != expected)
+            ):
+                self._give_up()
+            if number != self._current:
+                self._current = number
+                self._condition.notify_all()
+            self._assigned = assigned
+            self._begun += 1
+            attempt = _Attempt(slot, number, self._begun)
+            if slot:
+                earlier = self._open.get(self._members.get(slot, 0))
+                if earlier is not None and not earlier.released:
+                    earlier.superseded = True
+                    del self._open[earlier.number]
+                    self._condition.notify_all()
+                self._members[slot] = attempt.number
+            self._open[attempt.number] = attempt
+            return Ticket(number, self._epoch, attempt.number, self._floors.get(slot, 0))
+
+    def _give_up(self) -> None:
+        """The global step was set: what is under way has no round any more."""
+        self._void_below = self._begun + 1
+        self._open.clear()
+        self._last, self._finished = None, True
+        self._condition.notify_all()
+
+    def arrive(self, run: Any, slot: str, ticket: Ticket) -> Choice:
+        """A replica's gradients are in place: waits for the choice of the round, and returns it.
+
+        AbortedError where the global step was set, or another run of the same replica began, in the meantime;
+        UnavailableError where replicas are gone without which the round cannot be.
+        """
+        with self._condition:
+            attempt = self._open.get(ticket.attempt) if ticket.epoch == self._epoch else None
+            if attempt is None:
+                return self._too_late(ticket)
+        try:
+            found: Choice = run.store.wait(
+                self._condition,
+                lambda: self._attempt(attempt, self._lost(run)),
+                run,
+                lambda: self._awaited(attempt.round),
+                lambda: _LOG.warning("Still waiting for %s.", self._awaited(attempt.round)),
+            )
+            return found
+        except BaseException:
+            with self._condition:
+                if not slot:
+                    self._open.pop(attempt.number, None)
+            raise
+
+    def _attempt(self, mine: _Attempt, lost: Mapping[str, float]) -> Choice | None:
+        """The choice for an attempt, once there is one; with the condition held."""
+        if mine.chosen is not None:
+            return mine.chosen
+        if mine.superseded or mine.number not in self._open:
+            return self._too_late(Ticket(mine.round, self._epoch, mine.number, 0))
+        last = self._last
+        decided = last is not None and last.round == mine.round
+        if decided or mine.round != self._current:
+            del self._open[mine.number]
+            self.dropped += 1
+            return last if decided else Choice(mine.round, (self._epoch, 0))
+        mine.arrived = True
+        arrived = [a for a in self._open.values() if a.arrived and a.round == mine.round]
+        if len(arrived) >= self.needed:
+            self._choose(arrived)
+            return mine.chosen
+        if len(arrived) <= self.needed - self.total:
+            mine.released = True
+            self._floors[mine.slot] = mine.number
+            return Choice(mine.round, (self._epoch, 0), counted=True)
+        self._check_reachable(arrived, lost)
+        return None
+
+    def _choose(self, arrived: list[_Attempt]) -> None:
+        arrived.sort(key=lambda a: (_place(a.slot), a.number))
+        self._chosen += 1
+        number = self._epoch, self._chosen
+        numbers = tuple(a.number for a in arrived)
+        self._last = Choice(arrived[0].round, number, self._begun + 1, False, numbers)
+        self._finished = False
+        for a in arrived:
+            a.chosen = replace(self._last, counted=True)
+        self._open.clear()
+        self._condition.notify_all()
+
+    def _too_late(self, ticket: Ticket) -> Choice:
+        """What a run gets that is in no open round; with the condition held."""
+        if ticket.epoch != self._epoch or ticket.attempt < self._void_below:
+            raise AbortedError(
+                None, None,
+                f"The global step was set while this run was under way at step {ticket.round} of {self.name!r}: its "
+                "gradients were dropped. Run it again.",
+            )  # fmt: skip
+        last = self._last
+        if last is None or ticket.attempt >= last.horizon:
+            raise AbortedError(
+                None, None,
+                f"Another run of the same replica began while this one was at step {ticket.round} of {self.name!r}: "
+                "its gradients were dropped. Give each worker a task of its own, and run one step of it at a time.",
+            )  # fmt: skip
+        self.dropped += 1
+        if last.round == ticket.round:
+            return last
+        return Choice(ticket.round, (self._epoch, 0))
+
+    def advance(self, choice: Choice, cell: Any) -> None:
+        """The round of a choice is applied: counts the global step up, unless that was done."""
+        with self._condition:
+            last = self._last
+            if last is None or last.number != choice.number or self._finished:
+                return
+            if int(cell.get()) == choice.round and cell.assigned == self._assigned:
+                cell.update(lambda old, out: np.add(old, 1, out=out))
+            self._finished = True
+
+    # ---- what is waited for ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _lost(run: Any) -> Mapping[str, float]:
+        lost: Mapping[str, float] = run.store.other(LOST_TASKS, dict)
+        return lost
+
+    def _absent(self) -> list[str]:
+        here = {a.slot for a in self._open.values() if a.arrived}
+        return sorted((slot for slot in self._members if slot not in here), key=_place)
+
+    def _check_reachable(self, arrived: list[_Attempt], lost: Mapping[str, float]) -> None:
+        """UnavailableError where too few replicas are left for the round, those not counted that are gone."""
+        if not lost:
+            return
+        before = time.monotonic() - GRACE_SECONDS
+        gone = {task for task, since in list(lost.items()) if since < before}
+        jobs = {DeviceSpec.from_string(slot).job for slot in self._members}
+        strangers = {t for t in gone - self._members.keys() if DeviceSpec.from_string(t).job in jobs}
+        absent = self._absent()
+        missing = [slot for slot in absent if slot in gone]
+        named = sum(1 for a in arrived if a.slot)
+        known = len(absent) + named
+        may_come = len(absent) - len(missing) + max(0, self.total - known - len(strangers))
+        if (missing or strangers) and len(arrived) + may_come < self.needed:
+            raise UnavailableError(
+                None, None,
+                f"{self.name!r} needs {self.needed} replicas for a step, and these are gone: "
+                f"{', '.join([*missing, *sorted(strangers)])}.",
+            )  # fmt: skip
+
+    def _awaited(self, number: int) -> str:
+        arrived = sorted((a.slot or f"replica {a.number}") for a in list(self._open.values()) if a.arrived)
+        absent = ", ".join(self._absent()) or "others"
+        return (
+            f"step {number} of {self.name!r}: {len(arrived)} of {self.needed} gradients have arrived "
+            f"({', '.join(arrived) or 'none'}); awaited: {absent}"
+        )
+
+
+def _place(slot: str) -> tuple[str, int]:
+    """What replicas are ordered by."""
+    spec = DeviceSpec.from_string(slot) if slot else DeviceSpec()
+    return spec.job or "", spec.task or 0
+
+
+@dataclass(eq=False)
+class Once:
+    """Changes of which each choice makes one: of a variable, of its average, of what an optimizer keeps beside all.
+
+    Who claims makes the change and says so by `done`; others that claim the same wait for that, which takes no longer
+    than the change. Where the change fails its claim ends. Thread-safe.
+    """
+
+    _condition: threading.Condition = field(default_factory=threading.Condition)
+    _applied: Number = (0, 0)
+    _busy: bool = False
+
+    def claim(self, run: Any, choice: Choice) -> bool:
+        """Whether the caller is to make the change of this choice: nobody has, nor one of a later choice."""
+        with self._condition:
+            while self._busy:
+                self._condition.wait(0.05)
+                run.check()
+            if not choice.number[1] or choice.number <= self._applied:
+                return False
+            self._busy = True
+            run.hold(self, self._free)
+            return True
+
+    def _free(self) -> None:
+        with self._condition:
+            self._busy = False
+            self._condition.notify_all()
+
+    def done(self, run: Any, choice: Choice) -> None:
+        """The change that was claimed has been made."""
+        run.let_go(self)
+        with self._condition:
+            self._applied = choice.number
+            self._settle(choice)
+            self._busy = False
+            self._condition.notify_all()
+
+    def _settle(self, choice: Choice) -> None:
+        """Forgets what the choice has settled; with the condition held."""
+
+
+@dataclass(eq=False)
+class Gradients(Once):
+    """The gradients of one variable that wait for their round. Thread-safe."""
+
+    _waiting: dict[int, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
+    _epoch: int = 0
+    _horizon: int = 0
+
+    def push(self, slot: str, ticket: Ticket, parts: tuple[Any, ...]) -> None:
+        """Takes a gradient, one array or values and indices, unless its round is over."""
+        with self._condition:
+            if ticket.epoch < self._epoch or (ticket.epoch == self._epoch and ticket.attempt < self._horizon):
+                return
+            if ticket.epoch > self._epoch:
+                self._epoch, self._horizon = ticket.epoch, 0
+                self._waiting.clear()
+            for number, (owner, _) in list(self._waiting.items()):
+                if slot and owner == slot and ticket.floor < number < ticket.attempt:
+                    del self._waiting[number]
+            self._waiting[ticket.attempt] = slot, parts
+
+    def chosen(self, choice: Choice) -> list[tuple[Any, ...]]:
+        """The gradients of a choice, in its order; AbortedError where they are not here."""
+        with self._condition:
+            try:
+                return [self._waiting[number][1] for number in choice.attempts]
+            except KeyError:
+                raise AbortedError(
+                    None, None,
+                    f"Gradients of step {choice.round} are gone: their task was started again. Restore a checkpoint.",
+                ) from None  # fmt: skip
+
+    def _settle(self, choice: Choice) -> None:
+        self._horizon = max(self._horizon, choice.horizon)
+        for number in [n for n in self._waiting if n < self._horizon]:
+            del self._waiting[number]

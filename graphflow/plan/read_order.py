@@ -1,0 +1,50 @@
+"""Lets every variable be read after what must see the state that is read.
+
+A step of synchronous training belongs to the round that it reads from the global step. Its gradients are right only
+where what they were computed from was read after that; the graph does not say so, since the loss was built before the
+optimizer. So what has the attribute `_before_reads` comes before all that reads a variable in the same run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow.plan.passes import PassContext
+
+BEFORE_READS: Final = "_before_reads"
+"""The attribute of an instruction that comes before every read of a variable."""
+
+
+def order_reads(plan: Plan, ctx: PassContext) -> Plan:
+    """The plan in which what reads variables waits for what comes before reads, unless that depends on it."""
+    first = [i for i in plan.instructions if i.attrs.get(BEFORE_READS)]
+    if not first:
+        return plan
+    before = _needed(plan, first)
+    names = tuple(i.name for i in first)
+    variables = set(plan.variables())
+    return plan.with_instructions(
+        [
+            replace(i, control=tuple(dict.fromkeys((*i.control, *names))))
+            if i.name not in before and i.type not in VARIABLE_TYPES and variables.intersection(i.taken())
+            else i
+            for i in plan.instructions
+        ]
+    )
+
+
+def _needed(plan: Plan, first: list[Instruction]) -> set[str]:
+    """The names of these instructions and of what they need."""
+    makers = producers(plan)
+    by_name = {i.name: i for i in plan.instructions}
+    found: set[str] = set()
+    todo = list(first)
+    while todo:
+        i = todo.pop()
+        if i.name not in found:
+            found.add(i.name)
+            todo += [makers[n] for n in i.taken() if n in makers]
+            todo += [by_name[c] for c in i.control if c in by_name]
+    return found
