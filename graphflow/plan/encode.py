@@ -31,6 +31,8 @@ class Site:
     type: str
     line: tuple[str, int]
     node_def: Any = None
+    graph: Any = None
+    inputs: tuple[Any, ...] = ()
 
     def describe(self) -> str:
         """Type and name, as messages say it."""

@@ -1,8 +1,11 @@
 """Gives every instruction a device.
 
 What the user asked for is completed from the first device that matches. A write of a variable goes where the variable
-is, and so does what is colocated with it. Without soft placement a request that cannot be met is an error that says
-which of job, device or kernel is missing; with it, another device of the same task is taken.
+is, and so does what is colocated with it. A handle, as of a queue or a dataset, means something only where it was made:
+what is joined by handles goes where the first of it that names a device asks to.
+
+Without soft placement a request that cannot be met is an error that says which of job, device or kernel is missing;
+with it, another device of the same task is taken.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ import functools
 from dataclasses import replace
 
 from graphflow import errors
-from graphflow.graph import devices
+from graphflow.graph import devices, dtypes
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
+
+_HANDLES = (dtypes.resource, dtypes.variant)
 
 
 def place(plan: Plan, ctx: PassContext) -> Plan:
@@ -29,6 +34,9 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
     for instruction in variables.values():
         device = _resolve(instruction, instruction.device, ctx)
         placed[instruction.name] = values[instruction.outputs[0]] = device
+    for group in _joined_by_handles(plan) if not around else ():
+        chosen = next((i for i in group if i.device), group[0])
+        placed.update(dict.fromkeys((i.name for i in group), _resolve(chosen, chosen.device, ctx)))
     for instruction in plan.instructions:
         if instruction.name in placed:
             device = placed[instruction.name]
@@ -40,6 +48,24 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
             instruction = replace(instruction, device=device, bodies=bodies)
         instructions.append(instruction)
     return plan.with_instructions(instructions)
+
+
+def _joined_by_handles(plan: Plan) -> list[list[Instruction]]:
+    """The groups of instructions that hand each other handles, makers of resources first."""
+    makers = {o: (i, d) for i in plan.instructions for o, d in zip(i.outputs, i.dtypes, strict=True)}
+    groups: dict[str, list[Instruction]] = {}
+    for i in plan.instructions:
+        for name in i.inputs:
+            maker, dtype = makers.get(name, (i, None))
+            if dtype in _HANDLES and not i.bodies:
+                one, other = (groups.setdefault(each.name, [each]) for each in (maker, i))
+                if one is not other:
+                    one += other
+                    groups.update(dict.fromkeys((member.name for member in other), one))
+    found = {id(group): group for group in groups.values()}
+    for group in found.values():
+        group.sort(key=lambda i: (dtypes.resource not in i.dtypes, i.index))
+    return list(found.values())
 
 
 def _device_of(

@@ -127,6 +127,20 @@ def test_a_device_that_is_not_there_is_explained(device: str, words: list[str]) 
         assert word in str(caught.value) or word in str(caught.value).lower()
 
 
+def test_what_hands_handles_to_each_other_goes_to_one_device() -> None:
+    with gf.device("/cpu:1"):
+        queue = gf.FIFOQueue(2, gf.float32, [[]])
+    enqueue, size = queue.enqueue(gf.constant(2.0)), queue.size()
+    with gf.device("/cpu:1"):
+        iterator = gf.data.Dataset.range(3).batch(2).make_initializable_iterator()
+    following = iterator.get_next()
+    placed = {
+        i.type: i.device[-1] for i in planned(enqueue, size, iterator.initializer, following).instructions
+    }
+    joined = ("FIFOQueueV2", "QueueEnqueueV2", "QueueSizeV2", "IteratorV2", "MakeIterator", "IteratorGetNext")
+    assert [placed[kind] for kind in (*joined, "RangeDataset", "BatchDatasetV2")] == ["1"] * 8
+
+
 def test_soft_placement_takes_another_device_of_the_task() -> None:
     with gf.device("/cpu:7"):
         x = gf.constant(1.0)

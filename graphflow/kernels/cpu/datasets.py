@@ -249,7 +249,11 @@ def _iterator(node: Any) -> Kernel:
         store = run.store
 
         def make(dataset: str) -> Dataset | None:
-            return None if op is None or not dataset else _dataset_of(op.graph, dataset, store, origin)
+            return (
+                None
+                if op is None or op.graph is None or not dataset
+                else _dataset_of(op.graph, dataset, store, origin)
+            )
 
         return store.other(name, lambda: IteratorResource(origin, store, make))
 

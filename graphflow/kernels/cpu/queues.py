@@ -111,10 +111,16 @@ def check_runners(queue: Operation | None, store: Any) -> None:
             )
 
 
+def source_of(node: Node, position: int) -> Operation | None:
+    """The operation that an input comes from; None where the graph is not in this process."""
+    inputs = () if node.op is None else node.op.inputs
+    return inputs[position].op if position < len(inputs) else None
+
+
 @kernel("QueueDequeueV2", stateful=True)
 def _dequeue(node: Node) -> Kernel:
     types = tuple(node.attrs["component_types"])
-    source = None if node.op is None else node.op.inputs[0].op
+    source = source_of(node, 0)
 
     def dequeue(run: Any, queue: Queue) -> Any:
         _check_types(queue, types)
@@ -128,7 +134,7 @@ def _dequeue(node: Node) -> Kernel:
 def _dequeue_many(node: Node) -> Kernel:
     types = tuple(node.attrs["component_types"])
     up_to = node.type == "QueueDequeueUpToV2"
-    source = None if node.op is None else node.op.inputs[0].op
+    source = source_of(node, 0)
 
     def dequeue_many(run: Any, queue: Queue, count: Any) -> Any:
         _check_types(queue, types)

@@ -10,7 +10,7 @@ from graphflow.errors import InvalidArgumentError
 from graphflow.graph import dtypes
 from graphflow.graph.scopes import resource_name
 from graphflow.kernels import readers
-from graphflow.kernels.cpu.queues import check_runners
+from graphflow.kernels.cpu.queues import check_runners, source_of
 from graphflow.kernels.queues import Queue
 from graphflow.kernels.readers import Reader, Split
 from graphflow.kernels.registry import Kernel, Node, kernel
@@ -61,7 +61,7 @@ def _check_queue(queue: Queue) -> None:
 
 @kernel("ReaderReadV2", stateful=True)
 def _read(node: Node) -> Kernel:
-    source = None if node.op is None else node.op.inputs[1].op
+    source = source_of(node, 1)
 
     def read(run: Any, reader: Reader, queue: Queue) -> Any:
         _check_queue(queue)
@@ -73,7 +73,7 @@ def _read(node: Node) -> Kernel:
 
 @kernel("ReaderReadUpToV2", stateful=True)
 def _read_up_to(node: Node) -> Kernel:
-    source = None if node.op is None else node.op.inputs[1].op
+    source = source_of(node, 1)
 
     def read(run: Any, reader: Reader, queue: Queue, most: Any) -> Any:
         _check_queue(queue)
