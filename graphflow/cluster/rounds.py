@@ -6,6 +6,7 @@ task that is gone must not keep a client from seeing, or stopping, the others.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ class Rounds:
 
     def begin(self, client: bytes, message: Message) -> None:
         """A client asks all tasks, or this one alone."""
-        seconds = min(float(message.details.get("seconds", SECONDS)), _MOST_SECONDS)
+        seconds = seconds_of(message.details, SECONDS, _MOST_SECONDS)
         number = next(self._numbers)
         tasks = set() if message.details.get("alone") else set(self._peers)
         self._rounds[number] = _Round(
@@ -106,6 +107,14 @@ class Rounds:
         own = {"task": self._task, **tasks[self._task]}
         ordered = sorted([own, *listed], key=lambda answer: _order(str(answer["task"])))
         self._reply(found.client, Message(Kind.STATUS_IS, found.request, details={"tasks": ordered}))
+
+
+def seconds_of(details: Mapping[str, Any], default: float, most: float) -> float:
+    """The field "seconds", from 0 to `most`. ValueError where it is no number."""
+    value = details.get("seconds", default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise ValueError(f"seconds is {value!r:.100}.")
+    return max(0.0, min(value, most))
 
 
 def _order(task: str) -> tuple[str, int]:

@@ -24,7 +24,6 @@ from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.peers import Greeting, Peer, Waiting
 from graphflow.cluster.requests import Requests
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
-from graphflow.kernels.sync_rounds import LOST_TASKS
 from graphflow.ops import load_all
 from graphflow.plan.encode import PlanReader
 from graphflow.runtime.assemble import operand
@@ -118,16 +117,9 @@ class Service(Greetings):
             if peer.task in waiting.tasks:
                 self._registration_failed(number, as_details(error))
 
-    def _lost_tasks(self) -> dict[str, float]:
-        """The tasks that are gone, for those who wait in the store for what they do."""
-        lost: dict[str, float] = self._store.other(LOST_TASKS, dict)
-        return lost
-
     def tick(self) -> None:
         """Ends what has waited too long, and the work of clients that are gone."""
         now = time.monotonic()
-        if self._lost_tasks():
-            self._store.wake()
         self._refuse_those_late(now)
         for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
             self._session_gone(session)

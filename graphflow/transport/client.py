@@ -109,6 +109,13 @@ class Connection:
         if not channel.greeted:
             self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
             channel.greeted = True
+        try:
+            return self._exchange(channel, kind, b, details or {}, tensors, deadline)
+        except Refused as refused:
+            if not refused.details.get("stranger"):
+                raise
+        # The server has forgotten this client, which was silent for too long, and has not looked at the request.
+        self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
         return self._exchange(channel, kind, b, details or {}, tensors, deadline)
 
     def greet(self, seconds: float) -> Message:

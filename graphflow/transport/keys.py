@@ -26,7 +26,9 @@ HOW_TO: Final = (
     "make a key with `graphflow keygen FOLDER`, copy the folder to every machine, and name it in "
     f"ConfigProto(cluster_keys=FOLDER), by --keys, or in the environment variable {VARIABLE}"
 )
-_TITLE: Final = "# The key of a graphflow cluster: who can read this file can run programs on all of its machines."
+_TITLE: Final = (
+    "# The key of a graphflow cluster: who can read this file can run programs on all of its machines."
+)
 _SECRET_LENGTH: Final = 40
 
 

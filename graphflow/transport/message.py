@@ -51,6 +51,14 @@ class Kind(IntEnum):
     BYE = 18
 
 
+def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
+    """Version, kind, number of tensors and first number of a message, as its header says; None where that is none."""
+    if not frames or len(frames[0]) < _HEADER.size or frames[0][:2] != _MAGIC:
+        return None
+    _, version, kind, count, _, a, _, _ = _HEADER.unpack_from(frames[0])
+    return version, kind, count, a
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message: its kind, three numbers, details that JSON can express, and tensors."""

@@ -1,0 +1,227 @@
+"""The side of a task that answers who comes: who may send at all, clients that begin a session, other tasks.
+
+A part of `Service`, which has the state. A message of somebody who has not said hello with the secret is not read
+beyond its header; it is counted, and answered at a bounded rate where it may be a client that this task has forgotten.
+Reading a message never runs code of the sender's; plans, which may bring functions, come after this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow.cluster.failures import as_details
+from graphflow.cluster.inquiries import OBSERVER, Inquiries
+from graphflow.cluster.log import LOG
+from graphflow.cluster.peers import Greeting, Peer, passes
+from graphflow.cluster.requests import Requests
+from graphflow.cluster.rounds import seconds_of
+from graphflow.transport import token
+from graphflow.transport.dropped import Rate
+from graphflow.transport.message import VERSION, Kind, Message, peek
+from graphflow.transport.tensors import BadMessage, Buffer
+
+CONNECT_SECONDS: Final = 10.0
+MOST_GREETINGS: Final = 4096
+"""Clients that may wait for their welcome at once."""
+MOST_SOCKETS: Final = 16_384
+"""Sockets of clients that are known at once; the one known for longest has to say hello again."""
+MOST_SESSIONS: Final = 4096
+_MOST_NAME: Final = 256
+_MOST_SECONDS: Final = 86_400.0
+_ANSWERS_A_SECOND: Final = 50
+"""Answers to strangers: what they do not fetch is kept for them."""
+_REQUESTS: Final = (Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP)
+_MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
+"""What reading a message's fields raises where they are not what they should be."""
+
+
+class Greetings(Inquiries):
+    """What `Service` does with who comes. All methods are for the thread of the sockets."""
+
+    _secret: str
+    _senders: dict[bytes, Peer]
+    _by_address: dict[str, Peer]
+    _requests: dict[str, Requests]
+    _forget: Callable[[Peer, str], None]
+    _from_peer: Callable[[Peer, Message], None]
+    _from_client: Callable[[bytes, Message], None]
+    _fail: Callable[[bytes, int, Mapping[str, Any]], None]
+
+    def __init__(self, address: str, stop: Callable[[], None]) -> None:
+        super().__init__(address, stop)
+        self._answers = Rate(_ANSWERS_A_SECOND)
+
+    def knows(self, sender: bytes) -> bool:
+        """Whether the socket of that identity has said hello with the secret."""
+        return sender in self._clients or sender in self._senders
+
+    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        """A message came. What is none, and what comes from a stranger, is dropped."""
+        if not self.knows(sender) and not self._may_greet(sender, frames):
+            return
+        try:
+            message = Message.of(frames)
+        except BadMessage as error:
+            self.sockets.dropped.add(str(error))
+            return
+        if message.kind is Kind.HELLO:
+            self._hello(sender, message)
+        elif sender in self._senders:
+            peer = self._senders[sender]
+            try:
+                self._from_peer(peer, message)
+            except _MISTAKES as error:
+                self.sockets.dropped.add(
+                    f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}"
+                )
+        elif sender in self._clients:
+            if message.kind in _REQUESTS and not self._requests[self._clients[sender]].take(message.a):
+                self.sockets.dropped.add(f"The request {message.a} came before.")
+                return
+            try:
+                self._from_client(sender, message)
+            except Exception as error:  # Any request is answered: nobody may wait for ever.
+                self._fail(sender, message.a, as_details(error))
+
+    def _may_greet(self, sender: bytes, frames: Sequence[Buffer]) -> bool:
+        """Whether a stranger's message may be a hello; what is none is dropped."""
+        found = peek(frames)
+        if found is None:
+            self.sockets.dropped.add("A stranger's message is none of graphflow's.")
+            return False
+        version, kind, tensors, request = found
+        if version == VERSION and kind == Kind.HELLO and not tensors:
+            return True
+        if version != VERSION:
+            text = f"{self._task} speaks version {VERSION} of the protocol, not {version}."
+            self._answer_stranger(sender, request, errors.FailedPreconditionError(None, None, text))
+        elif kind in _REQUESTS:
+            text = f"{self._task} does not know this client: it was silent for too long, or the task is a new one."
+            self._answer_stranger(sender, request, errors.AbortedError(None, None, text))
+        self.sockets.dropped.add("A stranger's message is no hello.")
+        return False
+
+    def _answer_stranger(self, sender: bytes, request: int, error: errors.OpError) -> None:
+        if self._answers.allows():
+            self._fail(sender, request, as_details(error) | {"stranger": True})
+
+    # ---- hellos ---------------------------------------------------------------------------------------------------
+
+    def _hello(self, sender: bytes, message: Message) -> None:
+        details = message.details
+        if not token.same(self._secret, details.get("token")):
+            self.sockets.dropped.add("A hello has not the right token.")
+            self._answer_stranger(
+                sender, 0, errors.UnauthenticatedError(None, None, f"{self._task} refuses the token.")
+            )
+            return
+        try:
+            if "task" in details:
+                self._meet(sender, details)
+            else:
+                self._greet_client(sender, message)
+        except (*_MISTAKES, OSError, errors.OpError) as error:
+            self.sockets.dropped.add(f"A hello was wrong: {error}")
+            if "task" not in details:
+                self._fail(sender, message.a, as_details(error))
+
+    def _greet_client(self, sender: bytes, message: Message) -> None:
+        details = message.details
+        observes = bool(details.get("observer"))
+        session = f"{OBSERVER if observes else ''}{_name(details, 'session')}"
+        filters = [_text(f) for f in details.get("filters") or ()]
+        seconds = seconds_of(details, CONNECT_SECONDS, _MOST_SECONDS)
+        wanted = {task for task in self._peers if not observes and passes(task, filters)}
+        if session not in self._heard:
+            if len(self._heard) >= MOST_SESSIONS:
+                raise _too_many(f"{self._task} has {MOST_SESSIONS} sessions, which is the most.")
+            if not observes:
+                LOG.info("%s: master session %s begins", self._task, session)
+        self._heard[session] = time.monotonic()
+        self._requests.setdefault(session, Requests())
+        if details.get("alive"):
+            return
+        if sender not in self._clients and len(self._clients) >= MOST_SOCKETS:
+            del self._clients[next(iter(self._clients))]
+        self._clients[sender] = session
+        self._greeting[:] = [w for w in self._greeting if w.client != sender]
+        if len(self._greeting) >= MOST_GREETINGS:
+            raise _too_many(f"{MOST_GREETINGS} clients wait for {self._task}, which is the most.")
+        missing = {task for task in wanted if not self._peers[task].incarnation}
+        for task in missing:
+            self._greet(self._peers[task], True)
+        self._greeting.append(Greeting(sender, message.a, missing, time.monotonic() + seconds, wanted))
+        self._welcome_those_ready()
+
+    def _greet(self, peer: Peer, answer: bool) -> None:
+        details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
+                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use()}  # fmt: skip
+        peer.greeted = True
+        self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
+
+    def _meet(self, sender: bytes, details: Mapping[str, Any]) -> None:
+        """Another task says hello."""
+        peer = self._peers[_name(details, "task")]
+        number = int(_name(details, "incarnation"), 16)
+        incarnation = f"{number:x}"
+        devices = [_text(d) for d in details.get("devices", ())]
+        owner = self._tasks_by_incarnation.get(number, peer.task)
+        if not 0 < number < 1 << 64 or number == self._incarnation or owner != peer.task:
+            raise ValueError(f"{peer.task} cannot have the incarnation {number:x}.")
+        if sender in self._clients:
+            raise ValueError(f"A client calls itself {peer.task}.")
+        if peer.incarnation and peer.incarnation != incarnation:
+            self._forget(peer, "was started again")
+        peer.incarnation = incarnation
+        peer.devices = devices
+        self._senders[sender] = peer
+        self._lost_tasks().pop(peer.task, None)
+        self._tasks_by_incarnation[number] = peer.task
+        if details.get("in_use"):
+            self._used = time.monotonic()
+        if details.get("answer"):
+            self._greet(peer, False)
+        for waiting in self._greeting:
+            waiting.tasks.discard(peer.task)
+        self._welcome_those_ready()
+
+    def _welcome_those_ready(self) -> None:
+        for waiting in [w for w in self._greeting if not w.tasks]:
+            self._greeting.remove(waiting)
+            devices = sorted(
+                self._devices + [d for task in waiting.wanted for d in self._peers[task].devices]
+            )
+            details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}"}
+            self.sockets.reply(
+                waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
+            )
+
+    def _refuse_those_late(self, now: float) -> None:
+        """Tells the clients that have waited for long enough which tasks are missing."""
+        for waiting in [w for w in self._greeting if w.deadline < now]:
+            self._greeting.remove(waiting)
+            missing = ", ".join(f"{t} at {self._peers[t].address}" for t in sorted(waiting.tasks))
+            error = errors.UnavailableError(
+                None, None, f"These tasks of the cluster do not answer: {missing}."
+            )
+            self._fail(waiting.client, waiting.request, as_details(error))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_NAME:
+        raise ValueError(f"A name is {value!r:.100}.")
+    return value
+
+
+def _name(details: Mapping[str, Any], field: str) -> str:
+    found = _text(details.get(field))
+    if not found:
+        raise ValueError(f"{field} is missing.")
+    return found
+
+
+def _too_many(text: str) -> errors.OpError:
+    return errors.ResourceExhaustedError(None, None, text)
