@@ -4,13 +4,14 @@ PYTHON ?=
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench lint format clean
+.PHONY: help demo test test-all bench bench-training lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
 	@echo "make test      all that CI runs: lint, types, layers, tests"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
+	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make lint      lint, format check, types and layers alone"
 
 demo: $(VENV)/.demo
@@ -24,6 +25,9 @@ test-all: lint
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py $(BENCH_ARGS)
+
+bench-training: $(VENV)/.dev
+	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
