@@ -38,6 +38,8 @@ MOST_FRAMES: Final = 1 + MOST_TENSORS
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken from whom the handler does not know."""
 _TICK_MS: Final = 250
+_RELEASE_SECONDS: Final = 0.5
+"""How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
 _COPY_BELOW: Final = 32 << 10
 """Bytes below which a frame is copied: tracking its memory costs more."""
 _DOMAIN: Final = "graphflow"
@@ -146,10 +148,15 @@ class Sockets:
 
     def bind(self, endpoint: str) -> str:
         """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError where it is taken."""
-        try:
-            self._router.bind(endpoint)
-        except zmq.ZMQError as error:
-            raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
+        deadline = time.monotonic() + _RELEASE_SECONDS
+        while True:
+            try:
+                self._router.bind(endpoint)
+                break
+            except zmq.ZMQError as error:
+                if error.errno != zmq.EADDRINUSE or time.monotonic() > deadline:
+                    raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
+            time.sleep(0.02)
         return str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
 
     def start(self) -> None:
