@@ -1,0 +1,219 @@
+"""What the processes of the lab do: a parameter server, a chief, a worker, and a client with a bare session.
+
+Each tells the lab where it is, a line for each event, and where the lab has armed a moment it stops there until the lab
+says "go". Every gradient has a tag of its own: the variable `counts` has, for each tag, how often it was applied.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import graphflow as gf
+
+TAGS = 1 << 16
+LIFE = 1 << 10
+"""Tags that one process has."""
+
+
+class Line:
+    """The connection to the lab."""
+
+    def __init__(self, path: str, name: str, moments: Sequence[str]) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(path)
+        self._armed = set(moments)
+        self._lock = threading.Lock()
+        self._go = threading.Event()
+        self.finish = threading.Event()
+        self.say(name)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in self._socket.makefile():
+            {"go": self._go, "finish": self.finish}[line.strip()].set()
+
+    def say(self, *words: Any) -> None:
+        """Tells the lab something."""
+        text = " ".join(str(word) for word in words).replace("\n", " | ")
+        with self._lock:
+            self._socket.sendall(f"{text}\n".encode())
+
+    def at(self, moment: str) -> None:
+        """The process is at a moment; where that is armed it goes on when the lab says so."""
+        if moment in self._armed:
+            self._armed.remove(moment)
+            self.say("AT", moment)
+            self._go.wait()
+
+
+_LINES: list[Line] = []
+"""The one of this process: the function in the graph travels by name, so it finds the line here."""
+
+
+def at_step(tag: Any) -> Any:
+    """The moment within a step."""
+    if tag % LIFE > 8:
+        _LINES[0].at("step")
+    return tag
+
+
+class _ToLab(logging.Handler):
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._line.say("LOG", record.getMessage())
+
+
+def run(folder: str, name: str, role: str, **arguments: Any) -> None:
+    """One process; `moments` are those it stops at."""
+    line = Line(f"{folder}/lab", name, arguments.pop("moments"))
+    _LINES.append(line)
+    logger = logging.getLogger("graphflow")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(_ToLab(line))
+    {"ps": ps, "chief": train, "worker": train, "client": client}[role](line, folder, role, **arguments)
+    line.say("END")
+
+
+def ps(line: Line, folder: str, role: str, cluster: dict[str, list[str]], life: int) -> None:
+    """A parameter server."""
+    server = gf.train.Server(cluster, "ps", 0)
+    line.say("SERVES")
+    server.join()
+
+
+class _Tags(gf.train.SessionRunHook):  # type: ignore[misc]
+    """Gives each attempt of a step a tag, and tells the lab of each that was acknowledged."""
+
+    def __init__(self, line: Line, tag: Any, first: int) -> None:
+        self._line, self._tag, self._next = line, tag, first
+        self._step = gf.train.get_global_step()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._line.say("SESSION", session.run(self._step))
+
+    def before_run(self, run_context: Any) -> Any:
+        self._next += 1
+        return gf.train.SessionRunArgs(self._step, {self._tag: self._next})
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._line.say("ACK", self._next, run_values.results)
+        if self._line.finish.is_set():
+            run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        self._line.at("shutdown")
+
+
+def train(
+    line: Line, folder: str, role: str, cluster: dict[str, list[str]], life: int, save_steps: int = 5
+) -> None:
+    """The chief or the worker of between-graph training."""
+    chief, index = role == "chief", int(role != "chief")
+
+    class Listener(gf.train.CheckpointSaverListener):  # type: ignore[misc]
+        def before_save(self, session: Any, step: int) -> None:
+            if step > 6:
+                line.at("save")
+
+        def after_save(self, session: Any, step: int) -> None:
+            line.say("SAVED", step)
+
+    class Saver(gf.train.Saver):  # type: ignore[misc]
+        def restore(self, session: Any, path: str) -> None:
+            line.at("restore")
+            super().restore(session, path)
+            line.say("RESTORED", path.rpartition("-")[2])
+
+    def init_fn(scaffold: Any, session: Any) -> None:
+        line.say("INITIALIZED")
+        line.at("init")
+
+    server = gf.train.Server(cluster, "worker", index)
+    setter = gf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")
+    with gf.device(setter):
+        step = gf.train.get_or_create_global_step()
+        counts = gf.get_variable("counts", shape=[TAGS], initializer=gf.zeros_initializer())
+        weights = gf.get_variable("weights", shape=[16], initializer=gf.zeros_initializer())
+        tag = gf.placeholder(gf.int64, [], name="tag")
+        seen = gf.reshape(gf.py_func(at_step, [tag], gf.int64), [1])
+        gradient = gf.IndexedSlices(gf.constant([-1.0]), seen, gf.constant([TAGS], gf.int64))
+        with gf.control_dependencies([seen]):
+            ones = -gf.ones([16])
+        optimizer = gf.train.GradientDescentOptimizer(1.0)
+        update = optimizer.apply_gradients([(gradient, counts), (ones, weights)], step)
+    hooks = [
+        gf.train.StopAtStepHook(last_step=1_000_000),
+        _Tags(line, tag, LIFE * (2 * life + index)),
+    ]
+    only: list[Any] = []
+    scaffold = gf.train.Scaffold(saver=Saver(sharded=False), init_fn=init_fn)
+    if chief:
+        only = [
+            gf.train.CheckpointSaverHook(
+                f"{folder}/model", save_steps=save_steps, scaffold=scaffold, listeners=[Listener()]
+            )
+        ]
+    line.at("connect")
+    line.say("CONNECTS")
+    with gf.train.MonitoredTrainingSession(
+        server.target, chief, f"{folder}/model", scaffold, hooks, only, save_checkpoint_secs=None,
+        save_checkpoint_steps=None, save_summaries_steps=None, save_summaries_secs=None, log_step_count_steps=None,
+        stop_grace_period_secs=5, max_wait_secs=60, progress=False,
+    ) as session:  # fmt: skip
+        while not session.should_stop():
+            session.run(update)
+            time.sleep(0.005)
+    for recovery in session.recoveries:
+        line.say("RECOVERY", recovery.from_step, recovery.to_step, recovery.reason)
+    server.stop()
+
+
+def client(line: Line, folder: str, role: str, cluster: dict[str, list[str]], life: int) -> None:
+    """A program without a server: a bare session on the parameter server, made anew after an error."""
+    line.at("connect")
+    with gf.device("/job:ps/task:0"):
+        count = gf.get_variable("client/count", shape=[], initializer=gf.zeros_initializer())
+        more = count.assign_add(1.0)
+    ready = gf.is_variable_initialized(count)
+    saver = gf.train.Saver([count])
+    path = f"{folder}/client.ckpt"
+    done = 0
+    config = gf.ConfigProto(device_filters=["/job:ps"])
+    while not line.finish.is_set() or done < 10:
+        try:
+            with gf.Session("zmq://" + cluster["ps"][0], config=config) as session:
+                line.say("CONNECTED")
+                if not session.run(ready):
+                    if gf.train.checkpoint_exists(path):
+                        line.at("restore")
+                        saver.restore(session, path)
+                        line.say("RESTORED")
+                    else:
+                        session.run(count.initializer)
+                        line.say("INITIALIZED")
+                        line.at("init")
+                while not line.finish.is_set() or done < 10:
+                    if done == 6:
+                        line.at("step")
+                    line.say("ACK", done, session.run(more))
+                    done += 1
+                    if done % 8 == 0:
+                        line.at("save")
+                        saver.save(session, path, write_meta_graph=False)
+                        line.say("SAVED")
+                    time.sleep(0.01)
+                line.at("shutdown")
+        except (gf.errors.UnavailableError, gf.errors.AbortedError, gf.errors.FailedPreconditionError) as error:
+            line.say("ERROR", type(error).__name__, error)
+            time.sleep(0.2)
+    assert np.isfinite(done)
