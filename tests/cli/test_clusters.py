@@ -1,0 +1,168 @@
+"""Protects graphflow serve and status: where a task listens, how it ends (promises 3 and 29), what is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphflow as gf
+from graphflow.cli import status
+from graphflow.cli.main import main
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+class Served:
+    """A process that runs `graphflow serve`."""
+
+    def __init__(self, *options: str, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "graphflow.cli", "serve", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(PROJECT), **environment},
+        )
+        assert self.process.stdout is not None
+        self.first_line = self.process.stdout.readline()
+        self.target = self.first_line.rpartition(" ")[2].strip()
+
+    def end(self) -> tuple[int, str]:
+        _, err = self.process.communicate(timeout=10)
+        return self.process.returncode, err
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    started: list[Served] = []
+
+    def begin(*options: str, **environment: str) -> Served:
+        started.append(Served(*options, **environment))
+        return started[-1]
+
+    yield begin
+    for served in started:
+        served.process.kill()
+        served.process.communicate()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_promise_3_stopping_the_cluster_ends_every_task_with_status_0(
+    serve: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ps, worker = free_port(), free_port()
+    cluster = f"ps=localhost:{ps};worker=localhost:{worker}"
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"ps": [f"localhost:{ps}"], "worker": [f"localhost:{worker}"]}))
+    first = serve("--cluster", cluster, "--job", "ps", "--task", "0")
+    second = serve("--cluster", str(file), "--job", "worker")
+    assert first.first_line == f"ps 0 listens at zmq://localhost:{ps}\n"
+    assert main(["status", second.target]) == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[:4] for line in shown.splitlines()[1:3]] == [
+        ["ps", "0", f"localhost:{ps}", "serving"],
+        ["worker", "0", f"localhost:{worker}", "serving"],
+    ]
+    assert gf.train.stop_cluster(first.target) == []
+    assert first.end()[0] == 0 and second.end()[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_promise_29_port_0_is_printed_and_a_signal_ends_it_cleanly(
+    serve: Any, number: signal.Signals
+) -> None:
+    config = {"cluster": {"ps": ["localhost:0"]}, "task": {"type": "ps", "index": 0}}
+    served = serve(TF_CONFIG=json.dumps(config))
+    assert not served.target.endswith(":0")
+    served.process.send_signal(number)
+    code, err = served.end()
+    assert code == 0
+    assert "Traceback" not in err
+
+
+def test_promise_3_alone_for_too_long_it_ends_with_the_reason(serve: Any) -> None:
+    served = serve("--cluster", "ps=localhost:0", "--idle-minutes", "0.005")
+    code, err = served.end()
+    assert code == 1
+    assert "heard of no client" in err.splitlines()[-1] and "Traceback" not in err
+
+
+def test_promise_29_a_port_in_use_is_one_line_with_the_address(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "--cluster", f"ps=localhost:{port}"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and f"localhost:{port}" in err and "in use" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["serve", "--cluster", "ps"], "No such file"),
+        (["serve", "--cluster", "ps=a"], "host:port"),
+        (["serve", "--cluster", "ps=localhost:1;worker=localhost:2"], "--job must be one of ps, worker"),
+        (["serve", "--cluster", "ps=localhost:1", "--job", "x"], "No such job"),
+        (["serve", "--cluster", "ps=localhost:1", "--task", "1"], "No task with index 1"),
+        (["serve"], "TF_CONFIG is not set"),
+        (["status", "localhost:1"], "zmq://host:port"),
+        (["status", "zmq://localhost:1", "--seconds", "0.1"], "No server answers at localhost:1"),
+        (["launch", "--workers", "0", "x.py"], "must be a worker"),
+        (["launch", "absent.py"], "no file absent.py"),
+        (["launch", "no-such-command"], "no command no-such-command"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert expected in err and err.count("\n") == 1
+
+
+def test_status_shows_an_unreachable_task_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = {"ps": ["localhost:0"], "worker": [f"localhost:{free_port()}"]}
+    server = gf.train.Server(spec, "ps", 0)
+    try:
+        assert main(["status", server.target, "--seconds", "0.2"]) == 1
+        assert "unreachable" in capsys.readouterr().out
+        assert main(["status", server.target, "--seconds", "0.2", "--json"]) == 1
+        tasks = json.loads(capsys.readouterr().out)["tasks"]
+        assert [task["state"] for task in tasks] == ["serving", "unreachable"]
+    finally:
+        server.stop()
+
+
+def test_variables_are_listed_by_size_with_their_sum() -> None:
+    task = {
+        "task": "/job:ps/replica:0/task:3", "address": "a:1", "state": "serving", "incarnation": "0123456789abcdef",
+        "uptime_seconds": 3700.0, "sessions": [],
+        "variables": [
+            {"name": f"v{i}", "dtype": "float32", "shape": [i], "bytes": 4 * i} for i in range(30)
+        ] + [{"name": "unset", "dtype": "int64", "shape": None, "bytes": 0}],
+        "traffic": {"messages_in": 1, "bytes_in": 2000, "messages_out": 3, "bytes_out": 4},
+        "steps": {"taken_part_in": 5, "per_second": 0.25},
+    }  # fmt: skip
+    text = status.shown([task])
+    assert "ps 3" in text and "1 h 1 min" in text and "01234567 " in text
+    assert "ps 3 holds 31 variables, 1.74 KB" in text
+    assert "v29  float32  [29]  116 bytes" in text
+    assert "and 11 more" in text and "v0" not in text

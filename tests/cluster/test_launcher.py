@@ -1,0 +1,323 @@
+"""Protects `graphflow launch`: roles, output, ends (promise 3), the root cause last (promise 11), nothing left behind.
+
+Most programs here do not import graphflow, which makes them start in milliseconds; two train on a real cluster.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphflow.cluster.children import out_of_memory_kills, reason_of
+from graphflow.cluster.launcher import roles
+from graphflow.cluster.ports import ReservedPorts
+from graphflow.cluster.task_output import Lines, last_words, prefix
+
+PROJECT = Path(__file__).resolve().parents[2]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
+ROLE = "import os, sys, time, signal\nname = os.environ['JOB_NAME'] + ' ' + os.environ['TASK_INDEX']\n"
+
+
+class Launch:
+    """A run of `graphflow launch`; `left` are the processes that have its mark in their environment."""
+
+    def __init__(self, folder: Path, program: str, *options: str) -> None:
+        self.mark = f"GRAPHFLOW_TEST={secrets.token_hex(8)}"
+        self._program = folder / "program.py"
+        self._program.write_text(ROLE + program)
+        key, value = self.mark.split("=")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "graphflow.cli", "launch", *options, str(self._program), "--flag"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(PROJECT), key: value},
+        )
+
+    def finish(self, seconds: float = 60.0) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=seconds)
+        return self.process.returncode, out, err
+
+    def left(self) -> list[int]:
+        found = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and int(folder.name) != self.process.pid:
+                try:
+                    if self.mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                        found.append(int(folder.name))
+                except OSError:
+                    continue
+        return found
+
+    def wait_for(self, file: str, count: int = 1) -> None:
+        deadline = time.monotonic() + 60
+        while len(list(self._program.parent.glob(file))) < count:
+            assert time.monotonic() < deadline and self.process.poll() is None, self.process.communicate()
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[object]:
+    started: list[Launch] = []
+
+    def begin(program: str, *options: str) -> Launch:
+        started.append(Launch(tmp_path, program, *options))
+        return started[-1]
+
+    yield begin
+    for found in started:
+        if found.process.poll() is None:
+            found.process.kill()
+        found.process.communicate()
+        for pid in found.left() if sys.platform == "linux" else ():
+            os.kill(pid, signal.SIGKILL)
+
+
+# ---- what the tasks are told -----------------------------------------------------------------------------------------
+
+
+def test_every_role_learns_the_cluster_and_its_task_from_environment_and_arguments() -> None:
+    addresses = {"ps": ["a:1"], "worker": ["b:1", "b:2"]}
+    command = [
+        "train.py",
+        "--ps={ps_hosts}",
+        "--workers={worker_hosts}",
+        "--me={job_name}/{task_index}",
+        "{x}",
+    ]
+    ps, first, second = roles(addresses, command, ["serve"], {"HOME": "/"}, local_devices=2)
+    assert ps.serves and ps.command == ["serve"]
+    assert second.name == "worker 1" and not second.serves
+    assert second.command == ["train.py", "--ps=a:1", "--workers=b:1,b:2", "--me=worker/1", "{x}"]
+    assert json.loads(second.environment["TF_CONFIG"]) == {
+        "cluster": addresses,
+        "task": {"type": "worker", "index": 1},
+        "local_devices": 2,
+    }
+    expected = {"JOB_NAME": "worker", "TASK_INDEX": "1", "PS_HOSTS": "a:1", "WORKER_HOSTS": "b:1,b:2"}
+    assert expected.items() <= second.environment.items() and second.environment["HOME"] == "/"
+    assert not roles(addresses, command, None, {})[0].serves
+    assert first.environment["TASK_INDEX"] == "0"
+
+
+@LINUX
+def test_reserved_ports_are_taken_by_nobody_but_a_server_that_reuses_addresses() -> None:
+    with ReservedPorts(3) as reserved:
+        assert len(set(reserved.ports)) == 3
+        for port in reserved.ports:
+            with socket.socket() as other, pytest.raises(OSError):
+                other.bind(("127.0.0.1", port))
+            for _ in range(2):
+                with socket.socket() as server:
+                    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    server.bind(("127.0.0.1", port))
+                    server.listen()
+
+
+# ---- output ----------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_whole_and_begin_with_their_task() -> None:
+    out = io.StringIO()
+    lines = Lines(prefix("ps 0", 0, len("worker 1"), False), out)
+    lines.feed(b"one\ntw")
+    assert out.getvalue() == "[ps 0]     one\n"
+    lines.feed(b"o\r\n\n\xff")
+    lines.feed(b"")
+    assert out.getvalue() == "[ps 0]     one\n[ps 0]     two\n[ps 0]\n[ps 0]     �\n"
+    assert list(lines.kept) == ["one", "two", "", "�"]
+
+
+def test_tasks_have_colours_of_their_own_on_a_terminal_alone() -> None:
+    first, second = prefix("ps 0", 0, 8, True), prefix("worker 0", 1, 8, True)
+    assert first.startswith("\033[") and "\033[0m" in first
+    assert first.split("m")[0] != second.split("m")[0]
+    assert "\033" not in prefix("ps 0", 0, 8, False)
+
+
+def test_the_last_traceback_is_found_with_what_it_was_raised_from() -> None:
+    old = ["Traceback (most recent call last):", "  old", "OldError: handled", "and went on"]
+    inner = ["Traceback (most recent call last):", "  inner", "KeyError: 1", ""]
+    chained = ["During handling of the above exception, another exception occurred:", ""]
+    outer = ["Traceback (most recent call last):", "  outer", "ValueError: 2"]
+    assert last_words([*old, *inner, *chained, *outer]) == [*inner, *chained, *outer]
+    assert last_words([str(i) for i in range(100)])[-1] == "99"
+
+
+def test_promise_11_an_end_is_put_into_words(tmp_path: Path) -> None:
+    assert reason_of(3, 0, 0) == "exit status 3"
+    assert reason_of(-signal.SIGSEGV, 0, 0) == "killed by SIGSEGV"
+    assert "killed by SIGKILL, out of memory" in reason_of(-signal.SIGKILL, 1, 3_000_000_000)
+    assert "3.0 GB" in reason_of(-signal.SIGKILL, 1, 3_000_000_000)
+    assert "not for want of memory" in reason_of(-signal.SIGKILL, 0, 0)
+    counters = tmp_path / "vmstat"
+    counters.write_text("nr_free_pages 5\noom_kill 7\n")
+    assert out_of_memory_kills(counters) == 7
+    assert out_of_memory_kills(tmp_path / "absent") == 0
+
+
+# ---- ends ------------------------------------------------------------------------------------------------------------
+
+CAUSE = """
+if name == "worker 1":
+    raise ValueError("the cause")
+time.sleep(0.6)
+raise RuntimeError("the consequence")
+"""
+
+
+def test_promise_11_the_first_failure_comes_last_and_the_status_is_the_chiefs(launch: type[Launch]) -> None:
+    status, _, err = launch(CAUSE, "--ps", "0").finish()
+    assert status == 1
+    lines = err.splitlines()
+    assert lines[-1] == "ValueError: the cause"
+    assert any(line.startswith("[worker 0] RuntimeError: the consequence") for line in lines)
+    assert sum("worker 1 failed first" in line for line in lines) == 1
+    assert any("worker 1 failed (exit status 1); the others go on" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "reason"),
+    [
+        ("sys.exit(7)", 7, "exit status 7"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 128 + signal.SIGSEGV, "killed by SIGSEGV"),
+    ],
+)
+def test_promise_11_exit_codes_and_signals_of_the_chief(
+    launch: type[Launch], program: str, status: int, reason: str
+) -> None:
+    started = launch(program, "--ps", "0", "--workers", "1")
+    found, _, err = started.finish()
+    assert found == status
+    assert reason in err.splitlines()[-1]
+
+
+def test_a_worker_that_fails_does_not_change_the_status_of_a_chief_that_ends_well(
+    launch: type[Launch],
+) -> None:
+    program = "if name == 'worker 1': sys.exit(3)\ntime.sleep(0.3)\nprint(name, sys.argv[1])\n"
+    status, out, err = launch(program, "--ps", "0", "--chief").finish()
+    assert status == 0
+    assert "[chief 0]  chief 0 --flag" in out.splitlines()
+    assert "worker 1 failed after" in err.splitlines()[-1]
+
+
+STUBBORN = """
+import subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
+open("ready " + name, "w").close()
+if name == "worker 0" and len(sys.argv) > 1 and os.path.exists("chief ends"):
+    while not os.path.exists("ready worker 1"):
+        time.sleep(0.01)
+    sys.exit(0)
+time.sleep(100)
+"""
+
+
+@LINUX
+def test_promise_3_when_the_chief_has_ended_well_nothing_is_left_within_5_s(
+    launch: type[Launch], tmp_path: Path
+) -> None:
+    (tmp_path / "chief ends").touch()
+    started = launch(STUBBORN, "--ps", "0", "--grace", "0.2")
+    started.wait_for("ready*", 2)
+    status, _, _ = started.finish(seconds=5.0)
+    assert status == 0
+    assert started.left() == []
+
+
+@LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_launcher_leaves_nothing(launch: type[Launch], number: signal.Signals) -> None:
+    started = launch(STUBBORN, "--ps", "0")
+    started.wait_for("ready*", 2)
+    started.process.send_signal(number)
+    if number == signal.SIGINT:  # A second one does not wait.
+        time.sleep(0.2)
+        started.process.send_signal(number)
+    status, _, err = started.finish(seconds=5.0)
+    assert status == 128 + number
+    assert number.name in err
+    assert started.left() == []
+
+
+@LINUX
+def test_tasks_do_not_outlive_a_launcher_that_is_killed(launch: type[Launch]) -> None:
+    started = launch("open('ready ' + name, 'w').close()\ntime.sleep(100)\n", "--ps", "0")
+    started.wait_for("ready*", 2)
+    started.process.kill()
+    started.process.wait()
+    deadline = time.monotonic() + 5
+    while started.left() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert started.left() == []
+
+
+def test_a_task_that_fails_is_started_again_as_often_as_was_asked(launch: type[Launch]) -> None:
+    program = """
+tries = len([f for f in os.listdir() if f.startswith("try " + name)])
+open(f"try {name} {tries}", "w").close()
+if name == "worker 1" and tries < 1:
+    sys.exit(3)
+while not os.path.exists("try worker 1 1"):
+    time.sleep(0.01)
+print(name, "ends at try", tries)
+"""
+    status, out, err = launch(program, "--ps", "0", "--restart", "1").finish()
+    assert status == 0
+    assert "worker 1 failed (exit status 3) and is started again, 1 of 1" in err
+    assert "[worker 0] worker 0 ends at try 0" in out.splitlines()
+
+
+# ---- on a real cluster -----------------------------------------------------------------------------------------------
+
+TRAIN = """
+import graphflow as gf
+cluster, job, index = gf.train.task_from_environment()
+server = gf.train.Server.from_environment()
+if job == "ps":
+    server.join()
+    print("joined")
+    sys.exit(0)
+with gf.device(gf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:{job}/task:{index}")):
+    weight = gf.Variable(5.0)
+    step = gf.train.get_or_create_global_step()
+    train = gf.train.GradientDescentOptimizer(0.1).minimize(gf.square(weight), global_step=step)
+config = gf.ConfigProto(device_filters=["/job:ps", f"/job:{job}/task:{index}"])
+hooks = [gf.train.StopAtStepHook(last_step=40)]
+with gf.train.MonitoredTrainingSession(server.target, index == 0, hooks=hooks, config=config) as session:
+    steps = 0
+    while not session.should_stop():
+        session.run(train)
+        steps += 1
+print("made", steps, "steps")
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--ps-program", "same"]], ids=["serve", "same"])
+def test_promise_3_a_training_ends_with_every_task_stopped_in_order(
+    launch: type[Launch], options: list[str]
+) -> None:
+    started = launch(TRAIN, *options)
+    status, out, err = started.finish(seconds=100)
+    assert status == 0, err
+    made = [int(line.split()[-2]) for line in out.splitlines() if "made" in line]
+    assert 40 <= sum(made) <= 41
+    assert ("[ps 0]     joined" if options else "[ps 0]     ps 0 has stopped") in out.splitlines()
+    assert "failed" not in err
+    if sys.platform == "linux":
+        assert started.left() == []
