@@ -1,7 +1,8 @@
 """Protects the documents: the README and docs/ say what is true.
 
 The Python snippets of a page run as they stand there, in order and in one program, and so do the graphflow commands of
-its ```sh blocks; a ```text block behind a snippet is what that snippet prints, where "..." stands for anything, as in
+its ```sh blocks, in the background where "&" ends the line; a block that begins with ```python NAME.py is a file that
+the reader saves; a ```text block behind a snippet is what that snippet prints, where "..." stands for anything, as in
 doctest. Links lead somewhere.
 """
 
@@ -19,9 +20,15 @@ import pytest
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = [PROJECT / "README.md", *sorted(PROJECT.glob("docs/**/*.md"))]
 SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+SAVED = re.compile(r"^```python (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 END = "---- end of snippet ----"
 SHELL = "import subprocess; print(subprocess.run({!r}, stdout=-1, text=True, check=True).stdout, end='')\n"
+BACKGROUND = (
+    "import atexit, subprocess; _task = subprocess.Popen({!r}, stdout=-1, text=True); "
+    "atexit.register(_task.communicate); atexit.register(_task.kill); print(_task.stdout.readline(), end='')\n"
+)
+"""Runs a command on, and shows its first line: what it says when it is there."""
 
 
 def snippets(page: Path) -> list[tuple[str, str, str]]:
@@ -33,7 +40,10 @@ def command(line: str) -> str:
     """A line of Python that runs a line of the shell."""
     words = shlex.split(line)
     assert words[0] == "graphflow", f"only graphflow commands are run, not {line!r}"
-    return SHELL.format([sys.executable, "-m", "graphflow.cli", *words[1:]])
+    program = BACKGROUND if words[-1] == "&" else SHELL
+    return program.format(
+        [sys.executable, "-m", "graphflow.cli", *words[1 : -1 if words[-1] == "&" else None]]
+    )
 
 
 def name(page: Path) -> str:
@@ -52,6 +62,8 @@ def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
             code = "".join(command(line) for line in code.replace("\\\n", " ").splitlines())
         program += "\n" * (start - lines) + code + f"print({END!r})\n"
         lines = program.count("\n")
+    for file, code in SAVED.findall(text):
+        (tmp_path / file).write_text(code, encoding="utf-8")
     source = tmp_path / "model.py"
     source.write_text(program, encoding="utf-8")
     process = subprocess.run(

@@ -86,7 +86,8 @@ def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
         variables = sorted(task.get("variables", ()), key=lambda v: (-v["bytes"], v["name"]))
         if variables:
             total = sum(variable["bytes"] for variable in variables)
-            parts.append(f"{_short(task['task'])} holds {len(variables)} variables, {readable_size(total)}")
+            count = f"{len(variables)} variable{'s' if len(variables) > 1 else ''}"
+            parts.append(f"{_short(task['task'])} holds {count}, {readable_size(total)}")
             parts[-1] += "\n" + table([_variable(v) for v in variables[:_MOST_VARIABLES]], "  ")
             if len(variables) > _MOST_VARIABLES:
                 parts[-1] += f"\n  and {len(variables) - _MOST_VARIABLES} more"
