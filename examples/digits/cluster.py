@@ -34,13 +34,13 @@ def show_placement(session: gf.Session, model: digits.Model) -> None:
 
 def show_tasks(tasks: list[dict[str, Any]]) -> None:
     """Prints what each task held and did."""
-    print(f"{'task':<10}{'held':<28}{'runs begun':<12}{'runs shared in':<16}sent")
+    print(f"{'task':<10}{'held':<30}{'runs begun':<12}{'runs shared in':<16}sent")
     for task in tasks:
         variables = task.get("variables", ())
         held = f"{len(variables)} variables, {sum(v['bytes'] for v in variables):,} bytes"
         steps, traffic = task.get("steps", {}), task.get("traffic", {})
         print(
-            f"{short(task['task']):<10}{held if variables else 'nothing':<28}"
+            f"{short(task['task']):<10}{held if variables else 'nothing':<30}"
             f"{steps.get('begun_as_master', '?'):<12}{steps.get('taken_part_in', '?'):<16}"
             f"{traffic.get('messages_out', 0):,} messages, {traffic.get('bytes_out', 0):,} bytes"
         )

@@ -205,14 +205,18 @@ class Launcher:
         while self._signals:
             self._interrupted(self._signals.pop(0))
         now = time.monotonic()
+        ended = []
         for task in self._tasks:
             if task.child is not None and task.child.look() is not None:
                 # What it printed last is still read, unless a process it has left behind holds the pipe.
                 task.ended_at = task.ended_at or now
                 if not task.open or now - task.ended_at > _DRAIN_SECONDS:
-                    self._ended(task)
+                    ended.append(task)
             elif task.again_at is not None and now >= task.again_at:
                 self._start(task)
+        # Of those that end together the chief comes last: its end is the more likely to be a consequence.
+        for task in sorted(ended, key=lambda task: task.role.name == self._chief):
+            self._ended(task)
         if self._stop_at is not None:
             busy = any(t.child is not None and not t.role.serves for t in self._tasks)
             if now >= self._stop_at or not busy:
