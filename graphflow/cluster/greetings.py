@@ -175,6 +175,7 @@ class Greetings(Inquiries):
             raise ValueError(f"A client calls itself {peer.task}.")
         if peer.incarnation and peer.incarnation != incarnation:
             self._forget(peer, "was started again")
+            peer.round = 0
         peer.incarnation = incarnation
         peer.devices = devices
         self._senders[sender] = peer

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow.cluster.failures import as_details
+
+MOST_STEPS: Final = 4096
+"""Steps of one session that may be on their way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +29,31 @@ class Executable:
     session: str
     feeds: Mapping[str, Sequence[int]]
     fetches: Sequence[tuple[str, int]]
+
+
+def executable(session: str, tasks: Mapping[str, Any], fetches: Any) -> Executable:
+    """The executable that a request of a client describes. ValueError or TypeError where it describes none."""
+    for task, part in tasks.items():
+        if len(part["positions"]) != len(part["feeds"]) or any(
+            type(p) is not int or p < 0 for p in part["positions"]
+        ):
+            raise ValueError(f"{task} takes {len(part['feeds'])} fed values from wrong positions.")
+    places: dict[str, set[int]] = {task: set() for task in tasks}
+    count = 0
+    for task, place in fetches:
+        if type(place) is not int or task not in places:
+            raise ValueError(f"A value is fetched from {task!r:.200}, which has no part in this plan.")
+        places[task].add(place)
+        count += 1
+    if count != sum(map(len, places.values())) or any(
+        places[task] != set(range(len(part["fetches"]))) for task, part in tasks.items()
+    ):
+        raise ValueError("What the tasks hand over is not what the plan fetches.")
+    return Executable(
+        session,
+        {task: tuple(part["positions"]) for task, part in tasks.items()},
+        [(t, p) for t, p in fetches],
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,6 +102,8 @@ class MasterSteps:
     def __init__(self) -> None:
         self._executables: dict[int, Executable] = {}
         self._steps: dict[int, _Step] = {}
+        self._of_session: dict[str, int] = {}
+        """How many steps of each session are on their way."""
         self._numbers = count(1)
         self.begun = 0
         """How many steps began."""
@@ -101,9 +134,27 @@ class MasterSteps:
 
     # ---- steps ----------------------------------------------------------------------------------------------------
 
-    def begin(self, client: bytes, request: int, number: int, feeds: Sequence[Any]) -> Instructions:
-        """A client asks for a run; KeyError where it has no such executable."""
+    def begin(
+        self, client: bytes, request: int, session: str, number: int, feeds: Sequence[Any]
+    ) -> Instructions:
+        """A client asks for a run; KeyError where its session has no such executable.
+
+        InvalidArgumentError where it feeds too little, ResourceExhaustedError where too many of its steps are on their
+        way.
+        """
         executable = self._executables[number]
+        if executable.session != session:
+            raise KeyError(number)
+        wanted = 1 + max((p for positions in executable.feeds.values() for p in positions), default=-1)
+        if len(feeds) < wanted:
+            raise errors.InvalidArgumentError(
+                None, None, f"The run brings {len(feeds)} fed values, and its plan takes {wanted}."
+            )
+        if self._of_session.get(session, 0) >= MOST_STEPS:
+            raise errors.ResourceExhaustedError(
+                None, None, f"{MOST_STEPS} runs of this session are on their way, which is the most."
+            )
+        self._of_session[session] = self._of_session.get(session, 0) + 1
         step = next(self._numbers)
         self.begun += 1
         self._steps[step] = _Step(client, request, executable, set(executable.feeds))
@@ -117,19 +168,24 @@ class MasterSteps:
         running = self._steps.get(step)
         if running is None or task not in running.pending:
             return []
+        wanted = sum(1 for holder, _ in running.executable.fetches if holder == task)
+        if len(values) != wanted:
+            text = f"{task} has ended its part of a step with {len(values)} values instead of {wanted}."
+            return self.failed(task, step, as_details(errors.InternalError(None, None, text)))
         running.pending.remove(task)
         running.results[task] = values
         if running.pending:
             return []
-        del self._steps[step]
+        self._drop(step)
         fetched = [running.results[task][place] for task, place in running.executable.fetches]
         return [Answer(running.client, running.request, fetched)]
 
     def failed(self, task: str, step: int, error: Mapping[str, Any]) -> Instructions:
         """A task's part has failed: the step ends."""
-        running = self._steps.pop(step, None)
-        if running is None:
+        running = self._steps.get(step)
+        if running is None or task and task not in running.executable.feeds:
             return []
+        self._drop(step)
         others: Instructions = [AbortStep(other, step) for other in running.pending if other != task]
         return [*others, Answer(running.client, running.request, error=error)]
 
@@ -155,3 +211,11 @@ class MasterSteps:
             if running.client == client:
                 found += self.failed("", step, error)
         return [i for i in found if not isinstance(i, Answer)]
+
+    def _drop(self, step: int) -> None:
+        session = self._steps.pop(step).executable.session
+        left = self._of_session[session] - 1
+        if left:
+            self._of_session[session] = left
+        else:
+            del self._of_session[session]

@@ -36,6 +36,9 @@ from graphflow.transport.sockets import Sockets
 
 _QUICK_SECONDS: Final = 0.0003
 _LEASE_SECONDS: Final = 15.0
+MOST_PLANS: Final = 16_384
+"""Plans that one session may have registered."""
+_OF_MASTERS: Final = (Kind.STEP, Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
 _LOG = logging.getLogger("graphflow")
 
 
@@ -130,9 +133,10 @@ class Service(Greetings):
     def _from_client(self, client: bytes, message: Message) -> None:
         match message.kind:
             case Kind.RUN:
+                session = self._clients[client]
                 try:
-                    found = self._master.begin(client, message.a, message.b, message.tensors)
-                except (KeyError, IndexError):
+                    found = self._master.begin(client, message.a, session, message.b, message.tensors)
+                except KeyError:
                     error = errors.AbortedError(None, None, "The plan is not registered any more.")
                     self._fail(client, message.a, as_details(error) | {"unknown": True})
                 else:
@@ -143,7 +147,8 @@ class Service(Greetings):
             case Kind.REGISTER:
                 self._register(client, message)
             case Kind.RELEASE:
-                self._release(message.a)
+                if message.a in self._master.of_session(self._clients[client]):
+                    self._release(message.a)
             case Kind.ABORT:
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
                 self._direct(self._master.cancel(client, message.a, as_details(cancelled)))
@@ -170,13 +175,15 @@ class Service(Greetings):
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
 
     def _register(self, client: bytes, message: Message) -> None:
+        session = self._clients[client]
+        if len(self._master.of_session(session)) >= MOST_PLANS:
+            raise errors.ResourceExhaustedError(
+                None, None, f"This session has registered {MOST_PLANS} plans, which is the most."
+            )
         tasks: Mapping[str, Any] = message.details["tasks"]
+        executable = master_steps.executable(session, tasks, message.details["fetches"])
+        arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
         number = next(self._numbers)
-        executable = master_steps.Executable(
-            self._clients[client],
-            {task: tuple(part["positions"]) for task, part in tasks.items()},
-            [(task, place) for task, place in message.details["fetches"]],
-        )
         waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
         self._registering[number] = (waiting, executable)
         absent = [
@@ -187,15 +194,18 @@ class Service(Greetings):
             self._registration_failed(number, as_details(error))
             return
         for task, part in tasks.items():
-            begin, end = part["arrays"]
             order = Message(
-                Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[begin:end]
+                Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[arrays[task]]
             )
-            if task == self._task:
-                self._take_parts(order)
-                self._registered(task, number)
-            else:
+            if task != self._task:
                 self._to_peer(task, order)
+                continue
+            try:
+                self._take_parts(order)
+            except Exception as error:
+                self._registration_failed(number, as_details(error))
+                return
+            self._registered(task, number)
 
     def _registered(self, task: str, number: int) -> None:
         found = self._registering.get(number)
@@ -206,18 +216,24 @@ class Service(Greetings):
         if not waiting.tasks:
             del self._registering[number]
             self._master.register(number, executable)
+            if waiting.client not in self._clients:
+                self._release(number)
+                return
             self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
 
     def _registration_failed(self, number: int, details: Mapping[str, Any]) -> None:
         found = self._registering.pop(number, None)
         if found is not None:
-            self._fail(found[0].client, found[0].request, details)
+            waiting, executable = found
+            self._master.register(number, executable)
+            self._release(number)
+            self._fail(waiting.client, waiting.request, details)
 
     def _release(self, number: int) -> None:
         for task in self._master.release(number):
             if task == self._task:
                 self._worker.release((self._incarnation, number))
-            elif self._peers[task].incarnation:
+            elif task in self._peers and self._peers[task].incarnation:
                 self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
 
     # ---- peers ----------------------------------------------------------------------------------------------------
@@ -229,16 +245,24 @@ class Service(Greetings):
         self.sockets.send_to_peer(peer.address, message.frames())
 
     def _from_peer(self, peer: Peer, message: Message) -> None:
+        if message.kind in _OF_MASTERS and self._master_of((message.a, 0)) != peer.task:
+            raise ValueError("only the master of a step may send this.")
         match message.kind:
             case Kind.TENSOR:
                 self._arrived((message.a, message.b), message.tensors)
             case Kind.STEP:
                 self._begin(peer, message)
             case Kind.DONE:
+                if message.a != self._incarnation:
+                    return
                 if message.c:
                     self._arrived((message.a, message.b), message.tensors[: message.c])
                 self._direct(self._master.done(peer.task, message.b, message.tensors[message.c :]))
-            case Kind.FAILED:
+            case Kind.FAILED if message.details.get("registration"):
+                found = self._registering.get(message.c)
+                if found is not None and peer.task in found[0].tasks:
+                    self._registration_failed(message.c, message.details)
+            case Kind.FAILED if message.a == self._incarnation:
                 self._direct(self._master.failed(peer.task, message.b, message.details))
             case Kind.ABORT:
                 self._abort((message.a, message.b))
@@ -248,7 +272,8 @@ class Service(Greetings):
                 self._registered(peer.task, message.b)
             case Kind.RELEASE:
                 self._worker.release((message.a, message.b))
-            case Kind.STATUS | Kind.RESET | Kind.STOP:
+            case Kind.STATUS | Kind.RESET | Kind.STOP if message.b > peer.round:
+                peer.round = message.b
                 self._to_peer(peer.task, self._rounds.answer(message))
             case Kind.STATUS_IS:
                 self._rounds.answered(peer.task, message)
@@ -257,6 +282,17 @@ class Service(Greetings):
 
     def _arrived(self, key: StepKey, tensors: Sequence[Any]) -> None:
         """Takes tensors on edges: the edges' numbers, then the values; edges beyond those are signals."""
+        if key[0] != self._incarnation and not self._master_of(key):
+            return
+        if (
+            not tensors
+            or tensors[0].dtype != np.int32
+            or tensors[0].ndim != 1
+            or len(tensors) > 1 + len(tensors[0])
+        ):
+            text = f"{self._task} got values of a step without the numbers of their edges."
+            self._work(self._worker.fail(key, errors.InternalError(None, None, text)))
+            return
         edges = tensors[0].tolist()
         values = [*tensors[1:], *[True] * (len(edges) + 1 - len(tensors))]
         self._work(self._worker.arrived(key, edges, values))
@@ -272,6 +308,8 @@ class Service(Greetings):
         self._work(found)
 
     def _take_parts_of(self, peer: Peer, message: Message) -> None:
+        if self._worker.had((message.a, message.b)):
+            return
         try:
             self._take_parts(message)
         except Exception as error:
@@ -294,6 +332,9 @@ class Service(Greetings):
 
     def _stage(self, reader: PlanReader, tree: Mapping[str, Any], seeded: bool) -> TaskStage:
         plan = reader.plan(tree["plan"])
+        for _, _, task in tree["sends"]:
+            if task != self._task and task not in self._peers:
+                raise ValueError(f"The plan sends to {task!r:.200}, which is no task of this cluster.")
         return TaskStage(
             _Runner(self._make(plan, seeded), bool(tree["blocks"])),
             plan.feeds,
@@ -313,10 +354,17 @@ class Service(Greetings):
                 else:
                     self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, tensors=i.feeds))
             elif isinstance(i, master_steps.Answer):
-                if i.error is None:
-                    self.sockets.reply(i.client, Message(Kind.RESULT, i.request, tensors=i.values).frames())
-                else:
+                if i.error is not None:
                     self._fail(i.client, i.request, i.error)
+                    continue
+                try:
+                    frames = Message(Kind.RESULT, i.request, tensors=i.values).frames()
+                except (TypeError, ValueError) as error:  # A fetched value is no tensor.
+                    self._fail(
+                        i.client, i.request, as_details(errors.InvalidArgumentError(None, None, str(error)))
+                    )
+                else:
+                    self.sockets.reply(i.client, frames)
             elif i.task == self._task:
                 self._abort((self._incarnation, i.step))
             elif self._peers[i.task].incarnation:

@@ -1,19 +1,28 @@
 """What a task knows of the steps it takes part in: events go in, instructions come out. No socket, no thread, no clock.
 
 A step begins with what comes first, its own message or a tensor from another task. What runs of it on one device goes
-through its stages in order, each when what it receives is there. A step that was aborted or has ended leaves its number
-behind, so that what comes late is dropped.
+through its stages in order, each when what it receives is there.
+
+A master begins its steps here in the order of their numbers, over one connection. So what is no step now and not above
+the number that it began last has ended: what comes late, or twice, is dropped. So is what came early for a step below
+that number, which its master has given up. What waits for its step is limited, in bytes and in steps.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-_REMEMBERED: Final = 65_536
-"""Numbers of ended steps that are kept: a tensor that is later than so many steps finds none to belong to."""
+import numpy as np
+
+from graphflow import errors
+
+MOST_EARLY_BYTES: Final = 8 << 30
+"""Bytes of tensors that may wait for their steps to begin."""
+MOST_EARLY_STEPS: Final = 4096
+_MOST_REFUSED: Final = 65_536
+_LARGEST_EDGE: Final = 2**31 - 1
 
 StepKey = tuple[int, int]
 """The incarnation of the master that began the step, and its number there."""
@@ -42,6 +51,33 @@ class TaskParts:
     feeds: tuple[str, ...]
     fetches: Sequence[tuple[str, str]]
     """Device and name of each value that goes to the master."""
+    edges: frozenset[int] = field(init=False)
+    """What the stages receive."""
+
+    def __post_init__(self) -> None:
+        edges = frozenset(edge for stages in self.stages.values() for s in stages for edge in s.receives)
+        object.__setattr__(self, "edges", edges)
+
+    def check(self) -> None:
+        """ValueError where a stage, a send or a fetch wants what is not there when its turn comes."""
+        known = {device: set(self.feeds) for device in self.stages}
+        for device, stages in self.stages.items():
+            for stage in stages:
+                known[device].update(stage.receives.values())
+                _check_names(stage.feeds, known[device], "A stage takes")
+                known[device].update(stage.fetches)
+                _check_names([n for _, n, _ in stage.sends if n is not None], known[device], "A stage sends")
+                for edge in (*stage.receives, *(edge for edge, _, _ in stage.sends)):
+                    if type(edge) is not int or not 0 <= edge <= _LARGEST_EDGE:
+                        raise ValueError(f"An edge has the number {edge!r:.100}.")
+        for device, name in self.fetches:
+            _check_names([name], known.get(device, set()), f"{device} hands over")
+
+
+def _check_names(names: Sequence[str], known: set[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{what} {name!r:.200}, which is not there.")
 
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
@@ -107,18 +143,35 @@ class _Step:
 class TaskSteps:
     """The steps of one task. Not thread-safe: one thread calls it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_early_bytes: int = MOST_EARLY_BYTES) -> None:
+        self._most_early_bytes = most_early_bytes
         self._parts: dict[StepKey, TaskParts] = {}
         self._steps: dict[StepKey, _Step] = {}
-        self._ended: OrderedDict[StepKey, None] = OrderedDict()
+        self._latest: dict[int, int] = {}
+        """The number of the step that each master began last."""
+        self._registered: dict[int, int] = {}
+        """The number of the executable that each master registered last."""
+        self._early: dict[StepKey, int] = {}
+        """The steps that have not begun, with the bytes that wait for them."""
+        self._refused: dict[StepKey, None] = {}
+        """Steps that have not begun and will not; in order, the oldest first."""
         self.begun = 0
         """How many steps began here."""
 
     # ---- executables ----------------------------------------------------------------------------------------------
 
     def register(self, executable: StepKey, parts: TaskParts) -> None:
-        """Takes the parts of an executable, named by its master's incarnation and a number of the master's."""
+        """Takes the parts of an executable, named by its master's incarnation and a number of the master's.
+
+        ValueError where they do not fit together.
+        """
+        parts.check()
+        self._registered[executable[0]] = max(executable[1], self._registered.get(executable[0], 0))
         self._parts[executable] = parts
+
+    def had(self, executable: StepKey) -> bool:
+        """Whether an executable was registered before; masters number them upwards."""
+        return executable[1] <= self._registered.get(executable[0], 0)
 
     def release(self, executable: StepKey) -> None:
         """Forgets an executable; steps that run go on."""
@@ -129,7 +182,7 @@ class TaskSteps:
         for executable in [e for e in self._parts if e[0] == incarnation]:
             del self._parts[executable]
         for key in [k for k in self._steps if k[0] == incarnation]:
-            self.abort(key)
+            self._end(key)
 
     @property
     def active(self) -> Sequence[StepKey]:
@@ -139,15 +192,23 @@ class TaskSteps:
     # ---- events ---------------------------------------------------------------------------------------------------
 
     def begin(self, key: StepKey, executable: int, feeds: Sequence[Any]) -> Instructions:
-        """The master begins a step; KeyError where it has not registered the executable here."""
+        """The master begins a step; KeyError where it has not registered the executable here.
+
+        ValueError where it does not bring as many values as that takes.
+        """
         parts = self._parts[key[0], executable]
-        if key in self._ended:
+        if len(feeds) != len(parts.feeds):
+            raise ValueError(f"{len(feeds)} values are fed, and it takes {len(parts.feeds)}.")
+        if key[1] <= self._latest.get(key[0], 0) or key in self._refused:
             return []
+        self._latest[key[0]] = key[1]
+        if self._early:
+            self._early.pop(key, None)
+            for early in [k for k in self._early if k[0] == key[0] and k[1] < key[1]]:
+                self._end(early)
         step = self._steps.get(key)
         if step is None:
             step = self._steps[key] = _Step()
-        elif step.parts is not None:
-            return []
         step.parts = parts
         self.begun += 1
         fed = dict(zip(parts.feeds, feeds, strict=True))
@@ -156,13 +217,22 @@ class TaskSteps:
 
     def arrived(self, key: StepKey, edges: Sequence[int], values: Sequence[Any]) -> Instructions:
         """Values came from another task along edges; True stands for a signal."""
-        if key in self._ended:
-            return []
         step = self._steps.get(key)
         if step is None:
-            step = self._steps[key] = _Step()
-        step.inbox.update(zip(edges, values, strict=True))
+            if key[1] <= self._latest.get(key[0], 0) or key in self._refused:
+                return []
+            step = _Step()
+        if step.parts is None:
+            return self._keep_early(key, step, edges, values)
+        step.inbox.update((e, v) for e, v in zip(edges, values, strict=True) if e in step.parts.edges)
         return self._go_on(key, step)
+
+    def fail(self, key: StepKey, error: BaseException) -> Instructions:
+        """The step cannot go on here: its master is told, where it has not ended yet."""
+        if key not in self._steps and (key[1] <= self._latest.get(key[0], 0) or key in self._refused):
+            return []
+        self.abort(key)
+        return [TellFailed(key, error)]
 
     def stage_done(self, work: RunStage, results: Sequence[Any]) -> Instructions:
         """A stage has been computed."""
@@ -196,6 +266,10 @@ class TaskSteps:
 
     def abort(self, key: StepKey) -> None:
         """The step ends here whatever it is at; what comes of it later is dropped."""
+        if key[1] > self._latest.get(key[0], 0):
+            self._refused[key] = None
+            if len(self._refused) > _MOST_REFUSED:
+                del self._refused[next(iter(self._refused))]
         self._end(key)
 
     # ---- the rest -------------------------------------------------------------------------------------------------
@@ -221,8 +295,35 @@ class TaskSteps:
             found.append(TellDone(key, fetched))
         return found
 
+    def _keep_early(
+        self, key: StepKey, step: _Step, edges: Sequence[int], values: Sequence[Any]
+    ) -> Instructions:
+        """Keeps what came before its step has begun, where there is room."""
+        size = sum(map(_size, values))
+        if (
+            sum(self._early.values()) + size > self._most_early_bytes
+            or len(self._early) >= MOST_EARLY_STEPS
+            and key not in self._early
+        ):
+            error = errors.ResourceExhaustedError(
+                None,
+                None,
+                f"{len(self._early)} steps that have not begun hold {sum(self._early.values())} bytes, and {size} more "
+                f"came: at most {MOST_EARLY_STEPS} steps and {self._most_early_bytes} bytes may wait.",
+            )
+            return self.fail(key, error)
+        self._steps[key] = step
+        self._early[key] = self._early.get(key, 0) + size
+        step.inbox.update(zip(edges, values, strict=True))
+        return []
+
     def _end(self, key: StepKey) -> None:
         self._steps.pop(key, None)
-        self._ended[key] = None
-        if len(self._ended) > _REMEMBERED:
-            self._ended.popitem(last=False)
+        self._early.pop(key, None)
+
+
+def _size(value: Any) -> int:
+    """The bytes of a value that waits."""
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        return sum(map(len, value.flat))
+    return int(getattr(value, "nbytes", 0))

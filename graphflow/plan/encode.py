@@ -189,6 +189,8 @@ class PlanReader:
             return [self._value(v, depth + 1) for v in tree]
         if not isinstance(tree, Mapping):
             raise BadPlan(f"An attribute is {tree!r}.")
+        if not tree:
+            raise BadPlan("An attribute is of no kind.")
         kind, value = next(iter(tree.items()))
         match kind:
             case "float":

@@ -5,10 +5,21 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from graphflow.cluster.master_steps import AbortStep, Answer, BeginStep, Executable, MasterSteps
+from graphflow import errors
+from graphflow.cluster.master_steps import (
+    MOST_STEPS,
+    AbortStep,
+    Answer,
+    BeginStep,
+    Executable,
+    MasterSteps,
+    executable,
+)
 from graphflow.cluster.task_steps import (
+    MOST_EARLY_STEPS,
     RunStage,
     SendTensors,
     TaskParts,
@@ -106,15 +117,94 @@ def test_a_master_that_is_gone_takes_its_plans_and_steps_with_it() -> None:
     assert len(steps.begin((8, 1), 3, [])) == 1
 
 
+def test_messages_that_come_twice_change_nothing() -> None:
+    steps = _steps({"a": [_stage("", "x"), _stage("v", "y", {9: "v"})]}, "", [("a", "y")])
+    (first,) = steps.begin(KEY, 3, [])
+    assert steps.begin(KEY, 3, []) == [] and steps.arrived(KEY, [9], [1]) == []
+    assert steps.arrived(KEY, [9], [1]) == []
+    (second,) = steps.stage_done(first, [0])
+    assert steps.arrived(KEY, [9], [1]) == []
+    assert [type(i) for i in steps.stage_done(second, [0])] == [TellDone]
+    for _ in range(3):
+        assert steps.begin(KEY, 3, []) == [] and steps.arrived(KEY, [9], [1]) == []
+        assert steps.fail(KEY, ValueError()) == []
+    assert not steps.active
+    for number in range(2, 100_000):  # However long ago it was.
+        steps.begin((7, number), 3, [])
+        steps.abort((7, number))
+    assert steps.begin(KEY, 3, []) == [] and not steps.active
+
+
+def test_what_waits_for_a_step_that_was_given_up_is_dropped() -> None:
+    steps = _steps({"a": [_stage("v", "y", {9: "v"})]})
+    assert steps.arrived((7, 4), [9], [1]) == [] and steps.arrived((8, 1), [9], [1]) == []
+    steps.begin((7, 5), 3, [])
+    assert set(steps.active) == {(8, 1), (7, 5)}
+    assert steps.arrived((7, 4), [9], [1]) == [] and steps.begin((7, 4), 3, []) == []
+    assert set(steps.active) == {(8, 1), (7, 5)}
+
+
+def test_what_may_wait_for_its_step_is_limited_in_bytes() -> None:
+    steps = TaskSteps(most_early_bytes=100)
+    steps.register((7, 3), TaskParts({"a": [_stage("v", "", {9: "v"})]}, (), []))
+    assert steps.arrived((7, 1), [9], [np.zeros(60, np.uint8)]) == []
+    (told,) = steps.arrived((7, 2), [9], [np.array([b"x" * 50], object)])
+    assert isinstance(told, TellFailed) and "60 bytes, and 50 more came" in str(told.error)
+    assert steps.begin((7, 2), 3, []) == [] and list(steps.active) == [(7, 1)]
+    assert steps.arrived((7, 2), [9], [1]) == []
+    steps.abort((7, 1))
+    assert steps.arrived((7, 3), [9], [np.zeros(100, np.uint8)]) == []
+    assert len(steps.begin((7, 3), 3, [])) == 1
+    assert steps.arrived((7, 4), [9], [np.zeros(100, np.uint8)]) == []
+
+
+def test_what_may_wait_for_its_step_is_limited_in_steps() -> None:
+    steps = TaskSteps()
+    told = [i for number in range(1, 10_000) for i in steps.arrived((7, number), [0], [True])]
+    assert len(steps.active) == MOST_EARLY_STEPS and len(told) == 9999 - MOST_EARLY_STEPS
+
+
+def test_a_step_with_a_wrong_count_of_feeds_is_refused_and_leaves_nothing() -> None:
+    steps = _steps({"a": [_stage("x")]}, "x")
+    for feeds in ([], [1, 2]):
+        with pytest.raises(ValueError, match="values are fed"):
+            steps.begin(KEY, 3, feeds)
+    assert not steps.active and len(steps.begin(KEY, 3, [1])) == 1
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        TaskParts({"a": [_stage("x")]}, (), []),
+        TaskParts({"a": [_stage("", "x"), _stage("y")]}, (), []),
+        TaskParts({"a": [_stage("", "x")], "b": [_stage("x")]}, (), []),
+        TaskParts({"a": [_stage("", "x", sends=[(0, "y", "ps")])]}, (), []),
+        TaskParts({"a": [_stage("", "x")]}, (), [("a", "y")]),
+        TaskParts({"a": [_stage("", "x")]}, (), [("b", "x")]),
+        TaskParts({"a": [_stage("", "", {-1: "x"})]}, (), []),
+        TaskParts({"a": [_stage("", "", {2**31: "x"})]}, (), []),
+        TaskParts({"a": [_stage("", "", {1.5: "x"})]}, (), []),  # type: ignore[dict-item]
+    ],
+)
+def test_parts_that_do_not_fit_together_are_not_registered(parts: TaskParts) -> None:
+    steps = TaskSteps()
+    with pytest.raises(ValueError):
+        steps.register((7, 3), parts)
+    with pytest.raises(KeyError):
+        steps.begin(KEY, 3, [])
+
+
 def _master() -> MasterSteps:
     master = MasterSteps()
-    master.register(1, Executable("session", {"ps": [0], "worker": [0, 1]}, [("worker", 1), ("ps", 0)]))
+    master.register(
+        1, Executable("session", {"ps": [0], "worker": [0, 1]}, [("worker", 1), ("ps", 0), ("worker", 0)])
+    )
     return master
 
 
 def test_a_step_is_one_message_a_task_and_one_answer() -> None:
     master = _master()
-    begun = master.begin(b"client", 9, 1, ["x", "y"])
+    begun = master.begin(b"client", 9, "session", 1, ["x", "y"])
     assert [(i.task, list(i.feeds)) for i in begun if isinstance(i, BeginStep)] == [
         ("ps", ["x"]),
         ("worker", ["x", "y"]),
@@ -123,12 +213,12 @@ def test_a_step_is_one_message_a_task_and_one_answer() -> None:
     assert master.done("worker", step, ["a", "b"]) == []
     (answer,) = master.done("ps", step, ["c"])
     assert isinstance(answer, Answer) and (answer.client, answer.request) == (b"client", 9)
-    assert list(answer.values) == ["b", "c"] and answer.error is None
+    assert list(answer.values) == ["b", "c", "a"] and answer.error is None
 
 
 def test_the_first_error_is_the_answer_and_the_others_are_told_to_drop_the_step() -> None:
     master = _master()
-    step = master.begin(b"client", 9, 1, ["x", "y"])[0].step  # type: ignore[union-attr]
+    step = master.begin(b"client", 9, "session", 1, ["x", "y"])[0].step  # type: ignore[union-attr]
     abort, answer = master.failed("worker", step, {"message": "no"})
     assert isinstance(abort, AbortStep) and (abort.task, abort.step) == ("ps", step)
     assert isinstance(answer, Answer) and answer.error == {"message": "no"}
@@ -138,20 +228,81 @@ def test_the_first_error_is_the_answer_and_the_others_are_told_to_drop_the_step(
 def test_a_lost_task_ends_its_steps_and_no_others() -> None:
     master = _master()
     master.register(2, Executable("session", {"other": []}, []))
-    master.begin(b"client", 1, 1, ["x", "y"])
-    elsewhere = master.begin(b"client", 2, 2, [])[0].step  # type: ignore[union-attr]
+    master.begin(b"client", 1, "session", 1, ["x", "y"])
+    elsewhere = master.begin(b"client", 2, "session", 2, [])[0].step  # type: ignore[union-attr]
     found = master.lost("ps", {"message": "gone"})
     assert [i.request for i in found if isinstance(i, Answer)] == [1]
     assert [i.task for i in found if isinstance(i, AbortStep)] == ["worker"]
     assert len(master.done("other", elsewhere, [])) == 1
     assert list(master.of_task("ps")) == [1] and list(master.release(1)) == ["ps", "worker"]
     with pytest.raises(KeyError):
-        master.begin(b"client", 3, 1, [])
+        master.begin(b"client", 3, "session", 1, [])
+
+
+def test_a_task_that_hands_over_too_little_or_too_much_fails_the_step() -> None:
+    for values in ([], [1], [1, 2, 3]):
+        master = _master()
+        step = master.begin(b"client", 9, "session", 1, ["x", "y"])[0].step  # type: ignore[union-attr]
+        abort, answer = master.done("worker", step, values)
+        assert isinstance(abort, AbortStep) and isinstance(answer, Answer) and answer.error
+        assert f"with {len(values)} values instead of 2" in answer.error["message"]
+        assert master.in_flight == 0 and master.done("ps", step, [1]) == []
+
+
+def test_a_run_of_another_session_or_with_too_few_feeds_begins_nothing() -> None:
+    master = _master()
+    with pytest.raises(KeyError):
+        master.begin(b"client", 1, "another", 1, ["x", "y"])
+    with pytest.raises(errors.InvalidArgumentError, match="brings 1 fed values, and its plan takes 2"):
+        master.begin(b"client", 1, "session", 1, ["x"])
+    assert master.in_flight == 0 and master.failed("stranger", 1, {}) == []
+
+
+def test_steps_of_a_session_on_their_way_are_limited() -> None:
+    master = _master()
+    master.register(2, Executable("another", {"ps": []}, []))
+    for request in range(MOST_STEPS):
+        master.begin(b"client", request, "session", 1, ["x", "y"])
+    with pytest.raises(errors.ResourceExhaustedError, match="which is the most"):
+        master.begin(b"client", 0, "session", 1, ["x", "y"])
+    assert master.begin(b"other", 1, "another", 2, [])
+    master.cancel(b"client", 7, {})
+    assert master.begin(b"client", 0, "session", 1, ["x", "y"])
+
+
+PART = {"positions": [0], "feeds": ["x"], "fetches": [["cpu", "y"]]}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "fetches"),
+    [
+        ({"ps": PART}, []),
+        ({"ps": PART}, [["ps", 1]]),
+        ({"ps": PART}, [["ps", 0], ["ps", 0]]),
+        ({"ps": PART}, [["worker", 0]]),
+        ({"ps": PART}, [["ps", "0"]]),
+        ({"ps": PART}, [["ps"]]),
+        ({"ps": PART}, 7),
+        ({"ps": PART | {"positions": []}}, [["ps", 0]]),
+        ({"ps": PART | {"positions": [-1]}}, [["ps", 0]]),
+        ({"ps": PART | {"positions": [True]}}, [["ps", 0]]),
+        ({"ps": {}}, []),
+        ({"ps": None}, []),
+        (None, []),
+    ],
+)
+def test_what_is_no_registration_is_refused(tasks: Any, fetches: Any) -> None:
+    assert executable("session", {"ps": PART}, [["ps", 0]]).feeds == {"ps": (0,)}
+    with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
+        executable("session", tasks, fetches)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_whatever_the_order_of_messages_the_result_is_the_same(seed: int) -> None:
-    """Two tasks whose messages take any time on the way, and may be overtaken by those of the other."""
+    """Two tasks whose messages take any time on the way, and may be overtaken by those of the other.
+
+    Those of one sender to one receiver stay in order, as on a connection.
+    """
     chance = random.Random(seed)
     tasks = {
         "ps": _steps({"cpu": [_stage("", "v", sends=[(0, "v", "worker")]), _stage("g", "u", {1: "g"})]},
@@ -168,9 +319,13 @@ def test_whatever_the_order_of_messages_the_result_is_the_same(seed: int) -> Non
         wire.extend((task, i) for i in instructions)
 
     for request in range(4):
-        handle("", master.begin(b"client", request, 3, [request]))
+        handle("", master.begin(b"client", request, "session", 3, [request]))
     while wire:
-        task, i = wire.pop(chance.randrange(len(wire)))
+        place = chance.randrange(len(wire))
+        if isinstance(wire[place][1], BeginStep):
+            to = wire[place][1].task
+            place = next(n for n, (_, i) in enumerate(wire) if isinstance(i, BeginStep) and i.task == to)
+        task, i = wire.pop(place)
         if isinstance(i, BeginStep):
             handle(i.task, tasks[i.task].begin((7, i.step), i.executable, i.feeds))
         elif isinstance(i, SendTensors):
