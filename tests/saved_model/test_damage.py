@@ -190,5 +190,6 @@ def test_a_graph_that_runs_python_is_refused(tmp_path: Path) -> None:
     node.attr["Tout"].list.type.append(1)
     meta_graph.collection_def["saved_model_main_op"].node_list.value.append("evil")
     (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
-    with gf.Session() as session, pytest.raises((ValueError, gf.errors.OpError), match="PyFunc"):
+    raised = pytest.raises((ValueError, gf.errors.OpError), match="PyFunc")
+    with gf.Graph().as_default(), gf.Session() as session, raised:
         sm.load(session, ["serve"], tmp_path)
