@@ -21,6 +21,8 @@ from graphflow.cluster.rounds import seconds_of
 from graphflow.transport import token
 from graphflow.transport.dropped import Rate
 from graphflow.transport.message import VERSION, Kind, Message, peek
+from graphflow.transport.shared import SharedMemoryError
+from graphflow.transport.sharing import Sharing
 from graphflow.transport.tensors import BadMessage, Buffer
 
 CONNECT_SECONDS: Final = 10.0
@@ -43,6 +45,7 @@ class Greetings(Inquiries):
 
     _secret: str
     _senders: dict[bytes, Peer]
+    _sharing: Sharing
     _by_address: dict[str, Peer]
     _requests: dict[str, Requests]
     _forget: Callable[[Peer, str], None]
@@ -63,7 +66,10 @@ class Greetings(Inquiries):
         if not self.knows(sender) and not self._may_greet(sender, frames):
             return
         try:
-            message = Message.of(frames)
+            message = Message.of(frames, self._sharing.of(self._name_of(sender)))
+        except SharedMemoryError as error:
+            self._unreadable(sender, error)
+            return
         except BadMessage as error:
             self.sockets.dropped.add(str(error))
             return
@@ -85,6 +91,20 @@ class Greetings(Inquiries):
                 self._from_client(sender, message)
             except Exception as error:  # Any request is answered: nobody may wait for ever.
                 self._fail(sender, message.a, as_details(error))
+
+    def _name_of(self, sender: bytes) -> str | bytes:
+        """What `Sharing` knows the socket of that identity by."""
+        peer = self._senders.get(sender)
+        return sender if peer is None else peer.task
+
+    def _unreadable(self, sender: bytes, error: SharedMemoryError) -> None:
+        """What somebody sent is gone, or this process cannot open it: what it belongs to ends."""
+        peer = self._senders.get(sender)
+        if peer is not None:
+            self._forget(peer, f"sent what cannot be read ({error})")
+        elif sender in self._clients:
+            text = f"{self._task} cannot read what the client sent: {error}."
+            self._fail(sender, 0, as_details(errors.UnavailableError(None, None, text)))
 
     def _may_greet(self, sender: bytes, frames: Sequence[Buffer]) -> bool:
         """Whether a stranger's message may be a hello; what is none is dropped."""
@@ -145,8 +165,11 @@ class Greetings(Inquiries):
         if details.get("alive"):
             return
         if sender not in self._clients and len(self._clients) >= MOST_SOCKETS:
-            del self._clients[next(iter(self._clients))]
+            oldest = next(iter(self._clients))
+            del self._clients[oldest]
+            self._sharing.gone(oldest)
         self._clients[sender] = session
+        self._sharing.met(sender, details)
         self._greeting[:] = [w for w in self._greeting if w.client != sender]
         if len(self._greeting) >= MOST_GREETINGS:
             raise _too_many(f"{MOST_GREETINGS} clients wait for {self._task}, which is the most.")
@@ -158,7 +181,8 @@ class Greetings(Inquiries):
 
     def _greet(self, peer: Peer, answer: bool) -> None:
         details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
-                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use()}  # fmt: skip
+                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
+                   "memory": self._sharing.memory.address}  # fmt: skip
         peer.greeted = True
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
 
@@ -179,6 +203,7 @@ class Greetings(Inquiries):
         peer.incarnation = incarnation
         peer.devices = devices
         self._senders[sender] = peer
+        self._sharing.met(peer.task, details)
         self._lost_tasks().pop(peer.task, None)
         self._tasks_by_incarnation[number] = peer.task
         if details.get("in_use"):
@@ -195,7 +220,8 @@ class Greetings(Inquiries):
             devices = sorted(
                 self._devices + [d for task in waiting.wanted for d in self._peers[task].devices]
             )
-            details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}"}
+            details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}",
+                       "memory": self._sharing.memory.address}  # fmt: skip
             self.sockets.reply(
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
             )

@@ -32,6 +32,7 @@ from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
 from graphflow.transport.keys import Access
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.sharing import Sharing
 from graphflow.transport.sockets import Sockets
 
 _QUICK_SECONDS: Final = 0.0003
@@ -87,6 +88,8 @@ class Service(Greetings):
         self._worker = TaskSteps()
         self._contexts: dict[StepKey, RunContext] = {}
         self._pool = ThreadPool()
+        self._sharing = Sharing()
+        store.memory = self._sharing.memory
         load_all()
         self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access.keys)
         super().__init__(addresses[task], stop)
@@ -104,6 +107,7 @@ class Service(Greetings):
     def _forget(self, peer: Peer, what: str) -> None:
         """Ends what a peer took part in; it is greeted again before the next message to it."""
         self.sockets.disconnect(peer.address)
+        self._sharing.gone(peer.task)
         peer.greeted = False
         incarnation, peer.incarnation = int(peer.incarnation, 16), ""
         del self._tasks_by_incarnation[incarnation]
@@ -127,6 +131,7 @@ class Service(Greetings):
         for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
             self._session_gone(session)
         self._look_around(now)
+        self._sharing.trim()
 
     # ---- clients --------------------------------------------------------------------------------------------------
 
@@ -167,6 +172,7 @@ class Service(Greetings):
         error = as_details(errors.CancelledError(None, None, "The client is gone."))
         for client in [c for c, owner in self._clients.items() if owner == session]:
             del self._clients[client]
+            self._sharing.gone(client)
             self._direct(self._master.client_gone(client, error))
         for number in self._master.of_session(session):
             self._release(number)
@@ -242,7 +248,7 @@ class Service(Greetings):
         peer = self._peers[task]
         if not peer.greeted:
             self._greet(peer, not peer.incarnation)
-        self.sockets.send_to_peer(peer.address, message.frames())
+        self.sockets.send_to_peer(peer.address, message.frames(self._sharing.share(task)))
 
     def _from_peer(self, peer: Peer, message: Message) -> None:
         if message.kind in _OF_MASTERS and self._master_of((message.a, 0)) != peer.task:
@@ -358,7 +364,9 @@ class Service(Greetings):
                     self._fail(i.client, i.request, i.error)
                     continue
                 try:
-                    frames = Message(Kind.RESULT, i.request, tensors=i.values).frames()
+                    frames = Message(Kind.RESULT, i.request, tensors=i.values).frames(
+                        self._sharing.share(i.client)
+                    )
                 except (TypeError, ValueError) as error:  # A fetched value is no tensor.
                     self._fail(
                         i.client, i.request, as_details(errors.InvalidArgumentError(None, None, str(error)))
@@ -461,3 +469,4 @@ class Service(Greetings):
         self.sockets.stop()
         self._store.close()
         self._pool.close()
+        self._sharing.close()

@@ -166,6 +166,8 @@ class _Assembler:
     def _fetch(self, value: str, position: int) -> str:
         expression = self._use(value)
         again = value in self._plan.fetches[:position]
+        if value in self._cells and self._store.memory is not None:
+            return f"{self._cells[value]}.lend()"
         if value in self._cells or again or expression in self._borrowed:
             self._globals.setdefault("copied", copied)
             return f"copied({expression})"

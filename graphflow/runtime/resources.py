@@ -22,6 +22,7 @@ from graphflow.graph.dtypes import DType
 from graphflow.graph.scopes import container_of, resource_name
 from graphflow.graph.shapes import Dims, compatible, text
 from graphflow.plan.ir import Instruction
+from graphflow.runtime.lending import LENT_FROM, Loans, Memory
 
 if TYPE_CHECKING:
     from graphflow.runtime.context import RunContext
@@ -38,10 +39,11 @@ class VariableCell:
     """The place of one variable: its value, or None before it is initialised.
 
     Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
-    reader never sees half of it; alone, it happens in place. `assigned` counts how often it was set as a whole.
+    reader never sees half of it; alone, and with the value lent to nobody, it happens in place. `assigned` counts how
+    often it was set as a whole.
     """
 
-    __slots__ = ("assigned", "dims", "dtype", "line", "lock", "name", "store", "value")
+    __slots__ = ("assigned", "dims", "dtype", "line", "loans", "lock", "name", "store", "value")
 
     def __init__(
         self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int], dims: Dims
@@ -52,6 +54,7 @@ class VariableCell:
         self.dims = dims
         self.line = line
         self.lock = threading.Lock()
+        self.loans = Loans()
         self.value: Any = None
         self.assigned = 0
 
@@ -63,6 +66,36 @@ class VariableCell:
                 None, None, f"Attempting to use uninitialized value {self.name}"
             )
         return value
+
+    def lend(self) -> Any:
+        """The value, read-only, for somebody who may still read it after the run; to be called in a run."""
+        value = self.get()
+        if value.nbytes < LENT_FROM or value.dtype.hasobject:
+            return value.copy() if value.ndim else value[()]
+        memory = self.store.memory
+        with self.lock:
+            if memory is not None and memory.has_partners and self.value is value and not memory.holds(value):
+                self.value = value = memory.copied(value)
+            return self.loans.lend(value)
+
+    def recover(self) -> None:
+        """Makes the value one that nobody else reads, so that it may be changed in place; the run is the only one."""
+        with self.lock:
+            if self.value is not None and self._is_lent():
+                self.value = self._copy(self.value)
+
+    def _is_lent(self) -> bool:
+        return self.loans.any(self.value, self.store.memory)
+
+    def _fresh(self, old: Any) -> Any:
+        """Memory for a new value of the same size, where the old one is: shared or not."""
+        memory = self.store.memory
+        return memory.empty(old.shape, old.dtype) if memory and memory.holds(old) else np.empty_like(old)
+
+    def _copy(self, old: Any) -> Any:
+        fresh = self._fresh(old)
+        copy_into(fresh, old)
+        return fresh
 
     def assign(self, value: Any, validate_shape: bool = True) -> None:
         """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's."""
@@ -77,11 +110,15 @@ class VariableCell:
         with self.lock:
             self.assigned += 1
             old = self.value
-            if old is not None and old.shape == np.shape(value) and self.store.begin_in_place():
+            if old is not None and old.shape == np.shape(value):
+                alone = self.store.begin_in_place(self)
                 try:
-                    copy_into(old, value)
+                    target = old if alone else self._fresh(old)
+                    copy_into(target, value)
+                    self.value = target
                 finally:
-                    self.store.end_in_place()
+                    if alone:
+                        self.store.end_in_place()
             else:
                 self.value = copied(value, self.dtype.as_numpy_dtype)
 
@@ -89,13 +126,13 @@ class VariableCell:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
         with self.lock:
             old = self.get()
-            if self.store.begin_in_place():
+            if self.store.begin_in_place(self):
                 try:
                     function(old, old)
                 finally:
                     self.store.end_in_place()
             else:
-                out = np.empty_like(old)
+                out = self._fresh(old)
                 function(old, out)
                 self.value = out
 
@@ -106,13 +143,13 @@ class VariableCell:
         """
         with self.lock:
             array = self.get()
-            if self.store.begin_in_place():
+            if self.store.begin_in_place(self):
                 try:
                     function(array)
                 finally:
                     self.store.end_in_place()
             else:
-                array = array.copy()
+                array = self._copy(array)
                 function(array)
                 self.value = array
 
@@ -127,13 +164,13 @@ class VariableCell:
             for cell in sorted(set(cells), key=lambda c: c.name):
                 stack.enter_context(cell.lock)
             arrays = [cell.get() for cell in cells]
-            if cells[0].store.begin_in_place():
+            if cells[0].store.begin_in_place(*cells):
                 try:
                     function(arrays)
                 finally:
                     cells[0].store.end_in_place()
             else:
-                arrays = [array.copy() for array in arrays]
+                arrays = [cell._copy(array) for cell, array in zip(cells, arrays, strict=True)]
                 function(arrays)
                 for cell, array in zip(cells, arrays, strict=True):
                     cell.value = array
@@ -157,6 +194,8 @@ class ResourceStore:
     around: the store that this one belongs to and is closed with, such as the session's for a dataset's function.
     """
 
+    memory: Memory | None = None
+    """What this process shares with others, where the store is a task's: its values are then lent, not copied."""
     planner: Any = None
     """Makes what runs functions (runtime.planner.Planner), set by the session."""
 
@@ -286,10 +325,13 @@ class ResourceStore:
             self._active -= 1
             self._free_unused()
 
-    def begin_in_place(self) -> bool:
-        """Whether a value may be changed in place: only one run is active. If so, end_in_place() must follow."""
+    def begin_in_place(self, *cells: VariableCell) -> bool:
+        """Whether values may be changed in place: only one run is active, and these are lent to nobody.
+
+        If so, end_in_place() must follow.
+        """
         with self._lock:
-            if self._active > 1:
+            if self._active > 1 or any(cell._is_lent() for cell in cells):
                 return False
             self._in_place += 1
             return True

@@ -12,15 +12,18 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
+import numpy as np
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow import errors
 from graphflow.transport.keys import FILE, VARIABLE, Access, ClusterKeys, as_client, check_reach
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
 from graphflow.transport.sockets import options, receive, send
 
 _ALIVE_SECONDS: Final = 3.0
@@ -57,6 +60,9 @@ class _Channel:
         self.poller = zmq.Poller()
         self.poller.register(self.socket, zmq.POLLIN)
         self.greeted = False
+        self.sharing: PartnerMemory | None = None
+        """What the server shares with this process, where both can."""
+        self.trim_at = 0.0
 
     def lost(self) -> int:
         """ZeroMQ's event that ended the connection, 0 where none did."""
@@ -70,6 +76,7 @@ class _Channel:
             return
         self.socket.disable_monitor()
         self.monitor.close()
+        self.sharing = None
         self.socket.close()
 
 
@@ -83,7 +90,10 @@ class Connection:
         check_reach(address, access.keys)
         self.address = address
         self._access = access
-        self._greeting = {**greeting, "token": access.secret, "session": secrets.token_hex(8)}
+        self._memory = SharedMemory()
+        self._greeting = {
+            **greeting, "token": access.secret, "session": secrets.token_hex(8), "memory": self._memory.address
+        }  # fmt: skip
         self._local = threading.local()
         self._requests = count(1)
         self._closed = threading.Event()
@@ -107,8 +117,8 @@ class Connection:
         """
         channel = self._channel()
         if not channel.greeted:
-            self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
-            channel.greeted = True
+            welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
+            self._welcomed(channel, welcome)
         try:
             return self._exchange(channel, kind, b, details or {}, tensors, deadline)
         except Refused as refused:
@@ -123,8 +133,14 @@ class Connection:
         channel = self._channel()
         self._greeting["seconds"] = seconds
         welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), time.monotonic() + seconds + 2.0)
-        channel.greeted = True
+        self._welcomed(channel, welcome)
         return welcome
+
+    def _welcomed(self, channel: _Channel, welcome: Message) -> None:
+        channel.greeted = True
+        with suppress(SharedMemoryError):  # The server is on another machine, or another user's.
+            channel.sharing = PartnerMemory(welcome.details.get("memory") or {})
+            self._memory.has_partners = True
 
     def tell(self, kind: Kind, a: int) -> None:
         """Sends a message that has no answer; nothing where the thread has not spoken to the server before."""
@@ -140,6 +156,10 @@ class Connection:
         self._closed.set()
         for channel in list(self._channels):
             channel.close()
+        self._memory.close()
+
+    def _share(self, array: np.ndarray[Any, Any]) -> bytes | None:
+        return self._memory.lease(array, self.address)
 
     def _channel(self) -> _Channel:
         if self._closed.is_set():
@@ -155,7 +175,8 @@ class Connection:
         deadline: float | None,
     ) -> Message:  # fmt: skip
         request = next(self._requests)
-        send(channel.socket, Message(kind, request, b, 0, details, tensors).frames())
+        share = None if channel.sharing is None else self._share
+        send(channel.socket, Message(kind, request, b, 0, details, tensors).frames(share))
         try:
             while True:
                 answer = self._wait(channel, deadline)
@@ -165,6 +186,9 @@ class Connection:
             if not channel.socket.closed:
                 send(channel.socket, Message(Kind.ABORT, request).frames())
             raise
+        if channel.sharing is not None and time.monotonic() > channel.trim_at:
+            channel.trim_at = time.monotonic() + _ALIVE_SECONDS
+            channel.sharing.trim()
         if answer.kind is Kind.FAILED:
             raise Refused(answer.details)
         return answer
@@ -183,11 +207,16 @@ class Connection:
             except zmq.ZMQError as error:
                 raise errors.CancelledError(None, None, "The session was closed during the run.") from error
             if channel.socket in events:
-                return Message.of(receive(channel.socket))
+                try:
+                    return Message.of(receive(channel.socket), channel.sharing)
+                except SharedMemoryError as error:
+                    text = f"The server at {self.address} is gone, or what it sent cannot be read: {error}."
+                    raise errors.UnavailableError(None, None, text) from None
             event = channel.lost()
             if event:
                 del self._local.channel
                 channel.close()
+                self._memory.abandon(self.address)
                 raise self._gone(event)
             if self._closed.is_set():
                 raise errors.CancelledError(None, None, "The session was closed during the run.")
@@ -222,6 +251,7 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         if channel is None:
             channel = _Channel(alive.address, alive._access.keys)
         message = Message(Kind.HELLO, details={**alive._greeting, "alive": True})
+        alive._memory.trim()
         del alive
         send(channel.socket, message.frames())
     if channel is not None:

@@ -19,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.transport import tensors
-from graphflow.transport.tensors import BadMessage, Buffer
+from graphflow.transport.shared import PartnerMemory
+from graphflow.transport.tensors import BadMessage, Buffer, Share
 
 VERSION: Final = 1
 _HEADER: Final = struct.Struct("<2sBBIQQQQ")
@@ -70,9 +71,12 @@ class Message:
     details: Mapping[str, Any] = field(default_factory=dict)
     tensors: Sequence[Any] = ()
 
-    def frames(self) -> list[Buffer]:
-        """The message as frames; buffers of tensors share memory with them."""
-        table, buffers = tensors.encode(self.tensors)
+    def frames(self, share: Share | None = None) -> list[Buffer]:
+        """The message as frames; buffers of tensors share memory with them.
+
+        `share` puts a tensor where the receiver can read it without its being in the message, and says where.
+        """
+        table, buffers = tensors.encode(self.tensors, share)
         details = json.dumps(self.details, separators=(",", ":")).encode() if self.details else b""
         header = _HEADER.pack(
             _MAGIC, VERSION, self.kind, len(self.tensors), len(details), self.a, self.b, self.c
@@ -80,10 +84,11 @@ class Message:
         return [b"".join((header, details, table)), *buffers]
 
     @staticmethod
-    def of(frames: Sequence[Buffer]) -> Message:
+    def of(frames: Sequence[Buffer], memory: PartnerMemory | None = None) -> Message:
         """The message that frames hold; the tensors are read-only and share memory with the frames.
 
-        BadMessage for anything that `frames()` could not have made.
+        `memory` is what the sender shares with this process. BadMessage for anything that `frames()` could not have
+        made, SharedMemoryError where the memory cannot be had any more.
         """
         if not frames or len(frames[0]) < _HEADER.size:
             raise BadMessage("A message has a header.")
@@ -106,7 +111,7 @@ class Message:
             raise BadMessage(f"There is no kind {number} of messages.") from None
         values: Sequence[np.ndarray[Any, Any]] = ()
         if count or begin != len(head) or len(frames) > 1:
-            values = tensors.decode(head, begin, count, frames[1:])
+            values = tensors.decode(head, begin, count, frames[1:], memory)
         return Message(kind, a, b, c, _details(head[_HEADER.size : begin]) if length else {}, values)
 
 

@@ -2,8 +2,9 @@
 
 A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. A small buffer follows it at
 once, since a frame of its own would cost more than copying it; a large one is a frame. The buffer holds the elements in
-row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes. What comes
-in is believed in nothing: every size is checked against the length of what is really there.
+row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes. In place of
+a buffer there may be a handle of shared memory (transport/shared.py). What comes in is believed in nothing: every size
+is checked against the length of what is really there.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow.graph import dtypes
+from graphflow.transport.shared import HANDLE, PartnerMemory, SharedMemoryError
 
 MOST_TENSORS: Final = 65_535
 _MOST_AXES: Final = 64
 _SMALL: Final = 4096
 """Bytes of a buffer up to which it is part of the table."""
 _HEAD: Final = struct.Struct("<BBHIQ")
-"""dtype, rank, 0, 0, length of the buffer; the sizes follow, 8 bytes each, and the buffer where it is small."""
+"""dtype, rank, where, 0, length of the buffer; the sizes, 8 bytes each, and the buffer or handle follow."""
+_HERE: Final = 0
+_SHARED: Final = 1
 _NUMBER_OF: Final = {
     np.dtype(d.as_numpy_dtype): d.as_datatype_enum
     for d in dtypes.ALL
@@ -43,7 +47,15 @@ class BadMessage(ValueError):
     """What came is not a message as docs/wire-protocol.md describes it."""
 
 
-def encode(values: Sequence[Any]) -> tuple[bytes, list[Buffer]]:
+class NotShared(BadMessage, SharedMemoryError):
+    """A tensor is in memory that the sender does not share with this process."""
+
+
+Share = Callable[[np.ndarray[Any, Any]], bytes | None]
+"""The handle of an array, for the one who gets the message; None for what is to be in the message."""
+
+
+def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, list[Buffer]]:
     """The table of arrays (or NumPy scalars, or bytes), and the large buffers.
 
     Those share memory with the arrays. TypeError for a value that is no tensor.
@@ -62,10 +74,15 @@ def encode(values: Sequence[Any]) -> tuple[bytes, list[Buffer]]:
             except KeyError:
                 raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.") from None
             buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        table.append(_HEAD.pack(number, array.ndim, 0, 0, len(buffer)))
+        handle = None
+        if share is not None and len(buffer) > _SMALL and number != _STRING:
+            handle = share(array)
+        table.append(_HEAD.pack(number, array.ndim, _HERE if handle is None else _SHARED, 0, len(buffer)))
         if array.ndim:
             table.append(struct.pack(f"<{array.ndim}Q", *array.shape))
-        if len(buffer) <= _SMALL:
+        if handle is not None:
+            table.append(handle)
+        elif len(buffer) <= _SMALL:
             table.append(bytes(buffer))
         else:
             buffers.append(buffer)
@@ -81,24 +98,35 @@ def _encode_strings(array: np.ndarray[Any, Any]) -> Buffer:
     return ends.tobytes() + b"".join(elements)
 
 
-def decode(table: Buffer, position: int, count: int, buffers: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
+def decode(
+    table: Buffer, position: int, count: int, buffers: Sequence[Buffer], memory: PartnerMemory | None = None
+) -> list[np.ndarray[Any, Any]]:
     """The `count` arrays that `encode` was given; they are read-only, and large ones share memory with the buffers.
 
-    The table begins at a position and goes to the end. BadMessage where it is none.
+    The table begins at a position and goes to the end. BadMessage where it is none. `memory` is what the sender shares;
+    SharedMemoryError where it cannot be had any more.
     """
     values = []
     large = iter(buffers)
     for _ in range(count):
         if len(table) - position < _HEAD.size:
             raise BadMessage("The table of tensors ends too early.")
-        number, rank, zero, zeros, length = _HEAD.unpack_from(table, position)
+        number, rank, where, zero, length = _HEAD.unpack_from(table, position)
         position += _HEAD.size
-        if rank > _MOST_AXES or zero or zeros or len(table) - position < 8 * rank:
+        if rank > _MOST_AXES or where > _SHARED or zero or len(table) - position < 8 * rank:
             raise BadMessage("A tensor's descriptor is wrong.")
         shape = struct.unpack_from(f"<{rank}Q", table, position)
         position += 8 * rank
-        if length <= _SMALL:
-            buffer: Buffer = bytes(table[position : position + length])
+        buffer: Buffer
+        if where == _SHARED:
+            if number == _STRING or len(table) - position < HANDLE.size:
+                raise BadMessage("A tensor cannot be in shared memory.")
+            if memory is None:
+                raise NotShared("A tensor is in memory that is not shared.")
+            buffer = memory.read(bytes(table[position : position + HANDLE.size]), length).data
+            position += HANDLE.size
+        elif length <= _SMALL:
+            buffer = bytes(table[position : position + length])
             position += length
         else:
             buffer = next(large, b"")

@@ -73,6 +73,8 @@ class CompiledPlan:
         self._writes = any(node.variables for node in draft.lowering.nodes)
         self._uses_blas = any(isinstance(n, KernelNode) and n.blas for n in draft.lowering.nodes)
         self._find_externals()
+        written = {root for node in draft.lowering.nodes for root in node.variables}
+        self._written = [cell for name, cell, _ in self._cells if name in written]
         self._lay_out()
         self._segments: list[_NativeSegment | _PythonSegment] = []
         self._make_segments(machine, threads, kernels)
@@ -296,9 +298,17 @@ class CompiledPlan:
     def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
         read = self._reader(name)
+        memory = self._store.memory
         if value is None:
             return lambda objects: own(read(objects))
-        return lambda objects: copied(read(objects))
+        if memory is None or not value.shape:
+            return lambda objects: copied(read(objects))
+        for name, cell, shape in self._cells:
+            whole = value.root == name and (value.shape, value.offset) == (shape, 0) and value.contiguous
+            if whole and value.dtype == cell.dtype.name:
+                lend = cell.lend
+                return lambda objects: lend()
+        return lambda objects: memory.copied(read(objects))
 
     def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
         """For each feed and variable the words to patch: (words, position, bytes from its start)."""
@@ -326,6 +336,8 @@ class CompiledPlan:
             if self._writes and not self._store.begin_in_place():
                 raise Unusable
             try:
+                for cell in self._written:
+                    cell.recover()
                 objects = self._bind(feeds)
                 with single_threaded() if self._uses_blas else _NOTHING:
                     for segment in self._segments:
