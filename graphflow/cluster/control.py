@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from graphflow.transport.client import Connection
 
-_MARGIN: Final = 1.0
+_MARGIN: Final = 0.5
 """Seconds that the master has, beyond those that it gives the other tasks, to answer."""
 
 
@@ -38,7 +38,6 @@ def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connecti
     address = address_of(target)
     connection = Connection(address, {"observer": True}, keys.access(cluster_keys))
     try:
-        connection.greet(seconds)
         yield connection
     except errors.DeadlineExceededError as error:
         raise errors.UnavailableError(

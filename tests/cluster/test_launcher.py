@@ -214,10 +214,8 @@ def test_a_worker_that_fails_does_not_change_the_status_of_a_chief_that_ends_wel
     assert "worker 1 failed after" in err.splitlines()[-1]
 
 
-STUBBORN = """
+PLAIN = """
 import subprocess
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-signal.signal(signal.SIGINT, signal.SIG_IGN)
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
 open("ready " + name, "w").close()
 if name == "worker 0" and len(sys.argv) > 1 and os.path.exists("chief ends"):
@@ -226,6 +224,9 @@ if name == "worker 0" and len(sys.argv) > 1 and os.path.exists("chief ends"):
     sys.exit(0)
 time.sleep(100)
 """
+STUBBORN = (
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + PLAIN
+)
 
 
 @LINUX
@@ -243,7 +244,7 @@ def test_promise_3_when_the_chief_has_ended_well_nothing_is_left_within_5_s(
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_launcher_leaves_nothing(launch: type[Launch], number: signal.Signals) -> None:
-    started = launch(STUBBORN, "--ps", "0")
+    started = launch(STUBBORN if number == signal.SIGINT else PLAIN, "--ps", "0")
     started.wait_for("ready*", 2)
     started.process.send_signal(number)
     if number == signal.SIGINT:  # A second one does not wait.
