@@ -242,7 +242,7 @@ class SyncRounds:
                 "its gradients were dropped. Give each worker a task of its own, and run one step of it at a time.",
             )  # fmt: skip
         self.dropped += 1
-        if last.round == ticket.round:
+        if last.round == ticket.round and not self._finished:
             return last
         return Choice(ticket.round, (self._epoch, 0))
 

@@ -5,7 +5,7 @@ They are graphflow's own: TensorFlow makes its rounds of accumulators, a queue o
 
 from __future__ import annotations
 
-from graphflow.graph import dtypes
+from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation
 from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow.ops.rules import no_outputs, scalar_of
@@ -20,11 +20,11 @@ def _choice(op: Operation) -> Signature:
 
 
 def _mean(op: Operation) -> Signature:
-    return [(op.attrs["dtype"], op.attrs["_dims"])]
+    return [(op.attrs["dtype"], shapes.as_dims(op.attrs["shape"]))]
 
 
 def _mean_slices(op: Operation) -> Signature:
-    dims = op.attrs["_dims"]
+    dims = shapes.as_dims(op.attrs["shape"])
     values = None if dims is None else (None, *dims[1:])
     return [(op.attrs["dtype"], values), (op.attrs["Tindices"], (None,))]
 

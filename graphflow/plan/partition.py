@@ -65,7 +65,9 @@ class _Cut:
             for n, place in zip(instruction.inputs, instruction.places(), strict=True)
         )
         control = tuple(
-            self._bring_control(c, instruction.device) for c in instruction.control if c in self._by_name
+            self._bring_control(c, instruction.device)
+            for c in instruction.control
+            if c in self._by_name and not (self._comes_before_reads(c) and self._reads_elsewhere(instruction))
         )
         part.append(
             replace(instruction, inputs=inputs, control=control, bodies=self._renamed(instruction, inputs))
@@ -104,9 +106,14 @@ class _Cut:
             )  # fmt: skip
         return self._here[key]
 
+    def _reads_elsewhere(self, instruction: Instruction) -> bool:
+        """Whether none of the variables that it reads is on its device: they are sent in time."""
+        taken = [self._makers[n].device for n in instruction.taken() if n in self._variables]
+        return instruction.device not in taken
+
     def _comes_before_reads(self, name: str) -> bool:
         instruction = self._by_name.get(name)
-        return instruction is not None and BEFORE_READS in instruction.attrs
+        return instruction is not None and instruction.type in BEFORE_READS
 
     def _bring_control(self, name: str, device: str) -> str:
         maker = self._by_name[name]

@@ -2,7 +2,7 @@
 
 A step of synchronous training belongs to the round that it reads from the global step. Its gradients are right only
 where what they were computed from was read after that; the graph does not say so, since the loss was built before the
-optimizer. So what has the attribute `_before_reads` comes before all that reads a variable in the same run.
+optimizer. So the instruction that reads the round comes before all that reads a variable in the same run.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.plan.passes import PassContext
 
-BEFORE_READS: Final = "_before_reads"
-"""The attribute of an instruction that comes before every read of a variable."""
+BEFORE_READS: Final = frozenset({"SyncRoundBegin"})
+"""Types of instructions that come before every read of a variable."""
 
 
 def order_reads(plan: Plan, ctx: PassContext) -> Plan:
     """The plan in which what reads variables waits for what comes before reads, unless that depends on it."""
-    first = [i for i in plan.instructions if i.attrs.get(BEFORE_READS)]
+    first = [i for i in plan.instructions if i.type in BEFORE_READS]
     if not first:
         return plan
     before = _needed(plan, first)

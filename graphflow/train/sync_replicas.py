@@ -9,6 +9,7 @@ programs written for TensorFlow, and have nothing to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from graphflow.graph.defaults import get_default_graph
@@ -16,13 +17,11 @@ from graphflow.graph.devices import DeviceSpec
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.slices import IndexedSlices
 from graphflow.ops import sync_rounds
-
 from graphflow.ops.control_flow import cond
 from graphflow.ops.core import apply, constant, convert_to_tensor
 from graphflow.ops.flow_basics import group, no_op
 from graphflow.ops.queues import FIFOQueue
 from graphflow.ops.variable import report_uninitialized_variables, trainable_variables
-from graphflow.plan.read_order import BEFORE_READS
 from graphflow.train.optimizer import Optimizer
 from graphflow.train.queue_runner import QueueRunner
 from graphflow.train.session_run_hook import SessionRunHook
@@ -214,9 +213,7 @@ class _Round:
             "slot": self._slot,
         }
         with graph.control_dependencies(None), graph.colocate_with(global_step.op):
-            begin = apply(
-                sync_rounds.BEGIN, [global_step._ref()], self._place | {BEFORE_READS: True}, "begin"
-            )
+            begin = apply(sync_rounds.BEGIN, [global_step._ref()], dict(self._place), "begin")
             ticket = begin.outputs[0]
         pushes = [self._push(ticket, g, v) for g, v in pairs]
         with graph.control_dependencies(pushes), graph.colocate_with(global_step.op):
@@ -260,14 +257,14 @@ class _Round:
     def update(self, optimizer: Optimizer, gradient: Any, variable: Any) -> Operation:
         """Applies the mean of the round's gradients of a variable."""
         graph = get_default_graph()
-        attrs = self._attrs(variable.op.name) | {"dtype": gradient.dtype, "_dims": variable.shape.raw}
+        attrs = self._attrs(variable.op.name) | {"dtype": gradient.dtype, "shape": variable.shape}
 
         def build() -> Any:
             with graph.colocate_with(variable.op, ignore_existing=True):
                 if isinstance(gradient, IndexedSlices):
                     attrs["Tindices"] = gradient.indices.dtype
                     op = apply(sync_rounds.MEAN_SLICES, [self._choice], attrs, "mean")
-                    mean: Any = IndexedSlices(*op.outputs, gradient.dense_shape)
+                    mean: Any = IndexedSlices(op.outputs[0], op.outputs[1], gradient.dense_shape)
                 else:
                     mean = apply(sync_rounds.MEAN, [self._choice], attrs, "mean").outputs[0]
                 return optimizer._update(mean, variable)
@@ -291,10 +288,8 @@ class _Round:
         """Moves the averages of the variables."""
         if averages is None:
             return []
-        return [
-            self._once(f"average/{v.op.name}", v, False, lambda v=v: averages.apply([v]))
-            for v in (trainable_variables() if variables is None else variables)
-        ]
+        averaged = trainable_variables() if variables is None else variables
+        return [self._once(f"average/{v.op.name}", v, False, partial(averages.apply, [v])) for v in averaged]
 
     def advance(self, global_step: Any, scope: str) -> Operation:
         """Counts the global step up."""

@@ -20,7 +20,8 @@ from graphflow.protos import graph_pb2, tensor_pb2
 OWN = {
     "ApplyNesterovMomentum", "AssertBroadcastable", "BroadcastLike", "BroadcastStatic", "ReadResourceState",
     "RestoreReducedAxes", "SparseApplyAdam", "SparseApplyGradientDescent", "SparseApplyNesterovMomentum", "SumToShape",
-    "WriteResourceState",
+    "SyncRoundAdvance", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean",
+    "SyncRoundMeanSlices", "SyncRoundPush", "SyncRoundPushSlices", "WriteResourceState",
 }  # fmt: skip
 """Op types that TensorFlow does not have."""
 

@@ -12,6 +12,7 @@ import zlib
 import numpy as np
 
 import graphflow.ops.datasets
+import graphflow.ops.sync_rounds
 from graphflow.graph.op_def import OpDef
 from op_samples import (
     arrays,
@@ -107,6 +108,10 @@ WITHOUT_SAMPLES: dict[str, str] = {
     **dict.fromkeys(
         ("ReadResourceState", "WriteResourceState"),
         "take all state of the session; tests/train/test_saver.py has them",
+    ),
+    **dict.fromkeys(
+        [d.name for d in vars(graphflow.ops.sync_rounds).values() if isinstance(d, OpDef)],
+        "take part in a round of several runs; tests/train/test_sync_replicas.py has them",
     ),
 }
 """Op types with a kernel that no sample can hold, and why."""
