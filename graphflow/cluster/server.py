@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import socket
@@ -137,6 +138,9 @@ class Server:
         """Begins to serve; nothing where it does already."""
         if not self._started:
             self._started = True
+            atexit.register(
+                self.stop
+            )  # So that the other tasks know that this one has ended, and is not lost.
             self._service.sockets.start()
             log.set_up()
             log.LOG.info(
@@ -172,6 +176,7 @@ class Server:
             if not self._stopped.is_set():
                 self._service.close()
                 self._stopped.set()
+                atexit.unregister(self.stop)
 
     def _told_to_stop(self) -> None:
         """Stops in a moment, when the answer to who asked for it is out."""

@@ -19,6 +19,7 @@ from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings
+from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
 from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.peers import Greeting, Peer, Waiting
@@ -40,6 +41,7 @@ _LEASE_SECONDS: Final = 15.0
 MOST_PLANS: Final = 16_384
 """Plans that one session may have registered."""
 _OF_MASTERS: Final = (Kind.STEP, Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
+_ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
 
 
@@ -113,7 +115,8 @@ class Service(Greetings):
         del self._tasks_by_incarnation[incarnation]
         self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
-        _LOG.log(logging.DEBUG if self._ending else logging.WARNING, "%s: %s", self._task, error)
+        expected = self._ending or what == _ENDED
+        _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
         self._lost_tasks()[peer.task] = time.monotonic()
         self._worker.release_master(incarnation)
         self._drop_contexts()
@@ -132,6 +135,11 @@ class Service(Greetings):
             self._session_gone(session)
         self._look_around(now)
         self._sharing.trim()
+
+    def _say_goodbye(self) -> None:
+        for peer in self._peers.values():
+            if peer.incarnation:
+                self._to_peer(peer.task, Message(Kind.BYE))
 
     # ---- clients --------------------------------------------------------------------------------------------------
 
@@ -165,7 +173,7 @@ class Service(Greetings):
                 pass
 
     def _session_gone(self, session: str) -> None:
-        if self._heard.pop(session, None) is not None:
+        if self._heard.pop(session, None) is not None and not session.startswith(OBSERVER):
             LOG.info("%s: session %s has ended", self._task, session)
         self._requests.pop(session, None)
         self._reset_sessions.discard(session)
@@ -254,6 +262,8 @@ class Service(Greetings):
         if message.kind in _OF_MASTERS and self._master_of((message.a, 0)) != peer.task:
             raise ValueError("only the master of a step may send this.")
         match message.kind:
+            case Kind.BYE:
+                self._forget(peer, _ENDED)
             case Kind.TENSOR:
                 self._arrived((message.a, message.b), message.tensors)
             case Kind.STEP:
@@ -466,6 +476,7 @@ class Service(Greetings):
 
     def close(self) -> None:
         """Ends all threads; from any thread."""
+        self.sockets.call(self._say_goodbye)
         self.sockets.stop()
         self._store.close()
         self._pool.close()

@@ -38,6 +38,8 @@ MOST_FRAMES: Final = 1 + MOST_TENSORS
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken from whom the handler does not know."""
 _TICK_MS: Final = 250
+_GOODBYE_MS: Final = 200
+"""How long the last messages to peers have to go out, in the background, when a server ends."""
 _RELEASE_SECONDS: Final = 0.5
 """How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
 _COPY_BELOW: Final = 32 << 10
@@ -199,8 +201,8 @@ class Sockets:
         self.messages_out += 1
         self.bytes_out += sum(map(len, frames))
 
-    def disconnect(self, address: str) -> None:
-        """Closes the connection to a peer; what was not sent is dropped."""
+    def disconnect(self, address: str, linger_ms: int = 0) -> None:
+        """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
         socket = self._peers.pop(address, None)
         if socket is None:
             return
@@ -208,7 +210,7 @@ class Sockets:
             del self._monitors[monitor]
             socket.disable_monitor()
             monitor.close()
-        socket.close()
+        socket.close(linger_ms)
 
     def _connect(self, address: str) -> zmq.Socket[bytes]:
         check_reach(address, self._keys)
@@ -264,7 +266,7 @@ class Sockets:
         if self._router.closed:
             return
         for address in list(self._peers):
-            self.disconnect(address)
+            self.disconnect(address, _GOODBYE_MS)
         self._router.close()
         if self._door is not None:
             self._door.close()

@@ -150,6 +150,26 @@ def test_promise_3_a_client_on_another_task_keeps_a_ps_from_ending(stack: ExitSt
     assert not joined.is_alive()
 
 
+def test_a_task_that_has_ended_in_order_is_not_reported_as_lost(
+    stack: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = spec_of(ps=1, worker=1)
+    ps, worker = serve(stack, spec, "ps"), serve(stack, spec, "worker")
+    with gf.Graph().as_default(), gf.Session(ps.target) as session:
+        with gf.device("/job:worker/task:0"):
+            far = gf.constant(1.0) + 1.0
+        assert session.run(far) == 2.0
+        worker.stop()
+        with pytest.raises(gf.errors.UnavailableError, match="worker"):
+            for _ in range(200):
+                session.run(far)
+                time.sleep(0.01)
+        with gf.device("/job:ps/task:0"):
+            near = gf.constant(3.0) + 1.0
+        assert session.run(near) == 4.0
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
 # ---- promise 30: nothing is left -------------------------------------------------------------------------------------
 
 
