@@ -48,6 +48,8 @@ class ConfigProto:
     inter_op_parallelism_threads: accepted; the devices of a process run concurrently in any case.
     allow_soft_placement: place an op on another device of its task where its own does not exist.
     log_device_placement: write each op's device to sys.stderr when it is placed.
+    connect_timeout_in_ms: how long a Session on a cluster waits for absent tasks; then UnavailableError names them.
+    wait_for_left_tasks: whether it waits, too, for tasks that were there before and that its graph does not name.
     operation_timeout_in_ms: deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
     check_numerics: raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
     server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
@@ -67,6 +69,8 @@ class ConfigProto:
     log_device_placement: bool = False
     graph_options: GraphOptions = field(default_factory=GraphOptions)
     operation_timeout_in_ms: int = 0
+    connect_timeout_in_ms: int = 10_000
+    wait_for_left_tasks: bool = True
     cluster_def: Any = None
     isolate_session_state: bool = False
     check_numerics: bool = False
@@ -81,6 +85,7 @@ class ConfigProto:
             "intra_op_parallelism_threads",
             "inter_op_parallelism_threads",
             "operation_timeout_in_ms",
+            "connect_timeout_in_ms",
             "server_idle_minutes",
         ):
             if getattr(self, name) < 0:

@@ -48,6 +48,7 @@ class Greetings(Inquiries):
     _sharing: Sharing
     _by_address: dict[str, Peer]
     _requests: dict[str, Requests]
+    _met: dict[str, dict[str, str]]
     _forget: Callable[[Peer, str], None]
     _from_peer: Callable[[Peer, Message], None]
     _from_client: Callable[[bytes, Message], None]
@@ -155,6 +156,10 @@ class Greetings(Inquiries):
         filters = [_text(f) for f in details.get("filters") or ()]
         seconds = seconds_of(details, CONNECT_SECONDS, _MOST_SECONDS)
         wanted = {task for task in self._peers if not observes and passes(task, filters)}
+        known = {_text(task): _text(i) for task, i in dict(details.get("incarnations") or {}).items()}
+        needs = details.get("needs")
+        if known.get(self._task, f"{self._incarnation:x}") != f"{self._incarnation:x}":
+            raise started_again(self._task)
         if session not in self._heard:
             if len(self._heard) >= MOST_SESSIONS:
                 raise _too_many(f"{self._task} has {MOST_SESSIONS} sessions, which is the most.")
@@ -173,15 +178,20 @@ class Greetings(Inquiries):
         self._greeting[:] = [w for w in self._greeting if w.client != sender]
         if len(self._greeting) >= MOST_GREETINGS:
             raise _too_many(f"{MOST_GREETINGS} clients wait for {self._task}, which is the most.")
-        missing = {task for task in wanted if not self._peers[task].incarnation}
-        for task in missing:
-            self._greet(self._peers[task], True)
-        self._greeting.append(Greeting(sender, message.a, missing, time.monotonic() + seconds, wanted))
+        if known:
+            self._met[session] = known
+        self._greeting.append(
+            Greeting(
+                sender, message.a, set(), time.monotonic() + seconds, wanted,
+                None if needs is None else {task for task in wanted if needs and passes(task, needs)},
+            )
+        )  # fmt: skip
         self._welcome_those_ready()
 
     def _greet(self, peer: Peer, answer: bool) -> None:
         details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
                    "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
+                   "left": [p.task for p in self._peers.values() if p.left],
                    "memory": self._sharing.memory.address}  # fmt: skip
         peer.greeted = True
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
@@ -202,6 +212,9 @@ class Greetings(Inquiries):
             peer.round = 0
         peer.incarnation = incarnation
         peer.devices = devices
+        peer.left = False
+        peer.others_left = {_text(task) for task in details.get("left", ())}
+        peer.in_use = bool(details.get("in_use"))
         self._senders[sender] = peer
         self._sharing.met(peer.task, details)
         self._lost_tasks().pop(peer.task, None)
@@ -210,17 +223,31 @@ class Greetings(Inquiries):
             self._used = time.monotonic()
         if details.get("answer"):
             self._greet(peer, False)
-        for waiting in self._greeting:
-            waiting.tasks.discard(peer.task)
         self._welcome_those_ready()
 
     def _welcome_those_ready(self) -> None:
-        for waiting in [w for w in self._greeting if not w.tasks]:
+        """Welcomes the clients whose tasks are all there; greets those that are waited for."""
+        there = {task: peer for task, peer in self._peers.items() if peer.incarnation}
+        left = {task for task, peer in self._peers.items() if peer.left}
+        left = left.union(*(peer.others_left for peer in there.values())) - there.keys()
+        for waiting in list(self._greeting):
+            dispensable = set() if waiting.needs is None else left - waiting.needs
+            waiting.tasks = waiting.wanted - there.keys() - dispensable
+            for task in waiting.tasks:
+                if not self._peers[task].greeted:
+                    self._greet(self._peers[task], True)
+            if waiting.tasks:
+                continue
             self._greeting.remove(waiting)
-            devices = sorted(
-                self._devices + [d for task in waiting.wanted for d in self._peers[task].devices]
-            )
-            details = {"task": self._task, "devices": devices, "incarnation": f"{self._incarnation:x}",
+            found = [there[task] for task in waiting.wanted if task in there]
+            devices = sorted(self._devices + [d for peer in found for d in peer.devices])
+            incarnations = {self._task: f"{self._incarnation:x}"} | {p.task: p.incarnation for p in found}
+            session = self._clients.get(waiting.client)
+            if session is None:
+                continue
+            self._met.setdefault(session, incarnations)
+            details = {"task": self._task, "devices": devices, "incarnations": incarnations,
+                       "in_use": any(peer.in_use for peer in found),
                        "memory": self._sharing.memory.address}  # fmt: skip
             self.sockets.reply(
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
@@ -228,6 +255,7 @@ class Greetings(Inquiries):
 
     def _refuse_those_late(self, now: float) -> None:
         """Tells the clients that have waited for long enough which tasks are missing."""
+        self._welcome_those_ready()
         for waiting in [w for w in self._greeting if w.deadline < now]:
             self._greeting.remove(waiting)
             missing = ", ".join(f"{t} at {self._peers[t].address}" for t in sorted(waiting.tasks))
@@ -248,6 +276,15 @@ def _name(details: Mapping[str, Any], field: str) -> str:
     if not found:
         raise ValueError(f"{field} is missing.")
     return found
+
+
+def started_again(task: str) -> errors.OpError:
+    """The error of a session that knew a task before it was started again."""
+    return errors.AbortedError(
+        None, None,
+        f"The task {task} was started again: the variables and whatever else it held for this session are lost. "
+        "Make a new session, and restore or initialize them.",
+    )  # fmt: skip
 
 
 def _too_many(text: str) -> errors.OpError:

@@ -20,6 +20,12 @@ class Peer:
     """Whether this connection to it began with a hello, without which it takes nothing."""
     round: int = 0
     """The number of the question that it asked last."""
+    left: bool = False
+    """Whether it was there once, and is not now."""
+    others_left: set[str] = field(default_factory=set)
+    """The tasks of which it says that."""
+    in_use: bool = False
+    """Whether it had a client with a session when it last said hello."""
 
 
 @dataclass
@@ -37,6 +43,8 @@ class Greeting(Waiting):
     """A client that waits for its welcome, until all tasks that it wants have answered."""
 
     wanted: set[str] = field(default_factory=set)
+    needs: set[str] | None = None
+    """The tasks without which it does not go on even where they have left; None for all."""
 
 
 def passes(task: str, filters: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster.failures import from_details
 from graphflow.config import ConfigProto
+from graphflow.graph.devices import DeviceSpec
 from graphflow.plan.encode import PlanWriter
 from graphflow.plan.ir import Plan
 from graphflow.plan.partition import Partition
@@ -24,12 +25,18 @@ from graphflow.transport import keys
 from graphflow.transport.client import Connection, Refused
 from graphflow.transport.message import Kind
 
-CONNECT_SECONDS = 10.0
-
 
 def task_of(device: str) -> str:
     """The task that a full device name is on."""
     return device.rpartition("/device:")[0]
+
+
+def tasks_of(graph: Any) -> list[str]:
+    """The tasks, or whole jobs, that the devices of a graph's operations name."""
+    specs = [
+        DeviceSpec.from_string(device) for device in {op.device for op in graph.get_operations() if op.device}
+    ]
+    return sorted({DeviceSpec(job=s.job, task=s.task).to_string() for s in specs if s.job})
 
 
 class RemotePlanner(Planner):
@@ -44,16 +51,28 @@ class RemotePlanner(Planner):
             )
         self._graph = graph
         self.connection = Connection(
-            address, {"filters": list(config.device_filters)}, keys.access(config.cluster_keys)
+            address,
+            {"filters": list(config.device_filters)}
+            | ({} if config.wait_for_left_tasks else {"needs": tasks_of(graph)}),
+            keys.access(config.cluster_keys),
         )
+        seconds = config.connect_timeout_in_ms / 1000
         try:
-            welcome = self.connection.greet(CONNECT_SECONDS)
+            welcome = self.connection.greet(seconds)
+        except errors.DeadlineExceededError:
+            self.connection.close()
+            raise errors.UnavailableError(
+                None,
+                None,
+                f"No server answers at {address}, the session's target, within {seconds:g} s: is it running there?",
+            ) from None
         except Refused as refused:
             self.connection.close()
             raise from_details(refused.details, graph) from None
         except BaseException:
             self.connection.close()
             raise
+        self.others_train = bool(welcome.details["in_use"])
         task = str(welcome.details["task"])
         found = [str(device) for device in welcome.details["devices"]]
         own = [device for device in found if task_of(device) == task]

@@ -18,7 +18,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
-from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings
+from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings, started_again
 from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
 from graphflow.cluster.master_steps import MasterSteps
@@ -85,7 +85,9 @@ class Service(Greetings):
         self._requests: dict[str, Requests] = {}
         self._greeting: list[Greeting] = []
         self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
-        self._numbers = count(1)
+        self._met: dict[str, dict[str, str]] = {}
+        """The incarnations of the tasks that each session knows: what it had on others is lost."""
+        self._numbers = count((incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
         self._master = MasterSteps()
         self._worker = TaskSteps()
         self._contexts: dict[StepKey, RunContext] = {}
@@ -111,6 +113,7 @@ class Service(Greetings):
         self.sockets.disconnect(peer.address)
         self._sharing.gone(peer.task)
         peer.greeted = False
+        peer.left = True
         incarnation, peer.incarnation = int(peer.incarnation, 16), ""
         del self._tasks_by_incarnation[incarnation]
         self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
@@ -176,6 +179,7 @@ class Service(Greetings):
         if self._heard.pop(session, None) is not None and not session.startswith(OBSERVER):
             LOG.info("%s: session %s has ended", self._task, session)
         self._requests.pop(session, None)
+        self._met.pop(session, None)
         self._reset_sessions.discard(session)
         error = as_details(errors.CancelledError(None, None, "The client is gone."))
         for client in [c for c, owner in self._clients.items() if owner == session]:
@@ -200,13 +204,23 @@ class Service(Greetings):
         number = next(self._numbers)
         waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
         self._registering[number] = (waiting, executable)
-        absent = [
-            t for t in tasks if t != self._task and (t not in self._peers or not self._peers[t].incarnation)
-        ]
+        absent = [self._peers[t] for t in tasks if t != self._task and not self._peers[t].incarnation]
         if absent:
-            error = errors.UnavailableError(None, None, f"These tasks are gone: {', '.join(absent)}.")
+            for peer in absent:
+                if not peer.greeted:
+                    self._greet(peer, True)
+            names = ", ".join(f"{peer.task} at {peer.address}" for peer in absent)
+            error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
             self._registration_failed(number, as_details(error))
             return
+        met = self._met.setdefault(executable.session, {})
+        for task in tasks:
+            if (
+                task != self._task
+                and met.setdefault(task, self._peers[task].incarnation) != self._peers[task].incarnation
+            ):
+                self._registration_failed(number, as_details(started_again(task)))
+                return
         for task, part in tasks.items():
             order = Message(
                 Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[arrays[task]]

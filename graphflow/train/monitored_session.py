@@ -32,6 +32,7 @@ from graphflow.train.session_run_hook import (
     StepReader,
     joined_feeds,
     joined_options,
+    overrides,
 )
 from graphflow.train.steps import get_global_step
 
@@ -97,8 +98,8 @@ class _Monitored:
         self._progress: TrainingProgress | None = None
         for hook in self._hooks:
             hook.begin()
-        self._before = [hook for hook in self._hooks if _overrides(hook, "before_run")]
-        self._after = [hook for hook in self._hooks if _overrides(hook, "after_run")]
+        self._before = [hook for hook in self._hooks if overrides(hook, "before_run")]
+        self._after = [hook for hook in self._hooks if overrides(hook, "after_run")]
         step = get_global_step(self._graph)
         self._step = None if step is None else StepReader(step)
         try:
@@ -178,15 +179,18 @@ class _Monitored:
         """Makes the session anew after a peer was lost, from the newest checkpoint; raises `error` where it may not."""
         if self._budget is None:
             raise error
-        before = self._read_step()
+        before = self._last_seen()
         self._give_up()
         self._pause_or_raise(error)
         self._open()
         after = self._read_step()
+        for reader in self._step_readers():
+            reader.last = after
         self._recoveries.append(Recovery(error, before, after, time.time()))
+        moved = self._recoveries[-1].moved()
         _log.warning(
             "Recovery %d (%s) after %s: %s. %s",
-            len(self._recoveries), self._budget, type(error).__name__, str(error).rstrip("."), _moved(before, after),
+            len(self._recoveries), self._budget, type(error).__name__, str(error).rstrip("."), moved,
         )  # fmt: skip
         if self._progress is not None and after is not None:
             self._progress.begin(after)
@@ -198,6 +202,18 @@ class _Monitored:
             error.add_note(f"graphflow: no recovery is left ({self._budget}); see max_recoveries.")
             raise error
         time.sleep(pause)
+
+    def _step_readers(self) -> list[StepReader]:
+        """The readers of the global step that the hooks have, and the session's own."""
+        found = [v for hook in self._hooks for v in getattr(hook, "__dict__", {}).values()]
+        found = [v for v in found if isinstance(v, StepReader)]
+        return found if self._step is None else [*found, self._step]
+
+    def _last_seen(self) -> int | None:
+        """The highest global step that this process has seen since it has had this session; read now if it can be."""
+        seen = [reader.last for reader in self._step_readers() if reader.last is not None]
+        now = self._read_step()
+        return max(seen if now is None else [*seen, now], default=None)
 
     def _read_step(self) -> int | None:
         if self._step is None or self._session is None:
@@ -367,8 +383,7 @@ class _Monitored:
             self._leave(RuntimeError("The session was lost, and could not be made anew."))
             return
         try:
-            for hook in self._hooks:
-                hook.end(self._session)
+            self._end_hooks()
         except BaseException as error:
             self._leave(error)
             raise
@@ -378,6 +393,17 @@ class _Monitored:
             self._end_session()
         finally:
             self._finish()
+
+    def _end_hooks(self) -> None:
+        """Tells the hooks that it is the end; where a peer is lost, the rest of them in a session made anew."""
+        left = list(self._hooks)
+        while left:
+            try:
+                left[0].end(self._session)
+            except _LOST_PEER as error:
+                self._recover(error)
+            else:
+                del left[0]
 
     def _leave(self, error: BaseException) -> None:
         """The end by an error, which stays the one that is seen whatever else goes wrong now."""
@@ -456,12 +482,6 @@ class SingularMonitoredSession(_Monitored):
         return self._session
 
 
-def _overrides(hook: SessionRunHook, method: str) -> bool:
-    """Whether a hook does anything in a method; hooks need not be subclasses of SessionRunHook."""
-    own = getattr(hook, method)
-    return getattr(own, "__func__", own) is not getattr(SessionRunHook, method)
-
-
 def _check_step_fn(step_fn: Callable[..., Any]) -> None:
     import inspect
 
@@ -471,16 +491,6 @@ def _check_step_fn(step_fn: Callable[..., Any]) -> None:
         raise ValueError(
             f"step_fn takes one argument, a StepContext, but {step_fn!r} cannot be called so: {error}."
         ) from None
-
-
-def _moved(before: int | None, after: int | None) -> str:
-    if after is None:
-        return "There is no global step."
-    if before is None:
-        return f"Training goes on from step {after}."
-    if after < before:
-        return f"Training goes back from step {before} to step {after}."
-    return f"Training goes on from step {after}; nothing is lost."
 
 
 EXPORTS: dict[str, Any] = {c.__name__: c for c in (MonitoredSession, SingularMonitoredSession)}

@@ -23,6 +23,17 @@ class Recovery:
     to_step: int | None
     wall_time: float
 
+    def moved(self) -> str:
+        """What it means for the training, in a sentence."""
+        before, after = self.from_step, self.to_step
+        if after is None:
+            return "There is no global step."
+        if before is None:
+            return f"Training goes on from step {after}."
+        if after < before:
+            return f"Training goes back from step {before} to step {after}: {before - after} steps are lost."
+        return f"Training goes on from step {after}; nothing is lost."
+
 
 class RecoveryBudget:
     """At most so many recoveries within a span of time; the pauses between those that follow each other at once grow.

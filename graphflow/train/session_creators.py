@@ -19,7 +19,10 @@ class SessionCreator(ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Restores the newest checkpoint or initialises the variables (tf.train.ChiefSessionCreator)."""
+    """Restores the newest checkpoint or initialises the variables (tf.train.ChiefSessionCreator).
+
+    On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
+    """
 
     def __init__(
         self,
@@ -28,28 +31,38 @@ class ChiefSessionCreator(SessionCreator):
         config: ConfigProto | None = None,
         checkpoint_dir: str | None = None,
         checkpoint_filename_with_path: str | None = None,
+        max_wait_secs: float = 7200,
     ) -> None:
         self.scaffold = scaffold or Scaffold()
         self._master = master
         self._config = config
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_path = checkpoint_filename_with_path
+        self._max_wait_secs = max_wait_secs
         self._manager: SessionManager | None = None
+        self._made = False
 
     def create_session(self) -> Any:
-        """A session that is ready; finalizes the graph."""
+        """A session that is ready; finalizes the graph.
+
+        One made anew keeps the variables where they all have values: another task's loss did not touch them.
+        """
         if self._manager is None:
             self._manager = manager_of(self.scaffold)
-        return self._manager.prepare_session(
+        session = self._manager.prepare_session(
             self._master,
             saver=self.scaffold.saver,
             checkpoint_dir=self._checkpoint_dir,
             checkpoint_filename_with_path=self._checkpoint_path,
+            max_wait_secs=self._max_wait_secs,
+            again=self._made,
             config=self._config,
             init_op=self.scaffold.init_op,
             init_feed_dict=self.scaffold.init_feed_dict,
             init_fn=self.scaffold.init_fn,
         )
+        self._made = True
+        return session
 
 
 class WorkerSessionCreator(SessionCreator):

@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +21,15 @@ from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.graph import Graph
 from graphflow.session import Session
 from graphflow.train.checkpoint_management import get_checkpoint_state, latest_checkpoint
+from graphflow.train.checkpoint_utils import load_variable
 from graphflow.train.progress import Waiting
+from graphflow.train.steps import get_global_step
 
 _log = logging.getLogger(__name__)
 
 _POLL_SECS: Final = 0.5
+_CONNECT_SECS: Final = 2.0
+"""How often what is awaited is looked at again; a task that comes meanwhile is taken at once."""
 
 
 class SessionManager:
@@ -67,15 +72,22 @@ class SessionManager:
         config: ConfigProto | None = None,
         init_feed_dict: Mapping[Any, Any] | None = None,
         init_fn: Callable[[Any], Any] | None = None,
+        *,
+        again: bool = False,
     ) -> Session:
         """A session with the newest good checkpoint restored, or else initialised by init_op and init_fn.
+
+        Variables that live on a cluster are left as they are, where all have values and the step is not below the
+        newest checkpoint's: with `again`, which says that this process had trained them before, and where the chief
+        was started again while others went on training. On a cluster it waits for absent tasks, at most max_wait_secs;
+        then DeadlineExceededError names them.
 
         ValueError where both a directory and a file are given; RuntimeError where the session is not ready after all
         of that, naming the variables without a value.
         """
-        session = Session(master, graph=self._graph, config=config)
+        session = self._connected(master, config, max_wait_secs)
         try:
-            loaded = self._restore(
+            loaded = self._alive(session, checkpoint_dir, again) or self._restore(
                 session,
                 saver,
                 checkpoint_dir,
@@ -125,7 +137,7 @@ class SessionManager:
         config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
         """A session with the newest good checkpoint restored, and whether everything in it has a value."""
-        session = Session(master, graph=self._graph, config=config)
+        session = self._connected(master, config, max_wait_secs)
         try:
             loaded = self._restore(
                 session,
@@ -153,8 +165,8 @@ class SessionManager:
         DeadlineExceededError, naming the variables that are missing, after max_wait_secs.
         """
         limit = math.inf if max_wait_secs is None else max_wait_secs
+        session = self._connected(master, config, limit)
         waiting = Waiting(limit)
-        session = Session(master, graph=self._graph, config=config)
         try:
             while True:
                 missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
@@ -174,6 +186,46 @@ class SessionManager:
             raise
         finally:
             waiting.close()
+
+    def _connected(self, master: str, config: ConfigProto | None, max_wait_secs: float) -> Session:
+        """A session on master; waits for absent tasks of its cluster, but not for any that left and is not needed."""
+        if not master:
+            return Session(master, graph=self._graph, config=config)
+        waiting = Waiting(max_wait_secs)
+        try:
+            while True:
+                left = max(0.1, max_wait_secs - waiting.seconds())
+                patient = replace(
+                    config or ConfigProto(),
+                    wait_for_left_tasks=False,
+                    connect_timeout_in_ms=int(1000 * min(left, _CONNECT_SECS)),
+                )
+                try:
+                    return Session(master, graph=self._graph, config=patient)
+                except errors.UnavailableError as error:
+                    if waiting.seconds() >= max_wait_secs:
+                        raise errors.DeadlineExceededError(
+                            None, None, f"After waiting {max_wait_secs:g} s: {error.message}"
+                        ) from error
+                    waiting.update(f"the cluster: {error.message.rstrip('.')}")
+        finally:
+            waiting.close()
+
+    def _alive(self, session: Session, checkpoint_dir: str | None, again: bool) -> bool:
+        """Whether the variables live on a cluster, and are those of this training."""
+        step = get_global_step(self._graph)
+        ready_op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
+        if not session.sess_str or step is None or ready_op is None or not (again or session.others_train):
+            return False
+        newest = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
+        if (newest is None and not again) or self._missing(session, ready_op):
+            return False
+        reached = int(session.run(step))
+        saved = 0 if newest is None else int(load_variable(newest, step.op.name))
+        if reached < saved:
+            return False
+        _log.info("The variables are there, at step %d: training goes on with them.", reached)
+        return True
 
     def _restore(
         self,

@@ -81,10 +81,12 @@ class StepReader:
     `tensor` is the global step, a variable or a tensor. A session that does not hold it itself is asked by a run.
     """
 
-    __slots__ = ("_cell", "_session", "tensor")
+    __slots__ = ("_cell", "_session", "last", "tensor")
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
+        self.last: int | None = None
+        """The value that was read last."""
         self._session: Any = None
         self._cell: Any = None
 
@@ -105,8 +107,10 @@ class StepReader:
             self._session, self._cell = session, self._find(session)
         cell = self._cell
         if cell is not None and cell.value is not None:
-            return int(cell.value)
-        return int(session.run(self.tensor))
+            self.last = int(cell.value)
+        else:
+            self.last = int(session.run(self.tensor))
+        return self.last
 
     def _find(self, session: Any) -> Any:
         op = self.tensor.op
@@ -114,6 +118,12 @@ class StepReader:
         if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
             return None
         return store.variable(resource_name(op.attrs, op.name), op.outputs[0].dtype, op.line, ())
+
+
+def overrides(hook: SessionRunHook, method: str) -> bool:
+    """Whether a hook does anything in a method; hooks need not be subclasses of SessionRunHook."""
+    own = getattr(hook, method)
+    return getattr(own, "__func__", own) is not getattr(SessionRunHook, method)
 
 
 def joined_feeds(

@@ -54,7 +54,8 @@ def MonitoredTrainingSession(
 ) -> MonitoredSession:
     """A MonitoredSession for training, with checkpoints, summaries and a count of steps (its name in tf.train).
 
-    is_chief: the chief restores or initialises and writes the files, others wait for it, at most max_wait_secs.
+    is_chief: the chief restores or initialises and writes the files, others wait for it. All wait for absent tasks of
+    the cluster. max_wait_secs: the most that each of these waits takes; then DeadlineExceededError.
     checkpoint_dir: where to restore from and to save to, every 600 s unless save_checkpoint_secs or
     save_checkpoint_steps say otherwise; None switches a default off. summary_dir: of the event file, else
     checkpoint_dir; every 100 steps unless save_summaries_steps or save_summaries_secs say otherwise.
@@ -98,7 +99,7 @@ def MonitoredTrainingSession(
                 )
             )
         all_hooks = own + all_hooks
-        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir, max_wait_secs=max_wait_secs)
     else:
         creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
     return MonitoredSession(

@@ -27,6 +27,8 @@ from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemory
 from graphflow.transport.sockets import options, receive, send
 
 _ALIVE_SECONDS: Final = 3.0
+_MARGIN_SECONDS: Final = 1.0
+"""How much longer than the server a client waits for a welcome: the server's answer says who is missing."""
 _REFUSED_EVENTS: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -117,27 +119,31 @@ class Connection:
         """
         channel = self._channel()
         if not channel.greeted:
-            welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
-            self._welcomed(channel, welcome)
+            self._hello(channel, deadline)
         try:
             return self._exchange(channel, kind, b, details or {}, tensors, deadline)
         except Refused as refused:
             if not refused.details.get("stranger"):
                 raise
         # The server has forgotten this client, which was silent for too long, and has not looked at the request.
-        self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
+        self._hello(channel, deadline)
         return self._exchange(channel, kind, b, details or {}, tensors, deadline)
+
+    def _hello(self, channel: _Channel, deadline: float | None) -> Message:
+        """Says hello; a server that is not the one of before, or knows that another task is not, refuses."""
+        welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
+        self._welcomed(channel, welcome)
+        return welcome
 
     def greet(self, seconds: float) -> Message:
         """Says hello and returns the welcome, which comes once all tasks of the cluster have answered the server."""
         channel = self._channel()
         self._greeting["seconds"] = seconds
-        welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), time.monotonic() + seconds + 2.0)
-        self._welcomed(channel, welcome)
-        return welcome
+        return self._hello(channel, time.monotonic() + seconds + _MARGIN_SECONDS)
 
     def _welcomed(self, channel: _Channel, welcome: Message) -> None:
         channel.greeted = True
+        self._greeting.setdefault("incarnations", welcome.details["incarnations"])
         with suppress(SharedMemoryError):  # The server is on another machine, or another user's.
             channel.sharing = PartnerMemory(welcome.details.get("memory") or {})
             self._memory.has_partners = True

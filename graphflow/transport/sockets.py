@@ -31,7 +31,8 @@ from graphflow.transport.keys import ClusterKeys, as_client, check_reach
 from graphflow.transport.tensors import MOST_TENSORS, Buffer
 
 HEARTBEAT_MS: Final = 1000
-HEARTBEAT_TIMEOUT_MS: Final = 4000
+HEARTBEAT_TIMEOUT_MS: Final = 3000
+"""With the time to the next heartbeat, and to the next look, a silent peer is noticed within 5 s."""
 MOST_FRAME_BYTES: Final = 1 << 34
 """Bytes of the largest frame that is taken; ZeroMQ closes the connection that brings a larger one."""
 MOST_FRAMES: Final = 1 + MOST_TENSORS

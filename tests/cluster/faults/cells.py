@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -76,7 +77,13 @@ class _Cell:
         self.lab = lab
         self.outcome = Outcome(fault, victim, moment)
         self.fault, self.victim, self.moment = fault, victim, moment
-        self.anchor = "chief" if victim == "ps" or (victim == "worker" and moment in ("init", "save", "restore")) else victim
+        self.anchor = (
+            "chief"
+            if victim == "ps" or (victim == "worker" and moment in ("init", "save", "restore"))
+            else victim
+        )
+        self.all_end = victim == "ps" and moment == "shutdown"
+        """The worker is at its end, too: without the chief, nobody restores what a parameter server has lost."""
         self.with_client = victim == "client"
 
     def run(self) -> Outcome:
@@ -84,11 +91,15 @@ class _Cell:
             self.earlier()
         lab = self.lab
         for role in ("ps", "chief", "worker", *(["client"] if self.with_client else [])):
-            lab.start(role, *([self.moment] if role == self.anchor else []))
+            at_it = role == self.anchor or (role == "worker" and self.all_end)
+            lab.start(role, *([self.moment] if at_it else []))
         if self.moment == "restore" and self.victim == "client":
             self.client_restores()
         if self.moment == "shutdown":
             self.until_all_train(0.0)
+            if self.all_end:
+                lab.tell(lab.latest["worker"], "finish")
+                lab.heard("worker", "AT shutdown")
             lab.tell(lab.latest[self.anchor], "finish")
         lab.heard(self.anchor, f"AT {self.moment}")
         if self.victim == "worker" and self.anchor == "chief":
@@ -137,6 +148,8 @@ class _Cell:
         os.kill(process.pid, getattr(signal, self.fault))
         if process.role != self.anchor:
             lab.tell(lab.latest[self.anchor], "go")
+            if self.all_end:
+                lab.tell(lab.latest["worker"], "go")
         if self.fault == "SIGSTOP":
             self.pass_time(STOPPED_SECONDS)
             os.kill(process.pid, signal.SIGCONT)
@@ -154,7 +167,9 @@ class _Cell:
     # ---- after ----------------------------------------------------------------------------------------------------
 
     def trainers(self) -> list[Process]:
-        return [self.lab.latest[role] for role in ("chief", "worker", *(["client"] if self.with_client else []))]
+        return [
+            self.lab.latest[role] for role in ("chief", "worker", *(["client"] if self.with_client else []))
+        ]
 
     def until_all_train(self, since: float) -> None:
         """Waits until each process has had three steps since a time."""
@@ -182,11 +197,20 @@ class _Cell:
 
     def notice(self, begun: float) -> None:
         """When another process first spoke of the victim."""
-        job = {"ps": "/job:ps", "chief": "/job:worker/replica:0/task:0", "worker": "/job:worker/replica:0/task:1"}
+        job = {
+            "ps": "/job:ps",
+            "chief": "/job:worker/replica:0/task:0",
+            "worker": "/job:worker/replica:0/task:1",
+        }
         name = job.get(self.victim, "-")
         for event in self.lab.events:
             other = not event.who.startswith(self.victim)
-            if other and event.at > begun and name in event.text and ("gone" in event.text or "again" in event.text):
+            if (
+                other
+                and event.at > begun
+                and name in event.text
+                and ("gone" in event.text or "again" in event.text)
+            ):
                 self.outcome.noticed = event.at - begun
                 return
 
@@ -195,18 +219,26 @@ class _Cell:
         lab, outcome = self.lab, self.outcome
         counts = gf.train.load_variable(f"{lab.folder}/model", "counts")
         acknowledged = {
-            tag for p in lab.processes.values() if p.role in ("chief", "worker") for _, tag, _ in p.acknowledged
+            tag
+            for p in lab.processes.values()
+            if p.role in ("chief", "worker")
+            for _, tag, _ in p.acknowledged
         }
         outcome.lost = sum(bool(counts[tag] == 0) for tag in acknowledged)
         outcome.twice = int((counts > 1).sum())
         for process in lab.processes.values():
             if process.role in ("chief", "worker"):
                 steps = [step for _, _, step in process.acknowledged]
-                back = max((a - b for a, b in zip(steps, steps[1:], strict=False)), default=0)
+                back = max((a - b for a, b in pairwise(steps)), default=0)
                 outcome.backwards = max(outcome.backwards, back)
         outcome.recoveries = sum(e.words[0] == "RECOVERY" for e in lab.events)
         assert not outcome.twice, f"{outcome.twice} gradients were applied twice\n{lab.story()}"
-        if self.victim != "ps" and not (self.victim == "client" and self.moment == "restore"):
+        before_first_save = (self.victim, self.moment) == ("chief", "init")
+        if (
+            self.victim != "ps"
+            and not (self.victim == "client" and self.moment == "restore")
+            and not before_first_save
+        ):
             assert not outcome.lost, f"{outcome.lost} acknowledged updates were lost\n{lab.story()}"
             assert outcome.backwards <= 0, lab.story()
         assert counts.shape[0] > 4 * LIFE

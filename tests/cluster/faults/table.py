@@ -80,7 +80,9 @@ checkpoint; only where the parameter server itself was killed are there any, sin
   with them where they are all there, the others wait for the chief. Each recovery is logged with the steps before and
   after, and listed in `MonitoredSession.recoveries`.
 * A bare `Session` raises and leaves the rest to the program.
-* A task that has finished is not missed: sessions wait only for tasks that were not there yet, or that their graph uses.
+* A task that has finished is not missed: sessions wait only for tasks that were not there yet, or that their graph
+  uses.
+* The chief's first checkpoint is written as it begins. Where it is killed before that, it initializes again.
 """
 
 

@@ -151,18 +151,15 @@ def train(
             ones = -gf.ones([16])
         optimizer = gf.train.GradientDescentOptimizer(1.0)
         update = optimizer.apply_gradients([(gradient, counts), (ones, weights)], step)
-    hooks = [
-        gf.train.StopAtStepHook(last_step=1_000_000),
-        _Tags(line, tag, LIFE * (2 * life + index)),
-    ]
-    only: list[Any] = []
+    tags = _Tags(line, tag, LIFE * (2 * life + index))
+    hooks = [gf.train.StopAtStepHook(last_step=1_000_000), tags]
     scaffold = gf.train.Scaffold(saver=Saver(sharded=False), init_fn=init_fn)
+    only: list[Any] = []
     if chief:
-        only = [
-            gf.train.CheckpointSaverHook(
-                f"{folder}/model", save_steps=save_steps, scaffold=scaffold, listeners=[Listener()]
-            )
-        ]
+        saves = gf.train.CheckpointSaverHook(
+            f"{folder}/model", save_steps=save_steps, scaffold=scaffold, listeners=[Listener()]
+        )
+        only = [hooks.pop(), saves]  # So that the moment of the end is before the last checkpoint.
     line.at("connect")
     line.say("CONNECTS")
     with gf.train.MonitoredTrainingSession(
@@ -213,7 +210,11 @@ def client(line: Line, folder: str, role: str, cluster: dict[str, list[str]], li
                         line.say("SAVED")
                     time.sleep(0.01)
                 line.at("shutdown")
-        except (gf.errors.UnavailableError, gf.errors.AbortedError, gf.errors.FailedPreconditionError) as error:
+        except (
+            gf.errors.UnavailableError,
+            gf.errors.AbortedError,
+            gf.errors.FailedPreconditionError,
+        ) as error:
             line.say("ERROR", type(error).__name__, error)
             time.sleep(0.2)
     assert np.isfinite(done)

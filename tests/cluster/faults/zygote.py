@@ -1,7 +1,7 @@
 """Starts the tasks of the lab by forking: what takes a second to import is imported once.
 
-Reads one JSON list a line, [name, role, arguments]; writes "started NAME PID" and "ended NAME STATUS" (-n for signal n).
-Ends with its standard input.
+Reads one JSON list a line, [name, role, arguments]; writes "started NAME PID" and "ended NAME STATUS", where that is -n
+for signal n. Ends with its standard input.
 """
 
 from __future__ import annotations
