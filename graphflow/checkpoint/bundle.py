@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -64,12 +65,17 @@ class BundleFile(CheckpointFile):
         return self._shards[self._shard_of[record.key]][record.begin : record.end]
 
     def damaged(
-        self, records: Sequence[Record], progress: Callable[[int], None] | None = None
+        self,
+        records: Sequence[Record],
+        progress: Callable[[int], None] | None = None,
+        into: Mapping[Record, memoryview] = MappingProxyType({}),
     ) -> list[tuple[Record, str]]:
-        """The records whose checksums do not hold, each with the checksum that was found."""
+        """The records whose checksums do not hold, each with the checksum that was found; see CheckpointData."""
         bad = []
         for record in records:
             data = self.bytes_of(record)
+            if record in into:
+                into[record][:] = data
             if record.dtype.name == "string":
                 found = _strings(data, record.region.size)[1]
             else:

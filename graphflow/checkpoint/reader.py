@@ -6,14 +6,19 @@ import difflib
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from graphflow import errors
 from graphflow.checkpoint.atomic import os_error
+from graphflow.checkpoint.handover import given
 from graphflow.checkpoint.layout import (
+    BLOCK,
     SUFFIX,
     CorruptError,
     Record,
@@ -28,6 +33,8 @@ from graphflow.graph.dtypes import DType
 
 INDEX = ".index"
 """What the prefix of a checkpoint that TensorFlow wrote ends in on disk."""
+_GIVEN = 64 << 10
+"""Bytes from which an array is worth giving away."""
 HIDDEN = "graphflow/"
 """Names that begin so are graphflow's own state and not variables."""
 
@@ -109,12 +116,20 @@ class CheckpointData:
         """The bytes of a record, unchecked."""
         return self._data[record.begin : record.end]
 
+    def _copy(self, target: memoryview, position: int) -> None:
+        """Copies data from a position on into memory."""
+        target[:] = self._data[position : position + len(target)]
+
     def damaged(
-        self, records: Sequence[Record], progress: Callable[[int], None] | None = None
+        self,
+        records: Sequence[Record],
+        progress: Callable[[int], None] | None = None,
+        into: Mapping[Record, memoryview] = MappingProxyType({}),
     ) -> list[tuple[Record, str]]:
         """The records whose checksums do not hold, each with the checksum that was found.
 
-        progress: called with the number of bytes of each block that was checked, from several threads.
+        progress: called with the number of bytes of each block that was checked, from several threads. into: memory
+        for copies of some records, whose checksums are those of the copies.
         """
         import xxhash
 
@@ -123,6 +138,10 @@ class CheckpointData:
 
         def hash_block(place: tuple[int, int, memoryview]) -> None:
             number, index, block = place
+            target = into.get(records[number])
+            if target is not None:
+                block = target[index * BLOCK : (index + 1) * BLOCK]
+                self._copy(block, records[number].begin + index * BLOCK)
             digests[number][index] = xxhash.xxh3_128_digest(block)
             if progress is not None:
                 progress(len(block))
@@ -132,9 +151,16 @@ class CheckpointData:
         found = [tensor_checksum(d, r.label) for d, r in zip(digests, records, strict=True)]
         return [(r, checksum) for r, checksum in zip(records, found, strict=True) if checksum != r.checksum]
 
-    def verify(self, records: Sequence[Record] | None = None) -> None:
-        """Raises DataLossError, which names each tensor of these, by default of all, whose checksum does not hold."""
-        bad = self.damaged(self._records if records is None else records)
+    def verify(
+        self,
+        records: Sequence[Record] | None = None,
+        into: Mapping[Record, memoryview] = MappingProxyType({}),
+    ) -> None:
+        """Raises DataLossError, which names each tensor of these, by default of all, whose checksum does not hold.
+
+        into: memory for copies of some of them.
+        """
+        bad = self.damaged(self._records if records is None else records, into=into)
         if bad:
             told = "; ".join(
                 f"tensor {r.name!r}{f' slice {r.slice_text}' if r.slice_text else ''}: expected checksum {r.checksum}, "
@@ -148,9 +174,10 @@ class CheckpointData:
 
     # ---- values ---------------------------------------------------------------------------------------------------
 
-    def read(self, wanted: Sequence[tuple[str, Region | None]]) -> list[Any]:
+    def read(self, wanted: Sequence[tuple[str, Region | None]], give: Collection[int] = ()) -> list[Any]:
         """The arrays of tensors, or of regions of them, after the checksums of all that they are read from.
 
+        give: the positions of those that are to be given away (checkpoint/handover.py) where they are large.
         NotFoundError where a name or a part of a region is not there, DataLossError where a checksum does not hold.
         """
         self.missing(name for name, _ in wanted)
@@ -161,9 +188,15 @@ class CheckpointData:
             region = whole(records[0].shape) if asked is None else asked
             plans.append((name, region, self._sources(name, region, records)))
             used.update(dict.fromkeys(record for record, _ in plans[-1][2]))
-        self.verify(list(used))
+        gifts = {n: _fresh(plans[n][2]) for n in give}
+        gifts = {n: array for n, array in gifts.items() if array is not None}
+        into = {plans[n][2][0][0]: memoryview(array.reshape(-1).view(np.uint8)) for n, array in gifts.items()}
+        self.verify(list(used), into)
         try:
-            return [self._assembled(name, region, sources) for name, region, sources in plans]
+            return [
+                given(gifts[n]) if n in gifts else self._assembled(name, region, sources)
+                for n, (name, region, sources) in enumerate(plans)
+            ]
         except ValueError as error:
             raise errors.DataLossError(None, None, f"{self._where} is damaged: {error}.") from None
 
@@ -210,20 +243,54 @@ class CheckpointFile(CheckpointData):
     """
 
     def __init__(self, path: str) -> None:
-        super().__init__(mapped(path), path)
+        with _opened(path) as descriptor:
+            data = _map(descriptor)
+            self._descriptor = os.dup(descriptor)
+        weakref.finalize(self, os.close, self._descriptor)
+        super().__init__(data, path)
+        self._begin = len(data) - len(self._data)
+        """Where the data begin in the file."""
+
+    def _copy(self, target: memoryview, position: int) -> None:
+        """Reads the file, which costs less than the faults of a map whose pages are used once."""
+        position += self._begin
+        try:
+            while target and (count := os.preadv(self._descriptor, [target], position)):
+                target, position = target[count:], position + count
+        except OSError as error:
+            raise os_error(error, self._where, "Cannot read") from error
+
+
+def _fresh(sources: list[tuple[Record, Region]]) -> Any:
+    """Memory for a large tensor that is one record, whatever its bytes are; None for any other."""
+    record, region = sources[0]
+    if len(sources) > 1 or region != record.region or record.end - record.begin < _GIVEN:
+        return None
+    if record.dtype.is_bool or not record.dtype.is_numpy_compatible or record.dtype.name == "string":
+        return None
+    return np.empty(region.lengths, np.dtype(record.dtype.as_numpy_dtype).newbyteorder("<"))
 
 
 def mapped(path: str) -> memoryview:
     """The bytes of a regular file."""
+    with _opened(path) as descriptor:
+        return _map(descriptor)
+
+
+def _map(descriptor: int) -> memoryview:
+    size = os.fstat(descriptor).st_size
+    return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) if size else b"")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[int]:
+    """The descriptor of a regular file, open meanwhile; errors of the operating system become graphflow's."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise errors.InvalidArgumentError(None, None, f"{path} is not a regular file.")
-            if not status.st_size:
-                return memoryview(b"")
-            return memoryview(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ))
+            yield descriptor
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from graphflow.plan.fold import fold
+from graphflow.plan.handover import hand_over
 from graphflow.plan.initializers import order_initializers
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.plan.merge import merge_common
@@ -26,6 +27,7 @@ PASSES: tuple[Pass, ...] = (
     order_initializers,
     snapshot_fetches,
     order_reads,
+    hand_over,
     order,
 )
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""

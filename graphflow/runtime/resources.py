@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from graphflow import errors
+from graphflow.checkpoint.handover import taken
 from graphflow.checkpoint.parallel import copied, copy_into
 from graphflow.graph.dtypes import DType
 from graphflow.graph.scopes import container_of, resource_name
@@ -98,7 +99,10 @@ class VariableCell:
         return fresh
 
     def assign(self, value: Any, validate_shape: bool = True) -> None:
-        """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's."""
+        """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's.
+
+        The first value is not copied where it is given away (checkpoint/handover.py).
+        """
         if validate_shape and not compatible(self.dims, np.shape(value)):
             raise errors.InvalidArgumentError(
                 None,
@@ -120,7 +124,9 @@ class VariableCell:
                     if alone:
                         self.store.end_in_place()
             else:
-                self.value = copied(value, self.dtype.as_numpy_dtype)
+                dtype = self.dtype.as_numpy_dtype
+                fresh = taken(value, dtype)
+                self.value = copied(value, dtype) if fresh is None else fresh
 
     def update(self, function: Callable[[Any, Any], Any]) -> None:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""

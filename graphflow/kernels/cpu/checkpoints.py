@@ -15,6 +15,7 @@ from graphflow.checkpoint.resource_state import STATE, pack_state, unpack_state
 from graphflow.checkpoint.writer import Entry, write_checkpoint
 from graphflow.graph import dtypes, shapes
 from graphflow.kernels.registry import Kernel, Node, kernel
+from graphflow.plan.handover import INTO
 
 
 def _text(value: Any) -> str:
@@ -58,13 +59,14 @@ def _entry(name: str, spec: str, value: Any) -> Entry:
     return Entry(name, value, full_shape, region.text)
 
 
-@kernel("RestoreV2")
+@kernel("RestoreV2", stateful=True)
 def _restore(node: Node) -> Kernel:
     wanted = [dtypes.as_dtype(dtype) for dtype in node.attrs["dtypes"]]
     expected = node.attrs.get("_expected_shapes") or [None] * len(wanted)
     dims = [shapes.as_dims(shape) for shape in expected]
+    into = node.attrs.get(INTO) or [""] * len(wanted)
 
-    def run(prefix: Any, names: Any, specs: Any) -> Any:
+    def restore(run: Any, prefix: Any, names: Any, specs: Any) -> Any:
         if not len(names) == len(specs) == len(wanted):
             raise errors.InvalidArgumentError(
                 None, None, f"{len(names)} names and {len(specs)} slices are given for {len(wanted)} dtypes."
@@ -73,12 +75,16 @@ def _restore(node: Node) -> Kernel:
         named = _texts(names)
         optional = {name for name in named if name.startswith(STATE) and name not in file}
         file.missing(name for name in named if name not in optional)
+        empty = {cell.name for cell in run.store.variables() if cell.value is None}
         asked: list[tuple[str, Region | None]] = []
+        give: list[int] = []
         wrong: list[str] = []
-        for name, spec, dtype, shape in zip(named, _texts(specs), wanted, dims, strict=True):
+        for name, spec, dtype, shape, place in zip(named, _texts(specs), wanted, dims, into, strict=True):
             if name in optional:
                 continue
             full_shape, region = parse_spec(spec) if spec else (file.shape(name), None)
+            if place in empty:
+                give.append(len(asked))
             asked.append((name, region))
             if file.dtype(name) is not dtype:
                 wrong.append(
@@ -93,11 +99,11 @@ def _restore(node: Node) -> Kernel:
             raise errors.InvalidArgumentError(
                 None, None, f"The checkpoint {file.where} does not fit the graph: {'; '.join(wrong)}."
             )
-        arrays = iter(file.read(asked))
+        arrays = iter(file.read(asked, give))
         values = [np.empty(0, np.uint8) if name in optional else next(arrays) for name in named]
         return values[0] if len(values) == 1 else tuple(values)
 
-    return run
+    return restore
 
 
 @kernel("ShardedFilename")
