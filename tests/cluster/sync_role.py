@@ -1,0 +1,119 @@
+"""A task of the cluster that test_sync_replicas.py trains with and kills: sync_role.py JOB INDEX SPEC FOLDER STEPS.
+
+A worker trains until the global step is STEPS. Each run's gradients carry a tag that no other run has: they count it up
+in two ledgers, one on each ps task, and the run that returns writes it down in FOLDER as acknowledged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import graphflow as gf
+
+WORKERS = 3
+TAGS = 4000
+"""More than all runs of a worker together."""
+
+
+def model() -> list[Any]:
+    """The variables that are trained."""
+    return [
+        gf.get_variable("model", initializer=gf.constant([0.1, -0.2, 0.3, 1.7])),
+        gf.get_variable("rows", initializer=gf.ones([6, 2])),
+    ]
+
+
+def loss(variables: list[Any], step: Any, worker: int) -> Any:
+    """The loss of a worker at a step: the gradients' sum depends on the order in which it is taken."""
+    dense, rows = variables
+    batch = gf.cast(step, gf.int32) * 7 + worker * 3
+    wanted = gf.cast(batch % 11, gf.float32) / 10.0 + 1e-3 * worker
+    taken = gf.gather(rows, [batch % 6, (batch + 1) % 6])
+    return gf.reduce_sum(gf.square(dense - wanted)) + gf.reduce_sum(gf.square(taken) * wanted)
+
+
+def optimizer() -> Any:
+    """What applies the mean."""
+    return gf.train.GradientDescentOptimizer(0.03125)
+
+
+def bits(values: list[Any]) -> list[list[str]]:
+    """Arrays of floats, exactly."""
+    return [[number.hex() for number in value.ravel().tolist()] for value in values]
+
+
+class Training:
+    """The graph of a worker: a model, and the ledgers."""
+
+    def __init__(self, worker: int) -> None:
+        self.step = gf.train.get_or_create_global_step()
+        self.variables = model()
+        self.ledgers = [
+            gf.get_variable(f"ledger_{i}", shape=[WORKERS * TAGS], initializer=gf.zeros_initializer())
+            for i in range(2)
+        ]
+        self.tag = gf.placeholder(gf.int32, [])
+        together = gf.train.SyncReplicasOptimizer(optimizer(), WORKERS)
+        pairs = together.compute_gradients(loss(self.variables, self.step, worker), self.variables)
+        for ledger in self.ledgers:
+            mark = gf.ones_like(gf.gather(ledger, [self.tag])) * -32.0 * WORKERS
+            pairs.append((gf.IndexedSlices(mark, gf.reshape(self.tag, [1])), ledger))
+        self.train_op = together.apply_gradients(pairs, self.step)
+        self.init = gf.global_variables_initializer()
+        self.ready = gf.report_uninitialized_variables()
+
+
+def work(index: int, spec: Any, folder: Path, steps: int) -> None:
+    server = gf.train.Server(spec, "worker", index)
+    device = gf.train.replica_device_setter(
+        worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(spec)
+    )
+    with gf.Graph().as_default(), gf.device(device):
+        training = Training(index)
+        config = gf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+        first = len(list(folder.glob(f"acknowledged_{index}_*")))
+        acknowledged = (folder / f"acknowledged_{index}_{first}").open("a")
+        tags = itertools.count(index * TAGS + first * 400)
+        session: Any = None
+        step = 0
+        while step < steps:
+            try:
+                if session is None:
+                    session = gf.Session(server.target, config=config)
+                    while session.run(training.ready).size:
+                        if index == 0:
+                            session.run(training.init)
+                        time.sleep(0.02)
+                    print("READY", flush=True)
+                step = int(session.run(training.step))
+                if step < steps:
+                    tag = next(tags)
+                    session.run(training.train_op, {training.tag: tag})
+                    acknowledged.write(f"{tag}\n")
+                    acknowledged.flush()
+            except (gf.errors.AbortedError, gf.errors.UnavailableError) as error:
+                print("AGAIN", type(error).__name__, str(error).splitlines()[0], flush=True)
+                if isinstance(error, gf.errors.UnavailableError) and session is not None:
+                    session.close()
+                    session = None
+        if index == 0:
+            trained, ledgers = session.run([training.variables, training.ledgers])
+            marked = [{int(i): float(v[i]) for i in v.nonzero()[0]} for v in ledgers]
+            found = {"model": bits(trained), "ledgers": marked}
+            (folder / "result").write_text(json.dumps(found))
+        print("DONE", flush=True)
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    job, number, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+    if job == "ps":
+        gf.train.Server(cluster, "ps", number).join()
+    else:
+        work(number, cluster, Path(sys.argv[4]), int(sys.argv[5]))
