@@ -56,7 +56,7 @@ def executable(session: str, tasks: Mapping[str, Any], fetches: Any) -> Executab
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class BeginStep:
     """Tell a task to begin a step."""
 
@@ -66,7 +66,7 @@ class BeginStep:
     feeds: Sequence[Any]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class AbortStep:
     """Tell a task to drop a step."""
 
@@ -74,7 +74,7 @@ class AbortStep:
     step: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Answer:
     """Tell a client the values of its run, or the error."""
 

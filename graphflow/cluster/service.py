@@ -36,7 +36,8 @@ from graphflow.transport.message import Kind, Message
 from graphflow.transport.sharing import Sharing
 from graphflow.transport.sockets import Sockets
 
-_QUICK_SECONDS: Final = 0.0003
+_QUICK_SECONDS: Final = 0.001
+"""A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
 _LEASE_SECONDS: Final = 15.0
 MOST_PLANS: Final = 16_384
 """Plans that one session may have registered."""
@@ -479,6 +480,7 @@ class Service(Greetings):
         self._store.enter()
         try:
             results = [operand(v) for v in runner.executable.run(context, work.values)]
+            work.values = ()
         except Exception as error:
             context.failed()
             return (), error

@@ -41,6 +41,8 @@ class TaskStage:
     fetches: tuple[str, ...]
     receives: Mapping[int, str]
     sends: Sequence[tuple[int, str | None, str]]
+    spent: tuple[str, ...] = field(default=(), init=False)
+    """What nothing takes after this stage has begun: another process may wait to use that memory again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,16 @@ class TaskParts:
     def __post_init__(self) -> None:
         edges = frozenset(edge for stages in self.stages.values() for s in stages for edge in s.receives)
         object.__setattr__(self, "edges", edges)
+        for device, stages in self.stages.items():
+            self._find_spent(stages, {name for holder, name in self.fetches if holder == device})
+
+    @staticmethod
+    def _find_spent(stages: Sequence[TaskStage], later: set[str]) -> None:
+        for stage in reversed(stages):
+            sent = {name for _, name, _ in stage.sends if name is not None}
+            spent = tuple(dict.fromkeys(n for n in stage.feeds if n not in later and n not in sent))
+            object.__setattr__(stage, "spent", spent)
+            later = later | sent | set(stage.feeds)
 
     def check(self) -> None:
         """ValueError where a stage, a send or a fetch wants what is not there when its turn comes."""
@@ -83,9 +95,12 @@ def _check_names(names: Sequence[str], known: set[str], what: str) -> None:
 # ---- instructions ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class RunStage:
-    """Compute a stage, and tell `stage_done` or `stage_failed` of it."""
+    """Compute a stage, and tell `stage_done` or `stage_failed` of it.
+
+    Who computes it may empty `values` when it is through: nothing else keeps what no later stage takes.
+    """
 
     key: StepKey
     device: str
@@ -93,7 +108,7 @@ class RunStage:
     values: Sequence[Any]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class SendTensors:
     """Send what goes along these edges to a task; a signal has no value."""
 
@@ -104,7 +119,7 @@ class SendTensors:
     signals: Sequence[int]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class TellDone:
     """Tell the master that the step is done here, with the values it fetches."""
 
@@ -112,7 +127,7 @@ class TellDone:
     values: Sequence[Any]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class TellFailed:
     """Tell the master that the step failed here."""
 
@@ -289,6 +304,8 @@ class TaskSteps:
                 part.values[name] = step.inbox.pop(edge)
             part.busy = True
             found.append(RunStage(key, device, stage, [part.values[name] for name in stage.feeds]))
+            for name in stage.spent:
+                del part.values[name]
         if through and step.parts is not None:
             fetched = [step.progress[device].values[name] for device, name in step.parts.fetches]
             self._end(key)

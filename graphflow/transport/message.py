@@ -52,6 +52,9 @@ class Kind(IntEnum):
     BYE = 18
 
 
+_KINDS: Final = {int(kind): kind for kind in Kind}
+
+
 def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
     """Version, kind, number of tensors and first number of a message, as its header says; None where that is none."""
     if not frames or len(frames[0]) < _HEADER.size or frames[0][:2] != _MAGIC:
@@ -60,7 +63,7 @@ def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
     return version, kind, count, a
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Message:
     """One message: its kind, three numbers, details that JSON can express, and tensors."""
 
@@ -105,10 +108,9 @@ class Message:
             raise BadMessage(
                 f"A message of {len(head)} bytes has neither {length} of details nor {count} tensors."
             )
-        try:
-            kind = Kind(number)
-        except ValueError:
-            raise BadMessage(f"There is no kind {number} of messages.") from None
+        kind = _KINDS.get(number)
+        if kind is None:
+            raise BadMessage(f"There is no kind {number} of messages.")
         values: Sequence[np.ndarray[Any, Any]] = ()
         if count or begin != len(head) or len(frames) > 1:
             values = tensors.decode(head, begin, count, frames[1:], memory)

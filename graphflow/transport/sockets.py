@@ -248,7 +248,7 @@ class Sockets:
         next_tick = time.monotonic()
         try:
             while not self._ended:
-                events = dict(self._poller.poll(_TICK_MS))
+                events = [socket for socket, _ in self._poller.poll(_TICK_MS)]
                 if self._reader in events:
                     self._drain_calls()
                 if self._router in events:

@@ -32,6 +32,7 @@ from graphflow.runtime.resources import ResourceStore, VariableCell
 
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
+_HANDED_FROM: Final = 64 << 10
 
 
 class Unusable(Exception):
@@ -75,6 +76,7 @@ class CompiledPlan:
         self._find_externals()
         written = {root for node in draft.lowering.nodes for root in node.variables}
         self._written = [cell for name, cell, _ in self._cells if name in written]
+        self._handed = self._find_handed()
         self._lay_out()
         self._segments: list[_NativeSegment | _PythonSegment] = []
         self._make_segments(machine, threads, kernels)
@@ -117,6 +119,26 @@ class CompiledPlan:
             self._cells.append((name, self._store.cell(i), known[name][0]))
             self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
 
+    def _find_handed(self) -> dict[str, Value]:
+        """The results that each run computes in memory of their own, shared with others: large ones on their way out."""
+        memory = self._store.memory
+        if memory is None or not memory.has_partners:
+            return {}
+        lowering = self._lowering
+        inside = {root for cluster in lowering.clusters.values() for root in cluster}
+        inside |= {r for n in lowering.nodes if isinstance(n, PythonNode) for r in n.makes}
+        found: dict[str, Value] = {}
+        for fetch in self._plan.fetches:
+            value = lowering.values.get(fetch)
+            if value is None or value.root in inside or value.root not in self._draft.stored:
+                continue
+            length = value.size * np.dtype(value.dtype).itemsize
+            whole = value.offset == 0 and value.contiguous and lowering.blocks.get(value.root) == length
+            if whole and length >= _HANDED_FROM and value.root not in self._externals:
+                found[value.root] = value
+                self._externals[value.root] = _EXTERNAL + len(self._externals) * _RANGE
+        return found
+
     def _lay_out(self) -> None:
         groups = self._draft.groups
         first: dict[str, int] = {}
@@ -134,7 +156,9 @@ class CompiledPlan:
             if value is not None and value.root in blocks:
                 first.setdefault(value.root, len(groups))
                 last[value.root] = len(groups)
-        sizes = {root: blocks[root] for root in first if root in self._draft.stored}
+        sizes = {
+            root: blocks[root] for root in first if root in self._draft.stored and root not in self._handed
+        }
         for position, region in self._draft.regions.items():
             if region.scratch:
                 sizes[f"scratch {position}"] = region.scratch
@@ -303,6 +327,10 @@ class CompiledPlan:
             return lambda objects: own(read(objects))
         if memory is None or not value.shape:
             return lambda objects: copied(read(objects))
+        if value.root in self._handed and value.dtype == self._handed[value.root].dtype:
+            root, shape = value.root, value.shape
+            if value.contiguous and value.size == self._handed[root].size:
+                return lambda objects: objects[root].reshape(shape)
         for name, cell, shape in self._cells:
             whole = value.root == name and (value.shape, value.offset) == (shape, 0) and value.contiguous
             if whole and value.dtype == cell.dtype.name:
@@ -371,6 +399,9 @@ class CompiledPlan:
                 )
             else:
                 objects[name] = operand(value)
+        for root, value in self._handed.items():
+            assert self._store.memory is not None
+            objects[root] = self._store.memory.empty(value.shape, value.dtype)
         bound = self._bound
         for name, patches in self._patches.items():
             array = objects[name]
