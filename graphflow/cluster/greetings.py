@@ -233,9 +233,15 @@ class Greetings(Inquiries):
         for waiting in list(self._greeting):
             dispensable = set() if waiting.needs is None else left - waiting.needs
             waiting.tasks = waiting.wanted - there.keys() - dispensable
-            for task in waiting.tasks:
-                if not self._peers[task].greeted:
-                    self._greet(self._peers[task], True)
+            try:
+                for task in waiting.tasks:
+                    if not self._peers[task].greeted:
+                        self._greet(self._peers[task], True)
+            except OSError as error:  # It is on another machine, and there are no keys.
+                self._greeting.remove(waiting)
+                self._peers[task].greeted = False
+                self._fail(waiting.client, waiting.request, as_details(error))
+                continue
             if waiting.tasks:
                 continue
             self._greeting.remove(waiting)
