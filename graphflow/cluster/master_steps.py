@@ -197,6 +197,11 @@ class MasterSteps:
                 found += self.failed(task, step, error)
         return found
 
+    def awaited(self, client: bytes, request: int) -> Sequence[str]:
+        """The tasks that a run waits for."""
+        steps = self._steps.values()
+        return sorted({t for s in steps if (s.client, s.request) == (client, request) for t in s.pending})
+
     def cancel(self, client: bytes, request: int, error: Mapping[str, Any]) -> Instructions:
         """A client wants a run ended."""
         for step, running in list(self._steps.items()):

@@ -22,7 +22,7 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
 from graphflow.transport import keys
-from graphflow.transport.client import Connection, Refused
+from graphflow.transport.client import Connection, Overdue, Refused
 from graphflow.transport.message import Kind
 
 
@@ -99,6 +99,7 @@ class RemoteExecutable:
 
     def __init__(self, planner: RemotePlanner, plan: Plan, seeded: bool) -> None:
         self._planner = planner
+        self._plan = plan
         self._request, self._tensors = _registration(plan, planner.partition(plan), seeded)
         self._number = 0
 
@@ -117,7 +118,25 @@ class RemoteExecutable:
                 answer = connection.ask(Kind.RUN, self._number, tensors=feeds, deadline=run.deadline)
         except Refused as refused:
             raise self._planner.error(refused) from None
+        except Overdue as overdue:
+            raise self._late(overdue.awaited or [self._planner.connection.address]) from None
         return tuple([value[()] if value.ndim == 0 else np.array(value) for value in answer.tensors])
+
+    def _late(self, awaited: Sequence[str]) -> errors.OpError:
+        """The error of a run whose deadline has passed: the tasks it waited for, and what is computed there."""
+        cut = self._planner.partition(self._plan)
+        found = {d: s for d, s in stages(cut).items() if task_of(d) in awaited}
+        by_stage = [
+            (stage.blocks, [i.name for i in stage.plan.instructions]) for s in found.values() for stage in s
+        ]
+        waiting = [name for blocks, names in by_stage if blocks for name in names]
+        names = waiting or [name for _, names in by_stage for name in names]
+        shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+        return errors.DeadlineExceededError(
+            None, None,
+            f"The run did not end within the time given: it waits for {', '.join(awaited)}"
+            + (f", which computes or waits for: {shown}." if shown else "."),
+        )  # fmt: skip
 
     def _register(self, run: RunContext) -> None:
         answer = self._planner.connection.ask(

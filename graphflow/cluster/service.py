@@ -168,7 +168,8 @@ class Service(Greetings):
                     self._release(message.a)
             case Kind.ABORT:
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
-                self._direct(self._master.cancel(client, message.a, as_details(cancelled)))
+                details = as_details(cancelled) | {"awaited": self._master.awaited(client, message.a)}
+                self._direct(self._master.cancel(client, message.a, details))
             case Kind.STATUS | Kind.RESET | Kind.STOP:
                 self._ask_all(client, message)
             case Kind.BYE:

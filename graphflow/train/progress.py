@@ -111,13 +111,16 @@ class StatusLine:
 
 
 class Waiting:
-    """Says what a process waits for: on a terminal at once and in place, elsewhere in the log now and then."""
+    """Says what a process waits for: on a terminal at once and in place, elsewhere in the log now and then.
 
-    def __init__(self, max_wait_secs: float) -> None:
+    quiet_secs: for how long nothing is logged at first.
+    """
+
+    def __init__(self, max_wait_secs: float, quiet_secs: float = _LOG_SECS) -> None:
         self._begin = time.monotonic()
         self._limit = max_wait_secs
         self._line = StatusLine() if is_terminal(sys.stderr) else None
-        self._logged = 0.0
+        self._logged = quiet_secs - _LOG_SECS
 
     def seconds(self) -> float:
         """How long it has been."""

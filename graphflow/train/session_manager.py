@@ -191,7 +191,7 @@ class SessionManager:
         """A session on master; waits for absent tasks of its cluster, but not for any that left and is not needed."""
         if not master:
             return Session(master, graph=self._graph, config=config)
-        waiting = Waiting(max_wait_secs)
+        waiting = Waiting(max_wait_secs, quiet_secs=0)
         try:
             while True:
                 left = max(0.1, max_wait_secs - waiting.seconds())

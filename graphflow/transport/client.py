@@ -27,6 +27,7 @@ from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemory
 from graphflow.transport.sockets import options, receive, send
 
 _ALIVE_SECONDS: Final = 3.0
+_WHY_SECONDS: Final = 0.25
 _MARGIN_SECONDS: Final = 1.0
 """How much longer than the server a client waits for a welcome: the server's answer says who is missing."""
 _REFUSED_EVENTS: Final = (
@@ -44,6 +45,14 @@ class Refused(Exception):
     def __init__(self, details: Mapping[str, Any]) -> None:
         super().__init__(str(details.get("message")))
         self.details = details
+
+
+class Overdue(errors.DeadlineExceededError):
+    """The deadline of a request has passed; `awaited`: the tasks that it waited for, as the server says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(None, None, text)
+        self.awaited: list[str] = []
 
 
 class _Channel:
@@ -188,9 +197,11 @@ class Connection:
                 answer = self._wait(channel, deadline)
                 if answer.a == request or (answer.kind is Kind.FAILED and answer.a == 0):
                     break
-        except BaseException:
+        except BaseException as error:
             if not channel.socket.closed:
                 send(channel.socket, Message(Kind.ABORT, request).frames())
+                if isinstance(error, Overdue):
+                    self._ask_why(channel, request, error)
             raise
         if channel.sharing is not None and time.monotonic() > channel.trim_at:
             channel.trim_at = time.monotonic() + _ALIVE_SECONDS
@@ -199,15 +210,23 @@ class Connection:
             raise Refused(answer.details)
         return answer
 
+    def _ask_why(self, channel: _Channel, request: int, error: Overdue) -> None:
+        """Notes what an ended request waited for, where the server says so at once."""
+        deadline = time.monotonic() + _WHY_SECONDS
+        with suppress(errors.OpError):
+            while True:
+                answer = self._wait(channel, deadline)
+                if answer.a == request:
+                    error.awaited = [str(task) for task in answer.details.get("awaited", ())]
+                    return
+
     def _wait(self, channel: _Channel, deadline: float | None) -> Message:
         while True:
             left = _SLICE_MS
             if deadline is not None:
                 left = min(left, int(1000 * (deadline - time.monotonic()) + 0.999))
             if left <= 0:
-                raise errors.DeadlineExceededError(
-                    None, None, f"{self.address} did not answer within the time given."
-                )
+                raise Overdue(f"{self.address} did not answer within the time given.")
             try:
                 events = dict(channel.poller.poll(left))
             except zmq.ZMQError as error:

@@ -109,8 +109,7 @@ class _Cell:
         back = time.monotonic()
         anchors = lab.latest[self.anchor]
         lab.tell(anchors, "go")
-        ended_meanwhile = self.moment == "shutdown"
-        if not ended_meanwhile:
+        if self.moment != "shutdown" or (self.fault != "SIGSTOP" and not self.all_end):
             self.until_all_train(back)
             self.outcome.resumed = max(self.first_after(p, back) for p in self.trainers()) - back
         self.finish()

@@ -1,0 +1,184 @@
+"""Protects training from what happens to its processes: promises 1, 2, 4, 5, 7 and 8, with real signals.
+
+A sample of the matrix of faults and moments; `--everything` goes through all of it, as `make faults` does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+import graphflow as gf
+from graphflow.cluster.ports import ReservedPorts
+from tests.cluster.faults import cells
+from tests.cluster.faults.lab import Lab
+from tests.cluster.faults.table import cells as all_cells
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lab needs Linux")
+
+_SAMPLE = [
+    ("SIGKILL", "ps", "step"),
+    ("SIGKILL", "chief", "save"),
+    ("SIGTERM", "worker", "step"),
+    ("SIGKILL", "client", "step"),
+]
+
+
+def _params() -> list[Any]:
+    rest = [cell for cell in all_cells() if cell not in _SAMPLE]
+    return [*_SAMPLE, *(pytest.param(*cell, marks=pytest.mark.slow) for cell in rest)]
+
+
+@pytest.mark.parametrize(("fault", "victim", "moment"), _params())
+def test_promises_5_7_8_a_fault_at_a_moment(fault: str, victim: str, moment: str) -> None:
+    cells.run(fault, victim, moment)
+
+
+def test_promise_5_a_stopped_ps_is_noticed_and_named() -> None:
+    outcome = cells.run("SIGSTOP", "ps", "step")
+    assert outcome.noticed is not None and outcome.noticed <= 5  # The promise is a time.
+    assert not outcome.lost
+
+
+@pytest.mark.parametrize("order", [("chief", "worker"), ("worker", "chief")])
+def test_promise_4_any_order_of_the_ends_is_clean(order: tuple[str, str]) -> None:
+    with Lab() as lab:
+        for role in ("ps", "chief", "worker"):
+            lab.start(role)
+        lab.wait(lambda: all(lab.latest[r].acknowledged for r in order), "both to train")
+        for role in order:
+            before = len(lab.latest[order[1]].acknowledged)
+            lab.tell(lab.latest[role], "finish")
+            assert lab.ended(lab.latest[role]) == 0
+            if role != order[1]:
+                lab.wait(
+                    lambda b=before: len(lab.latest[order[1]].acknowledged) > b + 5, "the other to go on"
+                )
+        assert gf.train.stop_cluster(
+            f"zmq://{lab.cluster['ps'][0]}", 0.5
+        )  # Those that have ended do not answer.
+        assert lab.ended(lab.latest["ps"]) == 0
+
+
+def test_promise_4_one_that_comes_back_does_not_wait_for_one_that_has_finished() -> None:
+    with Lab() as lab:
+        for role in ("ps", "chief", "worker"):
+            lab.start(role)
+        lab.wait(lambda: all(lab.latest[r].acknowledged for r in ("chief", "worker")), "both to train")
+        lab.tell(lab.latest["worker"], "finish")
+        assert lab.ended(lab.latest["worker"]) == 0
+        os.kill(lab.latest["chief"].pid, signal.SIGKILL)
+        lab.ended(lab.latest["chief"])
+        again = lab.start("chief")
+        lab.wait(lambda: again.acknowledged, "the chief to train")
+
+
+# ---- in this process ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as found, gf.Graph().as_default():
+        yield found
+
+
+def _cluster(stack: ExitStack) -> dict[str, list[str]]:
+    ports = stack.enter_context(ReservedPorts(3)).ports
+    addresses = [f"127.0.0.1:{port}" for port in ports]
+    return {"ps": addresses[:2], "worker": addresses[2:]}
+
+
+def _serve(stack: ExitStack, cluster: Any, job: str, index: int = 0) -> gf.train.Server:
+    server = gf.train.Server(cluster, job, index)
+    stack.callback(server.stop)
+    return server
+
+
+def test_promise_1_a_bare_session_names_every_missing_task(stack: ExitStack) -> None:
+    cluster = _cluster(stack)
+    target = _serve(stack, cluster, "worker").target
+    with pytest.raises(gf.errors.UnavailableError) as caught:
+        gf.Session(target, config=gf.ConfigProto(connect_timeout_in_ms=300))
+    for index, address in enumerate(cluster["ps"]):
+        assert f"/job:ps/replica:0/task:{index} at {address}" in str(caught.value)
+    assert gf.ConfigProto().connect_timeout_in_ms == 10_000
+
+
+def test_promise_1_an_absent_target_is_named(stack: ExitStack) -> None:
+    address = _cluster(stack)["ps"][0]
+    with pytest.raises(gf.errors.UnavailableError, match=f"No server answers at {address}"):
+        gf.Session(f"zmq://{address}", config=gf.ConfigProto(connect_timeout_in_ms=100))
+
+
+def test_promise_1_a_training_session_waits_for_absent_tasks(
+    stack: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = _cluster(stack)
+    target = _serve(stack, cluster, "worker").target
+    with gf.device("/job:ps/task:0"):
+        step = gf.train.get_or_create_global_step()
+    comes = threading.Timer(2.5, lambda: [_serve(stack, cluster, "ps", i) for i in (0, 1)])
+    comes.start()
+    stack.callback(comes.join)
+    with (
+        caplog.at_level(logging.INFO, "graphflow"),
+        gf.train.MonitoredTrainingSession(target, progress=False, max_wait_secs=60) as session,
+    ):
+        assert session.run(step) == 0
+    waits = [r.getMessage() for r in caplog.records if "waiting for the cluster" in r.getMessage()]
+    assert waits and all(f"/job:ps/replica:0/task:{i} at {cluster['ps'][i]}" in waits[0] for i in (0, 1))
+
+
+def test_promise_1_a_wait_has_an_end(stack: ExitStack) -> None:
+    cluster = _cluster(stack)
+    target = _serve(stack, cluster, "worker").target
+    gf.train.get_or_create_global_step()
+    with pytest.raises(
+        gf.errors.DeadlineExceededError, match=f"/job:ps/replica:0/task:1 at {cluster['ps'][1]}"
+    ):
+        gf.train.MonitoredTrainingSession(target, progress=False, max_wait_secs=0.5)
+
+
+def test_promise_2_a_deadline_names_what_is_awaited_and_the_next_run_works(stack: ExitStack) -> None:
+    cluster = {"ps": _cluster(stack)["ps"][:1], "worker": _cluster(stack)["worker"]}
+    target = _serve(stack, cluster, "worker").target
+    _serve(stack, cluster, "ps")
+    with gf.device("/job:ps/task:0"):
+        queue = gf.FIFOQueue(2, [gf.float32], [[]], name="queue")
+        taken = queue.dequeue(name="taken")
+        put = queue.enqueue([3.0])
+    with gf.device("/job:worker/task:0"):
+        more = taken + 1.0
+    with gf.Session(target) as session:
+        with pytest.raises(gf.errors.DeadlineExceededError) as caught:
+            session.run(more, options=gf.RunOptions(timeout_in_ms=300))
+        assert "/job:ps/replica:0/task:0" in str(caught.value) and "taken" in str(caught.value)
+        session.run(put)
+        assert session.run(more) == 4.0
+
+
+def test_promise_7_a_session_is_told_that_a_task_lost_its_variables(stack: ExitStack) -> None:
+    cluster = {"ps": _cluster(stack)["ps"][:1], "worker": _cluster(stack)["worker"]}
+    target = _serve(stack, cluster, "worker").target
+    ps = _serve(stack, cluster, "ps")
+    with gf.device("/job:ps/task:0"):
+        value = gf.get_variable("value", initializer=1.0)
+    session = gf.Session(target)
+    stack.callback(session.close)
+    session.run(value.initializer)
+    ps.stop()
+    with pytest.raises(gf.errors.UnavailableError, match="/job:ps/replica:0/task:0 at "):
+        session.run(value)
+    _serve(stack, cluster, "ps")
+    with gf.Session(target) as other, pytest.raises(gf.errors.FailedPreconditionError):
+        other.run(value)
+    with pytest.raises(gf.errors.AbortedError, match="/job:ps/replica:0/task:0 was started again"):
+        session.run(value)
