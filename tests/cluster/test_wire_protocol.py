@@ -1,0 +1,80 @@
+"""Protects docs/wire-protocol.md: layouts, kinds, types and limits in it are those of the code."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+from graphflow.cluster import greetings, master_steps, rounds, service, task_steps
+from graphflow.graph import dtypes
+from graphflow.transport import message, shared, sockets, tensors
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
+
+
+def _rows(heading: str) -> list[list[str]]:
+    """The cells of the table that begins with this row."""
+    lines = PAGE[PAGE.index(heading) :].splitlines()
+    table = lines[: next((n for n, line in enumerate(lines) if not line.startswith("|")), len(lines))]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table if not line.startswith("|--")
+    ]
+
+
+def test_the_header_is_as_the_page_says() -> None:
+    header = _rows("| offset | bytes | field |\n|--|--|--|\n| 0 | 2 |")[1:]
+    format_ = f"<2sBBI{'Q' * 4}"
+    assert message._HEADER.format == format_ and format_ in PAGE and message._HEADER.size == 40
+    place = 0
+    for (offset, size, _), code in zip(header, ("2s", "B", "B", "I", "Q", "Q", "Q", "Q"), strict=True):
+        assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
+        place += int(size)
+    assert f"version {message.VERSION} of the protocol" in PAGE and message._MAGIC == b"GF"
+
+
+def test_the_table_of_tensors_is_as_the_page_says() -> None:
+    rows = _rows("| offset | bytes | field |\n|--|--|--|\n| 0 | 1 |")[1:]
+    assert tensors._HEAD.format == "<BBHIQ" and tensors._HEAD.format in PAGE
+    place = 0
+    for (offset, size, _), code in zip(rows, "BBHIQ", strict=False):
+        assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
+        place += int(size)
+    assert str(tensors._SMALL) in rows[-1][2] and f"at most {tensors._MOST_AXES}" in rows[1][2]
+    assert f"a handle of {shared.HANDLE.size} bytes" in rows[-1][2] and shared.HANDLE.format in PAGE
+    numbers, names = _rows("| 1 | 2 | 3 |")
+    assert {int(n): name for n, name in zip(numbers, names, strict=True)} == {
+        number: dtype.name for number, dtype in tensors._NUMPY_OF.items()
+    } | {tensors._STRING: dtypes.string.name}
+
+
+def test_the_kinds_are_those_of_the_page() -> None:
+    rows = [row for row in _rows("| number | kind |")[1:] if row[0]]
+    assert [(int(number), kind) for number, kind, *_ in rows] == [(k.value, k.name) for k in message.Kind]
+
+
+def test_the_limits_are_those_of_the_page() -> None:
+    units = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
+
+    def amount(text: str) -> int:
+        number, unit = re.findall(r"([\d,]+) ?(\w+)?", text)[-1]
+        return int(number.replace(",", "")) * units.get(unit, 1)
+
+    assert [amount(text) for _, text in _rows("| what | most |")[1:]] == [
+        sockets.MOST_FRAME_BYTES,
+        sockets.MOST_FRAMES,
+        tensors.MOST_TENSORS,
+        message.MOST_DETAILS,
+        sockets.MOST_STRANGER_BYTES,
+        greetings._MOST_NAME,
+        greetings.MOST_SOCKETS,
+        greetings.MOST_SESSIONS,
+        greetings.MOST_GREETINGS,
+        service.MOST_PLANS,
+        master_steps.MOST_STEPS,
+        task_steps.MOST_EARLY_STEPS,
+        task_steps.MOST_EARLY_BYTES,
+    ]
+    assert f"at most {rounds._MOST_SECONDS:.0f}" in PAGE and f"by default {rounds.SECONDS:.0f}" in PAGE
+    assert f"for {service._LEASE_SECONDS:.0f} seconds" in PAGE
+    assert f"by default {greetings.CONNECT_SECONDS:.0f}" in PAGE
