@@ -281,7 +281,7 @@ class Service(Greetings):
             case Kind.BYE:
                 self._forget(peer, _ENDED)
             case Kind.TENSOR:
-                self._arrived((message.a, message.b), message.tensors)
+                self._arrived((message.a, message.b), message.take())
             case Kind.STEP:
                 self._begin(peer, message)
             case Kind.DONE:
@@ -327,7 +327,9 @@ class Service(Greetings):
             return
         edges = tensors[0].tolist()
         values = [*tensors[1:], *[True] * (len(edges) + 1 - len(tensors))]
-        self._work(self._worker.arrived(key, edges, values))
+        found = self._worker.arrived(key, edges, values)
+        del tensors, values  # Who sent them may be about to change them, once nobody reads them.
+        self._work(found)
 
     def _begin(self, peer: Peer, message: Message) -> None:
         key = (message.a, message.b)

@@ -43,6 +43,8 @@ class TaskStage:
     sends: Sequence[tuple[int, str | None, str]]
     spent: tuple[str, ...] = field(default=(), init=False)
     """What nothing takes after this stage has begun: another process may wait to use that memory again."""
+    sent: tuple[str, ...] = field(default=(), init=False)
+    """What nothing takes after this stage has sent it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,7 @@ class TaskParts:
             sent = {name for _, name, _ in stage.sends if name is not None}
             spent = tuple(dict.fromkeys(n for n in stage.feeds if n not in later and n not in sent))
             object.__setattr__(stage, "spent", spent)
+            object.__setattr__(stage, "sent", tuple(sorted(sent - later)))
             later = later | sent | set(stage.feeds)
 
     def check(self) -> None:
@@ -269,6 +272,8 @@ class TaskSteps:
             else:
                 edges.append(edge)
                 values.append(progress.values[name])
+        for name in work.stage.sent:
+            del progress.values[name]
         sent: Instructions = [SendTensors(work.key, task, *what) for task, what in outgoing.items()]
         return sent + self._go_on(work.key, step)
 

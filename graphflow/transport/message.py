@@ -74,6 +74,11 @@ class Message:
     details: Mapping[str, Any] = field(default_factory=dict)
     tensors: Sequence[Any] = ()
 
+    def take(self) -> Sequence[Any]:
+        """The tensors, which the message does not keep."""
+        taken, self.tensors = self.tensors, ()
+        return taken
+
     def frames(self, share: Share | None = None) -> list[Buffer]:
         """The message as frames; buffers of tensors share memory with them.
 

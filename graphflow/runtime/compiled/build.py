@@ -120,7 +120,7 @@ class CompiledPlan:
             self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
 
     def _find_handed(self) -> dict[str, Value]:
-        """The results that each run computes in memory of their own, shared with others: large ones on their way out."""
+        """The results that each run computes in shared memory: large ones, on their way to other tasks."""
         memory = self._store.memory
         if memory is None or not memory.has_partners:
             return {}
