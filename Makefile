@@ -12,6 +12,7 @@ help:
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
+	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make lint      lint, format check, types and layers alone"
 
 demo: $(VENV)/.demo
@@ -28,6 +29,9 @@ bench: $(VENV)/.dev
 
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
+
+faults: $(VENV)/.dev
+	$(BIN)/python -m tests.cluster.faults.table
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
