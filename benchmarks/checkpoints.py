@@ -9,6 +9,7 @@ syncs every file before it counts, and the others do not.
 
 import argparse
 import importlib
+import itertools
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ import time
 
 WHAT = {
     "save": "save",
+    "steps": "save the next step, remove the one before",
     "restore": "restore into a new session",
     "again": "restore over values that are there",
     "checksum": "graphflow's checksums alone",
@@ -61,7 +63,18 @@ def work(peer, folder, total):
         with gf.Session() as other:
             saver.restore(other, prefix)
 
-    functions = {"save": save, "restore": restore, "again": lambda: saver.restore(session, prefix)}
+    numbered = gf.train.Saver(max_to_keep=1)
+    steps = itertools.count()
+
+    def save_step():
+        numbered.save(session, os.path.join(folder, "step"), next(steps), write_meta_graph=False)
+
+    functions = {
+        "save": save,
+        "steps": save_step,
+        "restore": restore,
+        "again": lambda: saver.restore(session, prefix),
+    }
     if peer == "graphflow":
         from graphflow.checkpoint.reader import open_checkpoint
 
