@@ -166,7 +166,7 @@ class Greetings(Inquiries):
             if not observes:
                 LOG.info("%s: master session %s begins", self._task, session)
         self._heard[session] = time.monotonic()
-        self._requests.setdefault(session, Requests())
+        self._requests.setdefault(session, Requests()).take(message.a)
         if details.get("alive"):
             return
         if sender not in self._clients and len(self._clients) >= MOST_SOCKETS:

@@ -24,9 +24,12 @@ class Requests:
             return False
         self._above.add(number)
         lowest = number - _WINDOW
-        if self._all_below < lowest:  # What lies between was lost.
+        if lowest - self._all_below > _WINDOW:
             self._all_below = lowest
             self._above = {n for n in self._above if n >= lowest}
+        while self._all_below < lowest:  # What is not there was lost.
+            self._above.discard(self._all_below)
+            self._all_below += 1
         while self._all_below in self._above:
             self._above.remove(self._all_below)
             self._all_below += 1

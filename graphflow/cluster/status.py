@@ -75,6 +75,7 @@ class Status:
                 "bytes_in": self._sockets.bytes_in,
                 "messages_out": self._sockets.messages_out,
                 "bytes_out": self._sockets.bytes_out,
+                "messages_dropped": self._sockets.dropped.count,
             },
             "steps": {
                 "begun_as_master": self._master.begun,
