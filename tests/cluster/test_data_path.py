@@ -1,0 +1,155 @@
+"""Protects values on their way between tasks and clients, by shared memory and by the network: none is torn by a
+change that happens meanwhile, what is fetched belongs to the client, and steps leave no memory behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.runtime.resources import VariableCell
+from graphflow.transport import shared
+
+COUNT = 200_000
+
+
+def _ports(count: int) -> list[str]:
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    found = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
+    for s in sockets:
+        s.close()
+    return found
+
+
+@pytest.fixture(params=["shared memory", "network"])
+def servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    if request.param == "network":
+        monkeypatch.delattr(shared.os, "memfd_create", raising=False)
+    elif not sys.platform.startswith("linux"):
+        pytest.skip("needs memfd_create and /proc")
+    ps, worker = _ports(2)
+    cluster = {"ps": [ps], "worker": [worker]}
+    started = [gf.train.Server(cluster, job_name=job, task_index=0) for job in cluster]
+    yield started
+    for server in started:
+        server.stop()
+
+
+def test_a_value_that_is_sent_while_it_changes_arrives_whole(servers: list[Any]) -> None:
+    ps, worker = servers
+    with gf.Graph().as_default() as graph:
+        with gf.device("/job:ps"):
+            variable = gf.Variable(gf.zeros([COUNT]))
+            step = gf.assign_add(variable, gf.ones([COUNT])).op
+        with gf.device("/job:worker"):
+            ends = [gf.reduce_min(variable), gf.reduce_max(variable)]
+        with gf.Session(worker.target) as session:
+            session.run(gf.global_variables_initializer())
+        stopped = threading.Event()
+        failed: list[BaseException] = []
+
+        def change() -> None:
+            try:
+                with gf.Session(ps.target, graph=graph) as session:
+                    while not stopped.is_set():
+                        session.run(step)
+            except BaseException as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=change)
+        with gf.Session(worker.target) as session:
+            session.run(ends)
+            thread.start()
+            last = -1.0
+            kept = []
+            for number in range(60):
+                low, high = session.run(ends)
+                assert low == high and low >= last
+                last = low
+                whole = session.run(variable)
+                assert whole.min() == whole.max() >= last
+                if number % 10 == 0:
+                    kept.append((whole, float(whole[0])))
+            stopped.set()
+            thread.join()
+            assert not failed and last > 0
+            for whole, value in kept:
+                assert whole.min() == whole.max() == value
+
+
+def test_what_is_fetched_belongs_to_the_client_and_what_is_fed_may_change_afterwards(
+    servers: list[Any],
+) -> None:
+    _, worker = servers
+    with gf.Graph().as_default():
+        with gf.device("/job:ps"):
+            variable = gf.Variable(gf.zeros([COUNT]))
+        fed = gf.placeholder(gf.float32, [COUNT])
+        with gf.device("/job:worker"):
+            double = fed * 2.0
+        with gf.device("/job:ps"):
+            step = gf.assign(variable, double).op
+        value = np.ones(COUNT, np.float32)
+        with gf.Session(worker.target) as session:
+            for number in range(1, 12):
+                value[:] = number
+                session.run(step, {fed: value})
+                value[:] = -1
+                found = session.run(variable)
+                assert found.min() == found.max() == 2 * number
+                found[:] = 0
+                assert session.run(variable)[0] == 2 * number
+
+
+def test_training_over_two_tasks_keeps_no_memory(servers: list[Any]) -> None:
+    _, worker = servers
+    generator = np.random.default_rng(0)
+    with (
+        gf.Graph().as_default(),
+        gf.device(gf.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")),
+    ):
+        x = gf.placeholder(gf.float32, [None, 400])
+        weights = gf.Variable(generator.normal(size=(400, 300)).astype("f"))
+        loss = gf.reduce_mean(gf.square(gf.matmul(x, weights)))
+        train = gf.train.GradientDescentOptimizer(0.01).minimize(loss)
+        batch = generator.normal(size=(64, 400)).astype("f")
+        with gf.Session(worker.target) as session:
+            session.run(gf.global_variables_initializer())
+            losses = [session.run([train, loss], {x: batch})[1] for _ in range(40)]
+            files = len(os.listdir("/proc/self/fd")) if sys.platform.startswith("linux") else 0
+            sizes = [s._service._sharing.memory.size for s in servers]
+            losses += [session.run([train, loss], {x: batch})[1] for _ in range(100)]
+            assert np.isfinite(losses).all() and (np.diff(losses) < 0).all()
+            if files:
+                assert abs(len(os.listdir("/proc/self/fd")) - files) <= 6
+            for server, size in zip(servers, sizes, strict=True):
+                assert server._service._sharing.memory.size <= size + (4 << 20)
+
+
+def test_a_variable_that_is_lent_once_is_then_read_where_it_is(servers: list[Any], monkeypatch: Any) -> None:
+    _, worker = servers
+    copies = []
+    original = VariableCell._copy
+    monkeypatch.setattr(
+        VariableCell, "_copy", lambda cell, old: copies.append(cell.name) or original(cell, old)
+    )
+    with gf.Graph().as_default():
+        with gf.device("/job:ps"):
+            variable = gf.Variable(gf.ones([COUNT]))
+        with gf.device("/job:worker"):
+            largest = gf.reduce_max(variable)
+        with gf.Session(worker.target) as session:
+            session.run(gf.global_variables_initializer())
+            assert [session.run(largest) for _ in range(10)] == [1.0] * 10
+            held = servers[0]._service._store.variables()[0].value
+            assert session.run(largest) == 1.0
+            assert servers[0]._service._store.variables()[0].value is held and not copies
