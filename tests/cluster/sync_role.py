@@ -1,7 +1,8 @@
 """A task of the cluster that test_sync_replicas.py trains with and kills: sync_role.py JOB INDEX SPEC FOLDER STEPS.
 
-A worker trains until the global step is STEPS. Each run's gradients carry a tag that no other run has: they count it up
-in two ledgers, one on each ps task, and the run that returns writes it down in FOLDER as acknowledged.
+JOB is ps, worker, or monitored for a worker under MonitoredTrainingSession. A worker trains until the global step is
+STEPS. Each run's gradients carry a tag that no other run has: they count it up in two ledgers, one on each ps task, and
+the run that returns writes it down in FOLDER as acknowledged.
 """
 
 from __future__ import annotations
@@ -111,9 +112,43 @@ def work(index: int, spec: Any, folder: Path, steps: int) -> None:
         os._exit(0)
 
 
+def work_monitored(index: int, spec: Any, folder: Path, steps: int) -> None:
+    """The same model, with Adam and under MonitoredTrainingSession; the chief, worker 0, keeps checkpoints."""
+    server = gf.train.Server(spec, "worker", index)
+    device = gf.train.replica_device_setter(
+        worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(spec)
+    )
+    with gf.device(device):
+        counter = gf.train.get_or_create_global_step()
+        variables = model()
+        together = gf.train.SyncReplicasOptimizer(gf.train.AdamOptimizer(0.03125), WORKERS)
+        train_op = together.minimize(loss(variables, counter, index), counter)
+    with gf.train.MonitoredTrainingSession(
+        server.target, index == 0, str(folder / "checkpoints") if index == 0 else None,
+        hooks=[together.make_session_run_hook(index == 0)], save_checkpoint_steps=30, save_summaries_steps=None,
+        log_step_count_steps=None, config=gf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"]),
+    ) as session:  # fmt: skip
+        step = 0
+        with (folder / f"acknowledged_{index}").open("a") as acknowledged:
+            while step < steps:
+                session.run(train_op)
+                step = int(session.run(counter))
+                acknowledged.write(f"{step}\n")
+                acknowledged.flush()
+        if index == 0:
+            found = {"step": step, "model": bits(session.run(variables))}
+            (folder / "part").write_text(json.dumps(found))
+            (folder / "part").rename(folder / "result")
+        while not (folder / "result").exists():
+            time.sleep(0.02)
+    os._exit(0)
+
+
 if __name__ == "__main__":
     job, number, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
     if job == "ps":
         gf.train.Server(cluster, "ps", number).join()
+    elif job == "monitored":
+        work_monitored(number, cluster, Path(sys.argv[4]), int(sys.argv[5]))
     else:
         work(number, cluster, Path(sys.argv[4]), int(sys.argv[5]))

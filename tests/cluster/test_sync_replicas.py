@@ -32,19 +32,19 @@ KILLS = 3
 class Cluster:
     """The processes of one run."""
 
-    def __init__(self, folder: Path, steps: int) -> None:
+    def __init__(self, folder: Path, steps: int, kind: str) -> None:
         ports = []
         for _ in range(5):
             with socket.socket() as found:
                 found.bind(("127.0.0.1", 0))
                 ports.append(f"localhost:{found.getsockname()[1]}")
         self.spec = {"ps": ports[:2], "worker": ports[2:]}
-        self.folder, self.steps = folder, steps
+        self.folder, self.steps, self.kind = folder, steps, kind
         self.all: list[subprocess.Popen[str]] = []
         self.logs: list[Path] = []
         for index in range(2):
             self.start("ps", index)
-        self.workers = [self.start("worker", index) for index in range(3)]
+        self.workers = [self.start(kind, index) for index in range(3)]
 
     def start(self, job: str, index: int) -> subprocess.Popen[str]:
         log = self.folder / f"log_{len(self.all)}_{job}_{index}"
@@ -62,6 +62,9 @@ class Cluster:
     def kill(self, worker: int) -> None:
         self.workers[worker].send_signal(signal.SIGKILL)
         self.workers[worker].wait()
+
+    def start_again(self, worker: int) -> None:
+        self.workers[worker] = self.start(self.kind, worker)
 
     def acknowledged(self) -> list[int]:
         files = sorted(self.folder.glob("acknowledged_*"))
@@ -97,9 +100,9 @@ class Cluster:
 def cluster(tmp_path: Path) -> Iterator[Any]:
     made: list[Cluster] = []
 
-    def make(name: str, steps: int = STEPS) -> Cluster:
+    def make(name: str, steps: int = STEPS, kind: str = "worker") -> Cluster:
         (tmp_path / name).mkdir()
-        made.append(Cluster(tmp_path / name, steps))
+        made.append(Cluster(tmp_path / name, steps, kind))
         return made[-1]
 
     yield make
@@ -108,7 +111,7 @@ def cluster(tmp_path: Path) -> Iterator[Any]:
 
 
 @functools.cache
-def alone() -> list[list[str]]:
+def alone(kind: str) -> list[list[str]]:
     """The model that one process trains with the same sums and nobody to wait for."""
     with gf.Graph().as_default(), gf.Session() as session:
         step, variables = gf.train.get_or_create_global_step(), sync_role.model()
@@ -117,7 +120,8 @@ def alone() -> list[list[str]]:
         values = gf.concat([g.values for g in rows], 0) / 3.0
         mean = gf.IndexedSlices(values, gf.concat([g.indices for g in rows], 0), rows[0].dense_shape)
         pairs = [(((dense[0] + dense[1]) + dense[2]) / 3.0, variables[0]), (mean, variables[1])]
-        train_op = sync_role.optimizer().apply_gradients(pairs, step)
+        optimizer = sync_role.optimizer() if kind == "sgd" else gf.train.AdamOptimizer(0.03125)
+        train_op = optimizer.apply_gradients(pairs, step)
         session.run(gf.global_variables_initializer())
         for _ in range(STEPS):
             session.run(train_op)
@@ -134,7 +138,7 @@ def test_killed_workers_change_neither_what_counts_nor_the_bits(seed: int, clust
         run.kill(worker)
         if chance.random() < 0.5:
             time.sleep(chance.random() * 0.3)
-        run.workers[worker] = run.start("worker", worker)
+        run.start_again(worker)
     found = run.finish()
     first, second = ({int(tag): count for tag, count in ledger.items()} for ledger in found["ledgers"])
     assert first == second, "a round was applied to one variable and not to another"
@@ -143,7 +147,21 @@ def test_killed_workers_change_neither_what_counts_nor_the_bits(seed: int, clust
     acknowledged = run.acknowledged()
     assert set(acknowledged) <= first.keys(), "an acknowledged gradient was not applied"
     assert len(acknowledged) >= 3 * STEPS - 3 * KILLS
-    assert found["model"] == alone()
+    assert found["model"] == alone("sgd")
+
+
+@pytest.mark.parametrize(
+    "moments", [(45, 70), pytest.param((), marks=pytest.mark.slow)], ids=["killed", "undisturbed"]
+)
+def test_a_chief_killed_between_checkpoints_changes_no_bit(moments: tuple[int, ...], cluster: Any) -> None:
+    run = cluster("monitored", kind="monitored")
+    for step in moments:
+        run.wait_until(3 * step)
+        run.kill(0)
+        run.start_again(0)
+    found = run.finish()
+    assert found["step"] == STEPS
+    assert found["model"] == alone("adam")
 
 
 def test_promise_5_a_worker_that_stays_away_is_named_within_five_seconds(cluster: Any) -> None:
@@ -157,5 +175,5 @@ def test_promise_5_a_worker_that_stays_away_is_named_within_five_seconds(cluster
     (line,) = [x for x in run.logs[2].read_text().splitlines() if x.startswith("AGAIN UnavailableError")][:1]
     assert "/job:worker/replica:0/task:2" in line
     count = len(run.acknowledged())
-    run.workers[2] = run.start("worker", 2)
+    run.start_again(2)
     run.wait_until(count + 30)

@@ -533,6 +533,25 @@ def test_programs_written_for_tensorflow_find_what_they_use() -> None:
         assert optimizer.get_chief_queue_runner().create_threads(session, start=True) == []
 
 
+def test_promise_6_a_supervised_program_of_tensorflow_trains(tmp_path: Path) -> None:
+    model = Model()
+    optimizer = sync(OPTIMIZERS["sgd"], 1)
+    train_op = optimizer.minimize(gf.reduce_sum(model.dense), global_step=model.step)
+    runner, tokens = optimizer.get_chief_queue_runner(), optimizer.get_init_tokens_op()
+    supervisor = gf.train.Supervisor(
+        is_chief=True, logdir=str(tmp_path), init_op=gf.global_variables_initializer(),
+        local_init_op=optimizer.chief_init_op, ready_for_local_init_op=optimizer.ready_for_local_init_op,
+        global_step=model.step, summary_op=None,
+    )  # fmt: skip
+    session = supervisor.prepare_or_wait_for_session(config=devices())
+    session.run(tokens)
+    assert supervisor.start_queue_runners(session, [runner]) == []
+    for _ in range(3):
+        session.run(train_op)
+    assert session.run(model.step) == 3
+    supervisor.stop()
+
+
 def test_what_cannot_be_a_round_is_refused_where_it_is_built() -> None:
     model = Model()
     optimizer = sync(OPTIMIZERS["sgd"], 2)
