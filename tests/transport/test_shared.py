@@ -105,7 +105,9 @@ def test_closing_frees_every_file() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from("copy lease release drop trim abandon".split()), st.integers(0, 7)))
+    st.lists(
+        st.tuples(st.sampled_from(["copy", "lease", "release", "drop", "trim", "abandon"]), st.integers(0, 7))
+    )
 )
 def test_what_is_read_never_changes(steps: list[tuple[str, int]]) -> None:
     memory = SharedMemory()
