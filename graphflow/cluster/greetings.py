@@ -31,6 +31,8 @@ MOST_GREETINGS: Final = 4096
 MOST_SOCKETS: Final = 16_384
 """Sockets of clients that are known at once; the one known for longest has to say hello again."""
 MOST_SESSIONS: Final = 4096
+_GREETING_SECONDS: Final = 30.0
+"""For how long a task that is gone is greeted where nobody waits for it."""
 _MOST_NAME: Final = 256
 _MOST_SECONDS: Final = 86_400.0
 _ANSWERS_A_SECOND: Final = 50
@@ -210,6 +212,8 @@ class Greetings(Inquiries):
         if peer.incarnation and peer.incarnation != incarnation:
             self._forget(peer, "was started again")
             peer.round = 0
+        elif peer.incarnation and details.get("answer"):
+            self._forget(peer, "had lost its connection to this task")
         peer.incarnation = incarnation
         peer.devices = devices
         peer.left = False
@@ -224,6 +228,17 @@ class Greetings(Inquiries):
         if details.get("answer"):
             self._greet(peer, False)
         self._welcome_those_ready()
+
+    def lost(self, peer: str) -> None:
+        """The connection to a peer is gone."""
+        found = self._by_address[peer]
+        self.sockets.disconnect(peer)
+        found.greeted = False
+        if found.incarnation:
+            self._forget(found, "is gone")
+            self._greet(
+                found, True
+            )  # Where only this direction was cut, it has to know that its plans are dropped.
 
     def _welcome_those_ready(self) -> None:
         """Welcomes the clients whose tasks are all there; greets those that are waited for."""
@@ -260,7 +275,13 @@ class Greetings(Inquiries):
             )
 
     def _refuse_those_late(self, now: float) -> None:
-        """Tells the clients that have waited for long enough which tasks are missing."""
+        """Tells the clients that have waited for long enough which tasks are missing; gives up those long gone."""
+        awaited = {task for waiting in self._greeting for task in waiting.tasks}
+        for peer in self._peers.values():
+            long_gone = self._lost_tasks().get(peer.task, 0.0) < now - _GREETING_SECONDS
+            if peer.left and peer.greeted and long_gone and peer.task not in awaited:
+                self.sockets.disconnect(peer.address)
+                peer.greeted = False
         self._welcome_those_ready()
         for waiting in [w for w in self._greeting if w.deadline < now]:
             self._greeting.remove(waiting)

@@ -101,14 +101,6 @@ class Service(Greetings):
 
     # ---- what comes in --------------------------------------------------------------------------------------------
 
-    def lost(self, peer: str) -> None:
-        """The connection to a peer is gone."""
-        found = self._by_address[peer]
-        self.sockets.disconnect(peer)
-        found.greeted = False
-        if found.incarnation:
-            self._forget(found, "is gone")
-
     def _forget(self, peer: Peer, what: str) -> None:
         """Ends what a peer took part in; it is greeted again before the next message to it."""
         self.sockets.disconnect(peer.address)

@@ -215,17 +215,20 @@ class SessionManager:
         """Whether the variables live on a cluster, and are those of this training."""
         step = get_global_step(self._graph)
         ready_op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
-        if not session.sess_str or step is None or ready_op is None or not (again or session.others_train):
+        if not session.sess_str or step is None or ready_op is None or self._missing(session, ready_op):
             return False
         newest = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
-        if (newest is None and not again) or self._missing(session, ready_op):
-            return False
         reached = int(session.run(step))
         saved = 0 if newest is None else int(load_variable(newest, step.op.name))
-        if reached < saved:
-            return False
-        _log.info("The variables are there, at step %d: training goes on with them.", reached)
-        return True
+        if reached >= saved and (again or (session.others_train and newest is not None)):
+            _log.info("The variables are there, at step %d: training goes on with them.", reached)
+            return True
+        if reached:
+            _log.warning(
+                "The cluster has these variables, at step %d; they are %s.",
+                reached, "initialized anew" if newest is None else f"restored to step {saved}",
+            )  # fmt: skip
+        return False
 
     def _restore(
         self,

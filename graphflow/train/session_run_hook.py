@@ -7,6 +7,7 @@ reading a counter from where it is stored costs a tenth of a run that fetches it
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from graphflow.config import RunMetadata, RunOptions
 from graphflow.graph.elements import Operation
 from graphflow.graph.scopes import resource_name
 from graphflow.train.steps import get_global_step
+
+_log = logging.getLogger(__name__)
 
 
 class SessionRunArgs(NamedTuple):
@@ -104,13 +107,20 @@ class StepReader:
     def __call__(self, session: Any) -> int:
         """The value now."""
         if session is not self._session:
-            self._session, self._cell = session, self._find(session)
+            self._session, self._cell, self.last = session, self._find(session), None
         cell = self._cell
         if cell is not None and cell.value is not None:
-            self.last = int(cell.value)
+            value = int(cell.value)
         else:
-            self.last = int(session.run(self.tensor))
-        return self.last
+            value = int(session.run(self.tensor))
+        if self.last is not None and value < self.last and bool(getattr(session, "sess_str", None)):
+            _log.warning(
+                "The global step went back from %d to %d: another task restored or initialized it.",
+                self.last,
+                value,
+            )
+        self.last = value
+        return value
 
     def _find(self, session: Any) -> Any:
         op = self.tensor.op

@@ -47,8 +47,6 @@ class Outcome:
     twice: int = 0
     backwards: int = 0
     """How many steps the global step went back."""
-    told: str = ""
-    """What the chief said about that."""
     recoveries: int = 0
 
     def text(self) -> str:
@@ -230,6 +228,11 @@ class _Cell:
                 steps = [step for _, _, step in process.acknowledged]
                 back = max((a - b for a, b in pairwise(steps)), default=0)
                 outcome.backwards = max(outcome.backwards, back)
+                said = [e.text for e in lab.events if e.who == process.name]
+                told = any(
+                    "Training goes back" in text or "The global step went back" in text for text in said
+                )
+                assert back <= 0 or told, f"{process.name} did not say that the step went back\n{lab.story()}"
         outcome.recoveries = sum(e.words[0] == "RECOVERY" for e in lab.events)
         assert not outcome.twice, f"{outcome.twice} gradients were applied twice\n{lab.story()}"
         before_first_save = (self.victim, self.moment) == ("chief", "init")
