@@ -22,11 +22,11 @@ from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings, started_agai
 from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
 from graphflow.cluster.master_steps import MasterSteps
+from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Greeting, Peer, Waiting
 from graphflow.cluster.requests import Requests
-from graphflow.cluster.task_steps import RunStage, StepKey, TaskParts, TaskStage, TaskSteps
+from graphflow.cluster.task_steps import RunStage, StepKey, TaskSteps
 from graphflow.ops import load_all
-from graphflow.plan.encode import PlanReader
 from graphflow.runtime.assemble import operand
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
@@ -345,29 +345,11 @@ class Service(Greetings):
         self._to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
 
     def _take_parts(self, message: Message) -> None:
-        import cloudpickle
+        def runner(plan: Any, seeded: bool, blocks: bool) -> _Runner:
+            return _Runner(self._make(plan, seeded), blocks)
 
-        reader = PlanReader(message.tensors, cloudpickle.loads)
-        details = message.details
-        stages = {
-            device: [self._stage(reader, tree, bool(details["seeded"])) for tree in trees]
-            for device, trees in details["stages"].items()
-        }
-        fetches = [(device, name) for device, name in details["fetches"]]
-        self._worker.register((message.a, message.b), TaskParts(stages, tuple(details["feeds"]), fetches))
-
-    def _stage(self, reader: PlanReader, tree: Mapping[str, Any], seeded: bool) -> TaskStage:
-        plan = reader.plan(tree["plan"])
-        for _, _, task in tree["sends"]:
-            if task != self._task and task not in self._peers:
-                raise ValueError(f"The plan sends to {task!r:.200}, which is no task of this cluster.")
-        return TaskStage(
-            _Runner(self._make(plan, seeded), bool(tree["blocks"])),
-            plan.feeds,
-            plan.fetches,
-            dict(tree["receives"]),
-            [(edge, name, "" if task == self._task else task) for edge, name, task in tree["sends"]],
-        )
+        parts = read_parts(message, self._task, self._peers, runner)
+        self._worker.register((message.a, message.b), parts)
 
     # ---- doing what the master and the worker say -----------------------------------------------------------------
 
@@ -408,6 +390,7 @@ class Service(Greetings):
                 if runner.seconds < _QUICK_SECONDS and not runner.blocks:
                     queue += self._run(i)
                 else:
+                    self._context(i.key)
                     self._pool.submit(self._run_on_pool, i)
             elif isinstance(i, task_steps.SendTensors):
                 following = queue[position + 1] if position + 1 < len(queue) else None
@@ -451,12 +434,22 @@ class Service(Greetings):
         for key in set(self._contexts) - set(self._worker.active):
             self._contexts.pop(key).cancel()
 
+    def _context(self, key: StepKey) -> RunContext:
+        """The context of a step, made when its first stage is about to run."""
+        context = self._contexts.get(key)
+        if context is None:
+            context = self._contexts[key] = RunContext(self._store)
+        return context
+
     def _run_on_pool(self, work: RunStage) -> None:
-        results, error = self._compute(work)
+        context = self._contexts.get(work.key)
+        if context is None:  # The step has ended since.
+            return
+        results, error = self._compute(work, context)
         self.sockets.call(lambda: self._work(self._report(work, results, error)))
 
     def _run(self, work: RunStage) -> task_steps.Instructions:
-        return self._report(work, *self._compute(work))
+        return self._report(work, *self._compute(work, self._context(work.key)))
 
     def _report(
         self, work: RunStage, results: Sequence[Any], error: Exception | None
@@ -465,11 +458,8 @@ class Service(Greetings):
             return self._worker.stage_failed(work, error)
         return self._worker.stage_done(work, results)
 
-    def _compute(self, work: RunStage) -> tuple[Sequence[Any], Exception | None]:
+    def _compute(self, work: RunStage, context: RunContext) -> tuple[Sequence[Any], Exception | None]:
         """The results of a stage, or its error; in any thread."""
-        context = self._contexts.get(work.key)
-        if context is None:
-            context = self._contexts.setdefault(work.key, RunContext(self._store))
         runner: _Runner = work.stage.run
         begun = time.perf_counter()
         self._store.enter()

@@ -1,0 +1,41 @@
+"""What a task registers of a plan, read from a message. It alone opens Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from graphflow.cluster.task_steps import TaskParts, TaskStage
+from graphflow.plan.encode import PlanReader
+from graphflow.transport.message import Message
+
+
+def read_parts(
+    message: Message, task: str, peers: Collection[str], runner: Callable[[Any, bool, bool], Any]
+) -> TaskParts:
+    """The parts that a REGISTER message of somebody who is authenticated brings to a task.
+
+    peers: the other tasks of the cluster. runner: makes what runs a stage from its plan, whether its results must not
+    depend on when it becomes compiled, and whether it may wait. Raises whatever a message that is none leads to.
+    """
+    import cloudpickle
+
+    reader = PlanReader(message.tensors, cloudpickle.loads)
+    details = message.details
+    seeded = bool(details["seeded"])
+
+    def stage(tree: Mapping[str, Any]) -> TaskStage:
+        plan = reader.plan(tree["plan"])
+        for _, _, to in tree["sends"]:
+            if to != task and to not in peers:
+                raise ValueError(f"The plan sends to {to!r:.200}, which is no task of this cluster.")
+        return TaskStage(
+            runner(plan, seeded, bool(tree["blocks"])),
+            plan.feeds,
+            plan.fetches,
+            dict(tree["receives"]),
+            [(edge, name, "" if to == task else to) for edge, name, to in tree["sends"]],
+        )
+
+    stages = {device: [stage(tree) for tree in trees] for device, trees in details["stages"].items()}
+    return TaskParts(stages, tuple(details["feeds"]), [(device, name) for device, name in details["fetches"]])
