@@ -28,12 +28,11 @@ _SAMPLE = [
     ("SIGKILL", "ps", "step"),
     ("SIGKILL", "chief", "save"),
     ("SIGTERM", "worker", "step"),
-    ("SIGKILL", "client", "step"),
 ]
 
 
 def _params() -> list[Any]:
-    rest = [cell for cell in all_cells() if cell not in _SAMPLE]
+    rest = [cell for cell in all_cells() if cell not in _SAMPLE and cell != ("SIGSTOP", "ps", "step")]
     return [*_SAMPLE, *(pytest.param(*cell, marks=pytest.mark.slow) for cell in rest)]
 
 
@@ -48,7 +47,9 @@ def test_promise_5_a_stopped_ps_is_noticed_and_named() -> None:
     assert not outcome.lost
 
 
-@pytest.mark.parametrize("order", [("chief", "worker"), ("worker", "chief")])
+@pytest.mark.parametrize(
+    "order", [("chief", "worker"), pytest.param(("worker", "chief"), marks=pytest.mark.slow)]
+)
 def test_promise_4_any_order_of_the_ends_is_clean(order: tuple[str, str]) -> None:
     with Lab() as lab:
         for role in ("ps", "chief", "worker"):
