@@ -68,7 +68,8 @@ applied twice.
 
 "noticed": from the fault to the first word of another process about it. "goes on": from the restart, or SIGCONT, to the
 first step of the last process that trains again. "lost": updates that were acknowledged, and are not in the last
-checkpoint; only where the parameter server itself was killed are there any, since its last checkpoint.
+checkpoint. There are some where the parameter server itself was killed (as it is, too, before the client restores), and
+where the chief was killed between initializing the variables and its first checkpoint: it initializes them again.
 
 {table}
 
