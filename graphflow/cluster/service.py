@@ -381,39 +381,48 @@ class Service(Greetings):
                 self._to_peer(i.task, Message(Kind.ABORT, self._incarnation, i.step))
 
     def _work(self, instructions: task_steps.Instructions) -> None:
-        """Does what the worker says; what a last stage sends to the master goes with the word that it is done."""
+        """Does what the worker says; what cannot be done, such as sending what is no tensor, fails the step."""
         queue = list(instructions)
-        sent_along = 0
         for position, i in enumerate(queue):
-            if isinstance(i, RunStage):
-                runner: _Runner = i.stage.run
-                if runner.seconds < _QUICK_SECONDS and not runner.blocks:
-                    queue += self._run(i)
-                else:
-                    self._context(i.key)
-                    self._pool.submit(self._run_on_pool, i)
-            elif isinstance(i, task_steps.SendTensors):
-                following = queue[position + 1] if position + 1 < len(queue) else None
-                edges = np.array([*i.edges, *i.signals], np.int32)
-                if isinstance(following, task_steps.TellDone) and self._master_of(i.key) == i.task:
-                    queue[position + 1] = task_steps.TellDone(i.key, [edges, *i.values, *following.values])
-                    sent_along = 1 + len(i.values)
-                else:
-                    self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
-            elif isinstance(i, task_steps.TellDone):
-                self._contexts.pop(i.key, None)
-                if i.key[0] == self._incarnation:
-                    self._direct(self._master.done(self._task, i.key[1], i.values))
-                else:
-                    self._to_master(i.key, Message(Kind.DONE, *i.key, sent_along, tensors=i.values))
-                    sent_along = 0
+            try:
+                self._carry_out(i, position, queue)
+            except Exception as error:
+                if isinstance(i, task_steps.TellFailed):
+                    raise
+                self._worker.abort(i.key)
+                queue.append(task_steps.TellFailed(i.key, error))
+
+    def _carry_out(self, i: task_steps.Instruction, position: int, queue: task_steps.Instructions) -> None:
+        """Does one thing, which may add others; what a last stage sends to the master goes with the word of its end."""
+        if isinstance(i, RunStage):
+            runner: _Runner = i.stage.run
+            if runner.seconds < _QUICK_SECONDS and not runner.blocks:
+                queue += self._run(i)
             else:
-                self._contexts.pop(i.key, None)
-                details = as_details(i.error)
-                if i.key[0] == self._incarnation:
-                    self._direct(self._master.failed(self._task, i.key[1], details))
-                else:
-                    self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
+                self._context(i.key)
+                self._pool.submit(self._run_on_pool, i)
+        elif isinstance(i, task_steps.SendTensors):
+            last = queue[-1]
+            edges = np.array([*i.edges, *i.signals], np.int32)
+            to_master = self._master_of(i.key) == i.task
+            if to_master and isinstance(last, task_steps.TellDone) and last.key == i.key and not last.along:
+                along = [edges, *i.values]
+                queue[-1] = task_steps.TellDone(i.key, [*along, *last.values], len(along))
+            else:
+                self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
+        elif isinstance(i, task_steps.TellDone):
+            self._contexts.pop(i.key, None)
+            if i.key[0] == self._incarnation:
+                self._direct(self._master.done(self._task, i.key[1], i.values))
+            else:
+                self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, tensors=i.values))
+        else:
+            self._contexts.pop(i.key, None)
+            details = as_details(i.error)
+            if i.key[0] == self._incarnation:
+                self._direct(self._master.failed(self._task, i.key[1], details))
+            else:
+                self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
 
     def _master_of(self, key: StepKey) -> str:
         """The task that is the master of a step; "" where it is gone."""

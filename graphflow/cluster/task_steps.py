@@ -124,10 +124,14 @@ class SendTensors:
 
 @dataclass(eq=False, slots=True)
 class TellDone:
-    """Tell the master that the step is done here, with the values it fetches."""
+    """Tell the master that the step is done here, with the values it fetches.
+
+    Of the values the first `along` are tensors on edges, as SendTensors would send them to the master's task.
+    """
 
     key: StepKey
     values: Sequence[Any]
+    along: int = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -138,7 +142,8 @@ class TellFailed:
     error: BaseException
 
 
-Instructions = list[RunStage | SendTensors | TellDone | TellFailed]
+Instruction = RunStage | SendTensors | TellDone | TellFailed
+Instructions = list[Instruction]
 
 
 @dataclass(eq=False, slots=True)
