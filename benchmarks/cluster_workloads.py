@@ -227,7 +227,7 @@ def _count(module, target, step):
         step()
     third = _traffic(target)
     out, into, bytes_out, bytes_in = ((c - b) - (b - a) for a, b, c in zip(first, second, third))
-    # What a task sends a task is counted at both ends; a client's request and its answer once each. Rounded, since tasks
+    # What a task sends a task is counted at both ends; a client's request and its answer once each. Rounded, as tasks
     # tell each other now and then that they are there.
     return {
         "messages": round((out + into + 2 * STEPS_COUNTED) / 2 / STEPS_COUNTED),
