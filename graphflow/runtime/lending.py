@@ -20,8 +20,10 @@ LENT_FROM: Final = 32 << 10
 class Memory(Protocol):
     """Memory that a task shares with other processes (transport/shared.py)."""
 
+    usable: bool
+    """Whether it offers any: memory that is used again costs less than new memory, whoever gets what is in it."""
     has_partners: bool
-    """Whether there are any."""
+    """Whether there are other processes that read it."""
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array there."""

@@ -122,7 +122,7 @@ class CompiledPlan:
     def _find_handed(self) -> dict[str, Value]:
         """The results that each run computes in shared memory: large ones, on their way to other tasks."""
         memory = self._store.memory
-        if memory is None or not memory.has_partners:
+        if memory is None or not memory.usable:
             return {}
         lowering = self._lowering
         inside = {root for cluster in lowering.clusters.values() for root in cluster}
