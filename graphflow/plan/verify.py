@@ -38,9 +38,7 @@ class _Verifier:
         where = "" if instruction is None else f"{instruction.describe()}: "
         built = "" if op is None else " Built at {}:{}.".format(*op.line)
         passed = f" after the pass {self._after!r}" if self._after else ""
-        raise errors.InternalError(
-            None, op, f"The plan is wrong{passed}: {where}{what}.{built}"
-        )
+        raise errors.InternalError(None, op, f"The plan is wrong{passed}: {where}{what}.{built}")
 
     def _outputs(self, instructions: Sequence[Instruction]) -> None:
         made: set[str] = set()

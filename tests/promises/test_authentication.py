@@ -65,7 +65,7 @@ def server(folder: str) -> Iterator[Any]:
 def _exchange(
     server: Any, prepare: Callable[[Any], None], messages: list[Message], answers: int
 ) -> list[Message]:
-    """Sends messages from a socket of its own, and waits for so many answers, or for half a second where there is none."""
+    """Sends messages from a socket of its own; waits for so many answers, or half a second where there is none."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
         stranger.linger = 0
         prepare(stranger)
