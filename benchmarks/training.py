@@ -33,7 +33,9 @@ def report(pythons: dict[str, str], folder: Path) -> str:
     ]
     names = [name for name in (*TENSORFLOWS, "graphflow") if name in pythons]
     pipelines = output_of([sys.executable, str(HERE / "input_pipeline.py"), "--compare", *peers])
-    saved = output_of([sys.executable, str(HERE / "checkpoints.py"), "--venv-dir", str(folder)])
+    saved = output_of(
+        [sys.executable, str(HERE / "checkpoints.py"), "--venv-dir", str(folder), "--rounds", "3"]
+    )
     hooks = [
         f"{name}\n{output_of([python, '-W', 'ignore', str(HERE / 'hooks.py'), PEERS[name].module])}"
         for name, python in pythons.items()
