@@ -17,7 +17,6 @@ from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow.ops import rules
 from graphflow.ops.core import (
     apply,
-    as_array,
     constant,
     constant_value,
     convert_to_tensor,
@@ -28,6 +27,7 @@ from graphflow.ops.core import (
 )
 from graphflow.ops.rules import same_as_input
 from graphflow.ops.shaping import expand_dims, full_value, reshape, scalar_value, shape
+from graphflow.ops.values import as_array
 
 _LARGEST_CONSTANT = 1000
 
