@@ -10,13 +10,16 @@ What may wait for other runs (`blocks`) is a stage of its own, which holds no va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from graphflow.graph.op_def import lookup
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.plan.partition import Partition
 
+AROUND: Final = VARIABLE_TYPES | {"Const"}
+"""Types of what belongs to no stage: each stage has its own."""
 Key = tuple[str, str, str]
 """An edge between parts: the value with its state, the device that sends it, the device that receives it."""
 
@@ -95,26 +98,34 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
 
 
 def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Stage]:
-    makers = producers(part)
-    around = {o: i for o, i in makers.items() if i.type in VARIABLE_TYPES or i.type == "Const"}
     groups: dict[tuple[int, bool], list[Instruction]] = {}
     for i in part.instructions:
-        if i.type not in VARIABLE_TYPES and i.type != "Const":
+        if i.type not in AROUND:
             groups.setdefault((numbers[i.name], i.blocks), []).append(i)
-    last = [name for name in dict.fromkeys(part.fetches) if name in around]
+    return cut([(key[1], groups[key]) for key in sorted(groups)], part)
+
+
+def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> list[Stage]:
+    """The stages that groups of a part's instructions make, in their order; of each whether it may wait.
+
+    Variables and constants are in no group: each stage gets those it uses. Those that the run fetches come from the
+    last stage, which is added where there are no groups.
+    """
+    around = {o: i for o, i in producers(part).items() if i.type in AROUND}
+    last = tuple(name for name in dict.fromkeys(part.fetches) if name in around)
     if last and not groups:
-        groups[0, False] = []
+        groups = [(False, ())]
     needed = set(part.fetches) - set(last)
     result: list[Stage] = []
-    for key in sorted(groups, reverse=True):
-        stage = _stage(groups[key], around, set(part.feeds), needed, () if result else tuple(last), key[1])
+    for blocks, group in reversed(groups):
+        stage = _stage(group, around, set(part.feeds), needed, () if result else last, blocks)
         result.insert(0, stage)
         needed |= set(stage.plan.feeds)
     return result
 
 
 def _stage(
-    group: list[Instruction],
+    group: Sequence[Instruction],
     around: Mapping[str, Instruction],
     fed: set[str],
     needed: set[str],

@@ -9,11 +9,11 @@ one order, so that they change nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, Protocol
 
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow.plan.ir import Instruction, Plan, producers
+from graphflow.plan.stages import AROUND, cut
 from graphflow.runtime.assemble import copied, operand
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
@@ -30,13 +30,6 @@ class Runnable(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Stage:
-    executable: Runnable
-    feeds: tuple[str, ...]
-    fetches: tuple[str, ...]
-
-
 class StagedExecutable:
     """The stages of one plan, run one after the other. Thread-safe.
 
@@ -46,33 +39,20 @@ class StagedExecutable:
     def __init__(self, base: Executable, plan: Plan, make: Callable[[Plan, bool], Runnable]) -> None:
         self._base = base
         self._plan = plan
-        self._stages: list[_Stage] = []
-        places = {o: i for o, i in producers(plan).items() if i.type in VARIABLE_TYPES or i.type == "Const"}
-        work = [i for i in plan.instructions if i.outputs[:1] == () or i.outputs[0] not in places]
+        work = [i for i in plan.instructions if i.type not in AROUND]
         groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
-        last = list(dict.fromkeys(name for name in plan.fetches if name in places))
-        if last:
-            groups.append((False, ()))
-        needed = set(plan.fetches) - set(last)
-        for blocks, group in reversed(groups):
-            fetches = [o for i in group for o in i.outputs if o in needed and o not in plan.feeds]
-            if not self._stages:
-                fetches += last
-            taken = dict.fromkeys(n for i in group for n in i.taken())
-            made = {o for i in group for o in i.outputs if o not in plan.feeds}
-            feeds = tuple(n for n in taken if n not in made and n not in places)
-            around = [places[n] for n in dict.fromkeys([*taken, *fetches]) if n in places]
-            stage = Plan((*around, *_within(group)), feeds, tuple(fetches), ())
-            self._stages.insert(0, _Stage(make(stage, blocks), feeds, tuple(fetches)))
-            needed |= set(feeds)
+        makers = producers(plan)
+        if any(name in makers and makers[name].type in AROUND for name in plan.fetches):
+            groups.append((False, ()))  # What waits holds no variable.
+        self._stages = [(make(stage.plan, stage.blocks), stage.plan) for stage in cut(groups, plan)]
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of the first operation that fails."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
         values = dict(zip(self._plan.feeds, feeds, strict=True))
-        for stage in self._stages:
-            results = stage.executable.run(run, [operand(values[name]) for name in stage.feeds])
+        for executable, stage in self._stages:
+            results = executable.run(run, [operand(values[name]) for name in stage.feeds])
             values.update(zip(stage.fetches, results, strict=True))
         fed = set(self._plan.feeds)
         return tuple(
@@ -82,8 +62,7 @@ class StagedExecutable:
 
     def describe(self) -> str:
         """The compiled plans that there are, stage by stage; "" where there is none."""
-        texts = [getattr(stage.executable, "describe", str)() for stage in self._stages]
-        return "".join(texts)
+        return "".join(getattr(executable, "describe", str)() for executable, _ in self._stages)
 
 
 def _joined(
@@ -98,9 +77,3 @@ def _joined(
         else:
             result.append((joins, group))
     return result
-
-
-def _within(group: Sequence[Instruction]) -> list[Instruction]:
-    """The instructions, without the order after those of other stages."""
-    names = {i.name for i in group}
-    return [replace(i, control=tuple(c for c in i.control if c in names)) for i in group]
