@@ -54,17 +54,33 @@ class MapDataset(FunctionDataset):
         return MapElements(self, self.source.walk(context), context)
 
 
-class MapElements(Elements):
-    """A walk that calls a function for each element, or for many at once where a batch asks for many."""
+class _FunctionElements(Elements):
+    """A walk that calls a function for each element of another walk, or for many at once."""
 
-    fresh = True
-
-    def __init__(self, dataset: MapDataset, inner: Elements, context: Context) -> None:
+    def __init__(self, dataset: FunctionDataset, inner: Elements, context: Context) -> None:
         self._dataset = dataset
         self._inner = inner
         self._runner = context.function(dataset.function)
         self._pending: deque[Element] = deque()
         """Elements taken together, of which one failed: they go one by one."""
+
+    def get_state(self) -> State:
+        """The source's position, and what was taken from it."""
+        state: State = {}
+        states.put_elements(state, "pending", list(self._pending))
+        states.put(state, "source", self._inner.get_state())
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on there."""
+        self._pending = deque(states.get_elements(state, "pending"))
+        self._inner.set_state(states.get(state, "source"))
+
+
+class MapElements(_FunctionElements):
+    """A walk over what a function makes of each element."""
+
+    fresh = True
 
     def next(self, run: Any) -> Element | None:
         """The function of the next element."""
@@ -104,18 +120,6 @@ class MapElements(Elements):
                 break
         return super().extend(run, found, count)
 
-    def get_state(self) -> State:
-        """The source's position, and what was taken from it."""
-        state: State = {}
-        states.put_elements(state, "pending", list(self._pending))
-        states.put(state, "source", self._inner.get_state())
-        return state
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
-        self._pending = deque(states.get_elements(state, "pending"))
-        self._inner.set_state(states.get(state, "source"))
-
 
 class FilterDataset(FunctionDataset):
     """The elements for which a function is true."""
@@ -125,14 +129,11 @@ class FilterDataset(FunctionDataset):
         return FilterElements(self, self.source.walk(context), context)
 
 
-class FilterElements(Elements):
+class FilterElements(_FunctionElements):
     """A walk that leaves elements out."""
 
     def __init__(self, dataset: FilterDataset, inner: Elements, context: Context) -> None:
-        self._dataset = dataset
-        self._inner = inner
-        self._runner = context.function(dataset.function)
-        self._pending: deque[Element] = deque()
+        super().__init__(dataset, inner, context)
         self.fresh = inner.fresh
 
     def next(self, run: Any) -> Element | None:
@@ -165,18 +166,6 @@ class FilterElements(Elements):
                 break
         ids = np.concatenate(parts) if parts else np.empty(0, np.int64)
         return Block(len(ids), table.gather(ids))
-
-    def get_state(self) -> State:
-        """The source's position, and what was taken from it."""
-        state: State = {}
-        states.put_elements(state, "pending", list(self._pending))
-        states.put(state, "source", self._inner.get_state())
-        return state
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
-        self._pending = deque(states.get_elements(state, "pending"))
-        self._inner.set_state(states.get(state, "source"))
 
 
 class _Opened:
