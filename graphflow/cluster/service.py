@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -18,12 +16,11 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
-from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings, started_again
 from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
 from graphflow.cluster.master_steps import MasterSteps
-from graphflow.cluster.parts import read_parts
-from graphflow.cluster.peers import Greeting, Peer, Waiting
+from graphflow.cluster.peers import Greeting, Peer
+from graphflow.cluster.registrations import Registrations, Runner
 from graphflow.cluster.requests import Requests
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskSteps
 from graphflow.ops import load_all
@@ -39,23 +36,12 @@ from graphflow.transport.sockets import Sockets
 _QUICK_SECONDS: Final = 0.001
 """A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
 _LEASE_SECONDS: Final = 15.0
-MOST_PLANS: Final = 16_384
-"""Plans that one session may have registered."""
 _OF_MASTERS: Final = (Kind.STEP, Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
 _ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
 
 
-@dataclass
-class _Runner:
-    """What computes a stage, and how long that takes: seconds, or more than any where it is not known yet."""
-
-    executable: Any
-    blocks: bool
-    seconds: float = 1.0
-
-
-class Service(Greetings):
+class Service(Registrations):
     """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
 
     def __init__(
@@ -85,10 +71,8 @@ class Service(Greetings):
         """When each session was last heard of."""
         self._requests: dict[str, Requests] = {}
         self._greeting: list[Greeting] = []
-        self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
         self._met: dict[str, dict[str, str]] = {}
         """The incarnations of the tasks that each session knows: what it had on others is lost."""
-        self._numbers = count((incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
         self._master = MasterSteps()
         self._worker = TaskSteps()
         self._contexts: dict[StepKey, RunContext] = {}
@@ -186,78 +170,6 @@ class Service(Greetings):
     def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
 
-    def _register(self, client: bytes, message: Message) -> None:
-        session = self._clients[client]
-        if len(self._master.of_session(session)) >= MOST_PLANS:
-            raise errors.ResourceExhaustedError(
-                None, None, f"This session has registered {MOST_PLANS} plans, which is the most."
-            )
-        tasks: Mapping[str, Any] = message.details["tasks"]
-        executable = master_steps.executable(session, tasks, message.details["fetches"])
-        arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
-        number = next(self._numbers)
-        waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
-        self._registering[number] = (waiting, executable)
-        absent = [self._peers[t] for t in tasks if t != self._task and not self._peers[t].incarnation]
-        if absent:
-            for peer in absent:
-                if not peer.greeted:
-                    self._greet(peer, True)
-            names = ", ".join(f"{peer.task} at {peer.address}" for peer in absent)
-            error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
-            self._registration_failed(number, as_details(error))
-            return
-        met = self._met.setdefault(executable.session, {})
-        for task in tasks:
-            if (
-                task != self._task
-                and met.setdefault(task, self._peers[task].incarnation) != self._peers[task].incarnation
-            ):
-                self._registration_failed(number, as_details(started_again(task)))
-                return
-        for task, part in tasks.items():
-            order = Message(
-                Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[arrays[task]]
-            )
-            if task != self._task:
-                self._to_peer(task, order)
-                continue
-            try:
-                self._take_parts(order)
-            except Exception as error:
-                self._registration_failed(number, as_details(error))
-                return
-            self._registered(task, number)
-
-    def _registered(self, task: str, number: int) -> None:
-        found = self._registering.get(number)
-        if found is None:
-            return
-        waiting, executable = found
-        waiting.tasks.discard(task)
-        if not waiting.tasks:
-            del self._registering[number]
-            self._master.register(number, executable)
-            if waiting.client not in self._clients:
-                self._release(number)
-                return
-            self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
-
-    def _registration_failed(self, number: int, details: Mapping[str, Any]) -> None:
-        found = self._registering.pop(number, None)
-        if found is not None:
-            waiting, executable = found
-            self._master.register(number, executable)
-            self._release(number)
-            self._fail(waiting.client, waiting.request, details)
-
-    def _release(self, number: int) -> None:
-        for task in self._master.release(number):
-            if task == self._task:
-                self._worker.release((self._incarnation, number))
-            elif task in self._peers and self._peers[task].incarnation:
-                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
-
     # ---- peers ----------------------------------------------------------------------------------------------------
 
     def _to_peer(self, task: str, message: Message) -> None:
@@ -333,24 +245,6 @@ class Service(Greetings):
             return
         self._work(found)
 
-    def _take_parts_of(self, peer: Peer, message: Message) -> None:
-        if self._worker.had((message.a, message.b)):
-            return
-        try:
-            self._take_parts(message)
-        except Exception as error:
-            details = as_details(error) | {"registration": True}
-            self._to_peer(peer.task, Message(Kind.FAILED, message.a, 0, message.b, details=details))
-            return
-        self._to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
-
-    def _take_parts(self, message: Message) -> None:
-        def runner(plan: Any, seeded: bool, blocks: bool) -> _Runner:
-            return _Runner(self._make(plan, seeded), blocks)
-
-        parts = read_parts(message, self._task, self._peers, runner)
-        self._worker.register((message.a, message.b), parts)
-
     # ---- doing what the master and the worker say -----------------------------------------------------------------
 
     def _direct(self, instructions: master_steps.Instructions) -> None:
@@ -395,7 +289,7 @@ class Service(Greetings):
     def _carry_out(self, i: task_steps.Instruction, position: int, queue: task_steps.Instructions) -> None:
         """Does one thing, which may add others; what a last stage sends to the master goes with the word of its end."""
         if isinstance(i, RunStage):
-            runner: _Runner = i.stage.run
+            runner: Runner = i.stage.run
             if runner.seconds < _QUICK_SECONDS and not runner.blocks:
                 queue += self._run(i)
             else:
@@ -469,7 +363,7 @@ class Service(Greetings):
 
     def _compute(self, work: RunStage, context: RunContext) -> tuple[Sequence[Any], Exception | None]:
         """The results of a stage, or its error; in any thread."""
-        runner: _Runner = work.stage.run
+        runner: Runner = work.stage.run
         begun = time.perf_counter()
         self._store.enter()
         try:

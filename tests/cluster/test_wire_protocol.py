@@ -6,7 +6,7 @@ import re
 import struct
 from pathlib import Path
 
-from graphflow.cluster import greetings, master_steps, rounds, service, task_steps
+from graphflow.cluster import greetings, master_steps, registrations, rounds, service, task_steps
 from graphflow.graph import dtypes
 from graphflow.transport import message, shared, sockets, tensors
 
@@ -70,7 +70,7 @@ def test_the_limits_are_those_of_the_page() -> None:
         greetings.MOST_SOCKETS,
         greetings.MOST_SESSIONS,
         greetings.MOST_GREETINGS,
-        service.MOST_PLANS,
+        registrations.MOST_PLANS,
         master_steps.MOST_STEPS,
         task_steps.MOST_EARLY_STEPS,
         task_steps.MOST_EARLY_BYTES,

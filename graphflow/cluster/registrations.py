@@ -1,0 +1,133 @@
+"""The side of a task that registers plans: a master for its clients, with the other tasks, and each task its own parts.
+
+A part of `Service`, which has the state: what happens here happens once a plan, not once a step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow.cluster import master_steps
+from graphflow.cluster.failures import as_details
+from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings, started_again
+from graphflow.cluster.parts import read_parts
+from graphflow.cluster.peers import Peer, Waiting
+from graphflow.transport.message import Kind, Message
+
+MOST_PLANS: Final = 16_384
+"""Plans that one session may have registered."""
+
+
+@dataclass
+class Runner:
+    """What computes a stage, and how long that takes: seconds, or more than any where it is not known yet."""
+
+    executable: Any
+    blocks: bool
+    seconds: float = 1.0
+
+
+class Registrations(Greetings):
+    """What `Service` does with plans. All methods are for the thread of the sockets."""
+
+    _make: Callable[[Any, bool], Any]
+
+    def __init__(self, address: str, stop: Callable[[], None]) -> None:
+        super().__init__(address, stop)
+        self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
+        self._numbers = count((self._incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
+
+    def _register(self, client: bytes, message: Message) -> None:
+        session = self._clients[client]
+        if len(self._master.of_session(session)) >= MOST_PLANS:
+            raise errors.ResourceExhaustedError(
+                None, None, f"This session has registered {MOST_PLANS} plans, which is the most."
+            )
+        tasks: Mapping[str, Any] = message.details["tasks"]
+        executable = master_steps.executable(session, tasks, message.details["fetches"])
+        arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
+        number = next(self._numbers)
+        waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
+        self._registering[number] = (waiting, executable)
+        absent = [self._peers[t] for t in tasks if t != self._task and not self._peers[t].incarnation]
+        if absent:
+            for peer in absent:
+                if not peer.greeted:
+                    self._greet(peer, True)
+            names = ", ".join(f"{peer.task} at {peer.address}" for peer in absent)
+            error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
+            self._registration_failed(number, as_details(error))
+            return
+        met = self._met.setdefault(executable.session, {})
+        for task in tasks:
+            if (
+                task != self._task
+                and met.setdefault(task, self._peers[task].incarnation) != self._peers[task].incarnation
+            ):
+                self._registration_failed(number, as_details(started_again(task)))
+                return
+        for task, part in tasks.items():
+            order = Message(
+                Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[arrays[task]]
+            )
+            if task != self._task:
+                self._to_peer(task, order)
+                continue
+            try:
+                self._take_parts(order)
+            except Exception as error:
+                self._registration_failed(number, as_details(error))
+                return
+            self._registered(task, number)
+
+    def _registered(self, task: str, number: int) -> None:
+        found = self._registering.get(number)
+        if found is None:
+            return
+        waiting, executable = found
+        waiting.tasks.discard(task)
+        if not waiting.tasks:
+            del self._registering[number]
+            self._master.register(number, executable)
+            if waiting.client not in self._clients:
+                self._release(number)
+                return
+            self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
+
+    def _registration_failed(self, number: int, details: Mapping[str, Any]) -> None:
+        found = self._registering.pop(number, None)
+        if found is not None:
+            waiting, executable = found
+            self._master.register(number, executable)
+            self._release(number)
+            self._fail(waiting.client, waiting.request, details)
+
+    def _release(self, number: int) -> None:
+        for task in self._master.release(number):
+            if task == self._task:
+                self._worker.release((self._incarnation, number))
+            elif task in self._peers and self._peers[task].incarnation:
+                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
+
+    def _take_parts_of(self, peer: Peer, message: Message) -> None:
+        if self._worker.had((message.a, message.b)):
+            return
+        try:
+            self._take_parts(message)
+        except Exception as error:
+            details = as_details(error) | {"registration": True}
+            self._to_peer(peer.task, Message(Kind.FAILED, message.a, 0, message.b, details=details))
+            return
+        self._to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
+
+    def _take_parts(self, message: Message) -> None:
+        def runner(plan: Any, seeded: bool, blocks: bool) -> Runner:
+            return Runner(self._make(plan, seeded), blocks)
+
+        parts = read_parts(message, self._task, self._peers, runner)
+        self._worker.register((message.a, message.b), parts)
