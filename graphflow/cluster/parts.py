@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from graphflow.cluster.task_steps import TaskParts, TaskStage
 from graphflow.plan.encode import PlanReader
+from graphflow.runtime.progress import Parts, PartStage
 from graphflow.transport.message import Message
 
 
 def read_parts(
     message: Message, task: str, peers: Collection[str], runner: Callable[[Any, bool, bool], Any]
-) -> TaskParts:
+) -> Parts:
     """The parts that a REGISTER message of somebody who is authenticated brings to a task.
 
     peers: the other tasks of the cluster. runner: makes what runs a stage from its plan, whether its results must not
@@ -24,12 +24,12 @@ def read_parts(
     details = message.details
     seeded = bool(details["seeded"])
 
-    def stage(tree: Mapping[str, Any]) -> TaskStage:
+    def stage(tree: Mapping[str, Any]) -> PartStage:
         plan = reader.plan(tree["plan"])
         for _, _, to in tree["sends"]:
             if to != task and to not in peers:
                 raise ValueError(f"The plan sends to {to!r:.200}, which is no task of this cluster.")
-        return TaskStage(
+        return PartStage(
             runner(plan, seeded, bool(tree["blocks"])),
             plan.feeds,
             plan.fetches,
@@ -38,4 +38,4 @@ def read_parts(
         )
 
     stages = {device: [stage(tree) for tree in trees] for device, trees in details["stages"].items()}
-    return TaskParts(stages, tuple(details["feeds"]), [(device, name) for device, name in details["fetches"]])
+    return Parts(stages, tuple(details["feeds"]), [(device, name) for device, name in details["fetches"]])

@@ -10,89 +10,22 @@ that number, which its master has given up. What waits for its step is limited, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow import errors
+from graphflow.runtime.progress import Parts, PartStage, Progress
 
 MOST_EARLY_BYTES: Final = 8 << 30
 """Bytes of tensors that may wait for their steps to begin."""
 MOST_EARLY_STEPS: Final = 4096
 _MOST_REFUSED: Final = 65_536
-_LARGEST_EDGE: Final = 2**31 - 1
 
 StepKey = tuple[int, int]
 """The incarnation of the master that began the step, and its number there."""
-
-
-@dataclass(frozen=True, eq=False)
-class TaskStage:
-    """A stage of a part, as a task needs it: `run` is what computes it, which is nothing to this module.
-
-    receives: the name of the value that each edge brings. sends: edge, name of the value (None for a signal), and the
-    task it goes to, "" for the own.
-    """
-
-    run: Any
-    feeds: tuple[str, ...]
-    fetches: tuple[str, ...]
-    receives: Mapping[int, str]
-    sends: Sequence[tuple[int, str | None, str]]
-    spent: tuple[str, ...] = field(default=(), init=False)
-    """What nothing takes after this stage has begun: another process may wait to use that memory again."""
-    sent: tuple[str, ...] = field(default=(), init=False)
-    """What nothing takes after this stage has sent it."""
-
-
-@dataclass(frozen=True, eq=False)
-class TaskParts:
-    """What a task has registered of one executable: the stages by device, the names of what it is fed, its fetches."""
-
-    stages: Mapping[str, Sequence[TaskStage]]
-    feeds: tuple[str, ...]
-    fetches: Sequence[tuple[str, str]]
-    """Device and name of each value that goes to the master."""
-    edges: frozenset[int] = field(init=False)
-    """What the stages receive."""
-
-    def __post_init__(self) -> None:
-        edges = frozenset(edge for stages in self.stages.values() for s in stages for edge in s.receives)
-        object.__setattr__(self, "edges", edges)
-        for device, stages in self.stages.items():
-            self._find_spent(stages, {name for holder, name in self.fetches if holder == device})
-
-    @staticmethod
-    def _find_spent(stages: Sequence[TaskStage], later: set[str]) -> None:
-        for stage in reversed(stages):
-            sent = {name for _, name, _ in stage.sends if name is not None}
-            spent = tuple(dict.fromkeys(n for n in stage.feeds if n not in later and n not in sent))
-            object.__setattr__(stage, "spent", spent)
-            object.__setattr__(stage, "sent", tuple(sorted(sent - later)))
-            later = later | sent | set(stage.feeds)
-
-    def check(self) -> None:
-        """ValueError where a stage, a send or a fetch wants what is not there when its turn comes."""
-        known = {device: set(self.feeds) for device in self.stages}
-        for device, stages in self.stages.items():
-            for stage in stages:
-                known[device].update(stage.receives.values())
-                _check_names(stage.feeds, known[device], "A stage takes")
-                known[device].update(stage.fetches)
-                _check_names([n for _, n, _ in stage.sends if n is not None], known[device], "A stage sends")
-                for edge in (*stage.receives, *(edge for edge, _, _ in stage.sends)):
-                    if type(edge) is not int or not 0 <= edge <= _LARGEST_EDGE:
-                        raise ValueError(f"An edge has the number {edge!r:.100}.")
-        for device, name in self.fetches:
-            _check_names([name], known.get(device, set()), f"{device} hands over")
-
-
-def _check_names(names: Sequence[str], known: set[str], what: str) -> None:
-    for name in names:
-        if name not in known:
-            raise ValueError(f"{what} {name!r:.200}, which is not there.")
 
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
@@ -107,7 +40,7 @@ class RunStage:
 
     key: StepKey
     device: str
-    stage: TaskStage
+    stage: PartStage
     values: Sequence[Any]
 
 
@@ -147,20 +80,11 @@ Instructions = list[Instruction]
 
 
 @dataclass(eq=False, slots=True)
-class _Progress:
-    """How far a part is: its values by name, the stage that is next, and whether that is being computed."""
-
-    stages: Sequence[TaskStage]
-    values: dict[str, Any]
-    place: int = 0
-    busy: bool = False
-
-
-@dataclass(eq=False, slots=True)
 class _Step:
-    parts: TaskParts | None = None
+    """A step: how far it is, None before it has begun, and then what came early."""
+
+    progress: Progress | None = None
     inbox: dict[int, Any] = field(default_factory=dict)
-    progress: dict[str, _Progress] = field(default_factory=dict)
 
 
 class TaskSteps:
@@ -168,7 +92,7 @@ class TaskSteps:
 
     def __init__(self, most_early_bytes: int = MOST_EARLY_BYTES) -> None:
         self._most_early_bytes = most_early_bytes
-        self._parts: dict[StepKey, TaskParts] = {}
+        self._parts: dict[StepKey, Parts] = {}
         self._steps: dict[StepKey, _Step] = {}
         self._latest: dict[int, int] = {}
         """The number of the step that each master began last."""
@@ -183,7 +107,7 @@ class TaskSteps:
 
     # ---- executables ----------------------------------------------------------------------------------------------
 
-    def register(self, executable: StepKey, parts: TaskParts) -> None:
+    def register(self, executable: StepKey, parts: Parts) -> None:
         """Takes the parts of an executable, named by its master's incarnation and a number of the master's.
 
         ValueError where they do not fit together.
@@ -232,11 +156,10 @@ class TaskSteps:
         step = self._steps.get(key)
         if step is None:
             step = self._steps[key] = _Step()
-        step.parts = parts
+        step.progress = progress = Progress(parts, feeds, step.inbox)
+        step.inbox = {}
         self.begun += 1
-        fed = dict(zip(parts.feeds, feeds, strict=True))
-        step.progress = {device: _Progress(stages, dict(fed)) for device, stages in parts.stages.items()}
-        return self._go_on(key, step)
+        return self._go_on(key, progress)
 
     def arrived(self, key: StepKey, edges: Sequence[int], values: Sequence[Any]) -> Instructions:
         """Values came from another task along edges; True stands for a signal."""
@@ -245,10 +168,10 @@ class TaskSteps:
             if key[1] <= self._latest.get(key[0], 0) or key in self._refused:
                 return []
             step = _Step()
-        if step.parts is None:
+        if step.progress is None:
             return self._keep_early(key, step, edges, values)
-        step.inbox.update((e, v) for e, v in zip(edges, values, strict=True) if e in step.parts.edges)
-        return self._go_on(key, step)
+        step.progress.arrived(edges, values)
+        return self._go_on(key, step.progress)
 
     def fail(self, key: StepKey, error: BaseException) -> Instructions:
         """The step cannot go on here: its master is told, where it has not ended yet."""
@@ -260,27 +183,11 @@ class TaskSteps:
     def stage_done(self, work: RunStage, results: Sequence[Any]) -> Instructions:
         """A stage has been computed."""
         step = self._steps.get(work.key)
-        if step is None:
+        if step is None or step.progress is None:
             return []
-        progress = step.progress[work.device]
-        progress.values.update(zip(work.stage.fetches, results, strict=True))
-        progress.place += 1
-        progress.busy = False
-        outgoing: dict[str, tuple[list[int], list[Any], list[int]]] = {}
-        for edge, name, task in work.stage.sends:
-            if not task:
-                step.inbox[edge] = True if name is None else progress.values[name]
-                continue
-            edges, values, signals = outgoing.setdefault(task, ([], [], []))
-            if name is None:
-                signals.append(edge)
-            else:
-                edges.append(edge)
-                values.append(progress.values[name])
-        for name in work.stage.sent:
-            del progress.values[name]
+        outgoing = step.progress.done(work.device, work.stage, results)
         sent: Instructions = [SendTensors(work.key, task, *what) for task, what in outgoing.items()]
-        return sent + self._go_on(work.key, step)
+        return sent + self._go_on(work.key, step.progress)
 
     def stage_failed(self, work: RunStage, error: BaseException) -> Instructions:
         """A stage raised."""
@@ -299,27 +206,12 @@ class TaskSteps:
 
     # ---- the rest -------------------------------------------------------------------------------------------------
 
-    def _go_on(self, key: StepKey, step: _Step) -> Instructions:
+    def _go_on(self, key: StepKey, progress: Progress) -> Instructions:
         """Begins each part's next stage where what it receives is there; ends the step where all are through."""
-        found: Instructions = []
-        through = step.parts is not None
-        for device, part in step.progress.items():
-            if part.place == len(part.stages):
-                continue
-            through = False
-            stage = part.stages[part.place]
-            if part.busy or not step.inbox.keys() >= stage.receives.keys():
-                continue
-            for edge, name in stage.receives.items():
-                part.values[name] = step.inbox.pop(edge)
-            part.busy = True
-            found.append(RunStage(key, device, stage, [part.values[name] for name in stage.feeds]))
-            for name in stage.spent:
-                del part.values[name]
-        if through and step.parts is not None:
-            fetched = [step.progress[device].values[name] for device, name in step.parts.fetches]
+        found: Instructions = [RunStage(key, w.device, w.stage, w.values) for w in progress.ready()]
+        if not found and progress.ended:
             self._end(key)
-            found.append(TellDone(key, fetched))
+            found.append(TellDone(key, progress.fetched()))
         return found
 
     def _keep_early(

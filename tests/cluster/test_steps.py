@@ -22,25 +22,24 @@ from graphflow.cluster.task_steps import (
     MOST_EARLY_STEPS,
     RunStage,
     SendTensors,
-    TaskParts,
-    TaskStage,
     TaskSteps,
     TellDone,
     TellFailed,
 )
+from graphflow.runtime.progress import Parts, PartStage
 
 KEY = (7, 1)
 
 
 def _stage(
     feeds: str = "", fetches: str = "", receives: dict[int, str] | None = None, sends: Any = ()
-) -> TaskStage:
-    return TaskStage(None, tuple(feeds), tuple(fetches), receives or {}, list(sends))
+) -> PartStage:
+    return PartStage(None, tuple(feeds), tuple(fetches), receives or {}, list(sends))
 
 
-def _steps(stages: dict[str, list[TaskStage]], feeds: str = "", fetches: Any = ()) -> TaskSteps:
+def _steps(stages: dict[str, list[PartStage]], feeds: str = "", fetches: Any = ()) -> TaskSteps:
     steps = TaskSteps()
-    steps.register((7, 3), TaskParts(stages, tuple(feeds), list(fetches)))
+    steps.register((7, 3), Parts(stages, tuple(feeds), list(fetches)))
     return steps
 
 
@@ -108,7 +107,7 @@ def test_an_aborted_step_leaves_nothing_and_others_go_on() -> None:
 
 def test_a_master_that_is_gone_takes_its_plans_and_steps_with_it() -> None:
     steps = _steps({"a": [_stage("v", "", {9: "v"})]})
-    steps.register((8, 3), TaskParts({"a": [_stage()]}, (), []))
+    steps.register((8, 3), Parts({"a": [_stage()]}, (), []))
     steps.begin(KEY, 3, [])
     steps.release_master(7)
     assert not steps.active
@@ -146,7 +145,7 @@ def test_what_waits_for_a_step_that_was_given_up_is_dropped() -> None:
 
 def test_what_may_wait_for_its_step_is_limited_in_bytes() -> None:
     steps = TaskSteps(most_early_bytes=100)
-    steps.register((7, 3), TaskParts({"a": [_stage("v", "", {9: "v"})]}, (), []))
+    steps.register((7, 3), Parts({"a": [_stage("v", "", {9: "v"})]}, (), []))
     assert steps.arrived((7, 1), [9], [np.zeros(60, np.uint8)]) == []
     (told,) = steps.arrived((7, 2), [9], [np.array([b"x" * 50], object)])
     assert isinstance(told, TellFailed) and "60 bytes, and 50 more came" in str(told.error)
@@ -175,18 +174,18 @@ def test_a_step_with_a_wrong_count_of_feeds_is_refused_and_leaves_nothing() -> N
 @pytest.mark.parametrize(
     "parts",
     [
-        TaskParts({"a": [_stage("x")]}, (), []),
-        TaskParts({"a": [_stage("", "x"), _stage("y")]}, (), []),
-        TaskParts({"a": [_stage("", "x")], "b": [_stage("x")]}, (), []),
-        TaskParts({"a": [_stage("", "x", sends=[(0, "y", "ps")])]}, (), []),
-        TaskParts({"a": [_stage("", "x")]}, (), [("a", "y")]),
-        TaskParts({"a": [_stage("", "x")]}, (), [("b", "x")]),
-        TaskParts({"a": [_stage("", "", {-1: "x"})]}, (), []),
-        TaskParts({"a": [_stage("", "", {2**31: "x"})]}, (), []),
-        TaskParts({"a": [_stage("", "", {1.5: "x"})]}, (), []),  # type: ignore[dict-item]
+        Parts({"a": [_stage("x")]}, (), []),
+        Parts({"a": [_stage("", "x"), _stage("y")]}, (), []),
+        Parts({"a": [_stage("", "x")], "b": [_stage("x")]}, (), []),
+        Parts({"a": [_stage("", "x", sends=[(0, "y", "ps")])]}, (), []),
+        Parts({"a": [_stage("", "x")]}, (), [("a", "y")]),
+        Parts({"a": [_stage("", "x")]}, (), [("b", "x")]),
+        Parts({"a": [_stage("", "", {-1: "x"})]}, (), []),
+        Parts({"a": [_stage("", "", {2**31: "x"})]}, (), []),
+        Parts({"a": [_stage("", "", {1.5: "x"})]}, (), []),  # type: ignore[dict-item]
     ],
 )
-def test_parts_that_do_not_fit_together_are_not_registered(parts: TaskParts) -> None:
+def test_parts_that_do_not_fit_together_are_not_registered(parts: Parts) -> None:
     steps = TaskSteps()
     with pytest.raises(ValueError):
         steps.register((7, 3), parts)
