@@ -64,6 +64,8 @@ class BeginStep:
     step: int
     executable: int
     feeds: Sequence[Any]
+    once: Any = None
+    """Which attempt of a run it is, as the client says."""
 
 
 @dataclass(eq=False, slots=True)
@@ -135,7 +137,13 @@ class MasterSteps:
     # ---- steps ----------------------------------------------------------------------------------------------------
 
     def begin(
-        self, client: bytes, request: int, session: str, number: int, feeds: Sequence[Any]
+        self,
+        client: bytes,
+        request: int,
+        session: str,
+        number: int,
+        feeds: Sequence[Any],
+        once: Any = None,
     ) -> Instructions:
         """A client asks for a run; KeyError where its session has no such executable.
 
@@ -159,7 +167,7 @@ class MasterSteps:
         self.begun += 1
         self._steps[step] = _Step(client, request, executable, set(executable.feeds))
         return [
-            BeginStep(task, step, number, [feeds[p] for p in positions])
+            BeginStep(task, step, number, [feeds[p] for p in positions], once)
             for task, positions in executable.feeds.items()
         ]
 

@@ -15,6 +15,7 @@ from graphflow import errors
 from graphflow.cluster import master_steps
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings, started_again
+from graphflow.cluster.once import Changes
 from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Peer, Waiting
 from graphflow.transport.message import Kind, Message
@@ -29,6 +30,7 @@ class Runner:
 
     executable: Any
     blocks: bool
+    changes: Changes
     seconds: float = 1.0
 
 
@@ -127,7 +129,10 @@ class Registrations(Greetings):
 
     def _take_parts(self, message: Message) -> None:
         def runner(plan: Any, seeded: bool, blocks: bool) -> Runner:
-            return Runner(self._make(plan, seeded), blocks)
+            def make(plan: Any) -> Any:
+                return self._make(plan, seeded)
+
+            return Runner(make(plan), blocks, Changes(self._store, plan, make))
 
         parts = read_parts(message, self._task, self._peers, runner)
         self._worker.register((message.a, message.b), parts)

@@ -109,13 +109,18 @@ class RemoteExecutable:
         try:
             if not self._number:
                 self._register(run)
+            once = {} if run.once is None else {"once": run.once}
             try:
-                answer = connection.ask(Kind.RUN, self._number, tensors=feeds, deadline=run.deadline)
+                answer = connection.ask(
+                    Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline
+                )
             except Refused as refused:
                 if not refused.details.get("unknown"):
                     raise
                 self._register(run)
-                answer = connection.ask(Kind.RUN, self._number, tensors=feeds, deadline=run.deadline)
+                answer = connection.ask(
+                    Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline
+                )
         except Refused as refused:
             raise self._planner.error(refused) from None
         except Overdue as overdue:

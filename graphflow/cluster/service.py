@@ -19,6 +19,7 @@ from graphflow.cluster.failures import as_details
 from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
 from graphflow.cluster.master_steps import MasterSteps
+from graphflow.cluster.once import Attempt, Once
 from graphflow.cluster.peers import Greeting, Peer
 from graphflow.cluster.registrations import Registrations, Runner
 from graphflow.cluster.requests import Requests
@@ -76,6 +77,7 @@ class Service(Registrations):
         self._master = MasterSteps()
         self._worker = TaskSteps()
         self._contexts: dict[StepKey, RunContext] = {}
+        self._once = Once()
         self._pool = ThreadPool()
         self._sharing = Sharing()
         store.memory = self._sharing.memory
@@ -128,7 +130,10 @@ class Service(Registrations):
             case Kind.RUN:
                 session = self._clients[client]
                 try:
-                    found = self._master.begin(client, message.a, session, message.b, message.tensors)
+                    once = message.details.get("once")
+                    found = self._master.begin(
+                        client, message.a, session, message.b, message.tensors, once
+                    )
                 except KeyError:
                     error = errors.AbortedError(None, None, "The plan is not registered any more.")
                     self._fail(client, message.a, as_details(error) | {"unknown": True})
@@ -243,7 +248,23 @@ class Service(Registrations):
             failure = errors.AbortedError(None, None, f"{self._task} does not know the plan: {error}")
             self._to_peer(peer.task, Message(Kind.FAILED, *key, details=as_details(failure)))
             return
-        self._work(found)
+        self._work(found if not message.details else self._begun(key, found, message.details.get("once")))
+
+    def _begun(self, key: StepKey, found: task_steps.Instructions, once: Any) -> task_steps.Instructions:
+        """What a step that has begun does, where it may be a repetition: the earlier attempt ends."""
+        if once is None or not self._worker.is_active(key):
+            return found
+        try:
+            attempt = Attempt.of(once)
+            earlier = self._once.begin(attempt, key)
+        except (errors.AbortedError, TypeError, ValueError) as error:
+            return self._worker.fail(key, error)
+        self._context(key).once = attempt
+        if earlier is None:
+            return found
+        self._abort(earlier)
+        repeated = errors.AbortedError(None, None, "The client has begun a later attempt of this run.")
+        return [task_steps.TellFailed(earlier, repeated), *found]
 
     # ---- doing what the master and the worker say -----------------------------------------------------------------
 
@@ -252,9 +273,11 @@ class Service(Registrations):
             if isinstance(i, master_steps.BeginStep):
                 key = (self._incarnation, i.step)
                 if i.task == self._task:
-                    self._work(self._worker.begin(key, i.executable, i.feeds))
+                    found = self._worker.begin(key, i.executable, i.feeds)
+                    self._work(found if i.once is None else self._begun(key, found, i.once))
                 else:
-                    self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, tensors=i.feeds))
+                    details = {} if i.once is None else {"once": i.once}
+                    self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
             elif isinstance(i, master_steps.Answer):
                 if i.error is not None:
                     self._fail(i.client, i.request, i.error)
@@ -290,10 +313,10 @@ class Service(Registrations):
         """Does one thing, which may add others; what a last stage sends to the master goes with the word of its end."""
         if isinstance(i, RunStage):
             runner: Runner = i.stage.run
-            if runner.seconds < _QUICK_SECONDS and not runner.blocks:
+            context = self._context(i.key)
+            if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
                 queue += self._run(i)
             else:
-                self._context(i.key)
                 self._pool.submit(self._run_on_pool, i)
         elif isinstance(i, task_steps.SendTensors):
             last = queue[-1]
@@ -365,9 +388,15 @@ class Service(Registrations):
         """The results of a stage, or its error; in any thread."""
         runner: Runner = work.stage.run
         begun = time.perf_counter()
+        if runner.blocks:  # A wait of a stage of its own, which holds no variable.
+            context.pausable = True
         self._store.enter()
         try:
-            results = [operand(v) for v in runner.executable.run(context, work.values)]
+            if context.once is not None and runner.changes:
+                found = self._once.carry_out(runner.executable, runner.changes, context, work.values)
+            else:
+                found = runner.executable.run(context, work.values)
+            results = [operand(v) for v in found]
             work.values = ()
         except Exception as error:
             context.failed()

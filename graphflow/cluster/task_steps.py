@@ -131,6 +131,10 @@ class TaskSteps:
         for key in [k for k in self._steps if k[0] == incarnation]:
             self._end(key)
 
+    def is_active(self, key: StepKey) -> bool:
+        """Whether a step is not at its end."""
+        return key in self._steps
+
     @property
     def active(self) -> Sequence[StepKey]:
         """The steps that are not at their end."""

@@ -46,14 +46,17 @@ class Rendezvous:
 class RunContext:
     """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run.
 
+    once: which attempt of a run this is, where runs are numbered so as to be repeated (cluster/once.py).
     pausable: whether it counts as active in the store, and may leave the count while it waits, holding no variable's
         memory then.
     """
 
     __slots__ = (
+        "__weakref__",
         "_cancelled",
         "deadline",
         "observe",
+        "once",
         "pausable",
         "per_run",
         "rendezvous",
@@ -71,6 +74,7 @@ class RunContext:
         self.trace: Any = None
         self.observe: Any = None
         self.pausable = False
+        self.once: Any = None
         self._cancelled = False
 
     def hold(self, what: Any, free: Callable[[], None]) -> None:

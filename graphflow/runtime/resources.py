@@ -377,6 +377,11 @@ class ResourceStore:
         with self._lock:
             return list(self._variables.values())
 
+    def cells(self, names: Sequence[str]) -> dict[str, VariableCell]:
+        """The cells of these names that there are."""
+        with self._lock:
+            return {name: self._variables[name] for name in names if name in self._variables}
+
     def reset(self, containers: Sequence[str] | None) -> None:
         """Forgets what is in these containers, "" being the default one, or everything; what waits there ends."""
         with self._lock:

@@ -1,0 +1,164 @@
+"""What a task remembers of the steps that may be asked for again, so that each changes a variable once.
+
+A program that trains numbers its runs (`Trainer`), and repeats one whose answer did not come under the same number. The
+repetition computes everything anew, on values as they are then, but what the first attempt has changed on a task stays
+as it is there. So a run changes each variable at most once, and one that returns has changed each of them once.
+
+What a change is worth remembering for ends when its variable is set as a whole, as a restored checkpoint does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow.plan.again import changes, without
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.resources import ResourceStore, VariableCell
+
+_ATTEMPT_BITS: Final = 16
+_MOST_TRAINERS: Final = 4096
+_MOST_RUNS: Final = 16
+"""Runs of one trainer that are remembered, those of the highest numbers: more are not under way at once."""
+_WAIT_SECONDS: Final = 0.1
+_MOST_NAME: Final = 64
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a run: the name of the trainer, the number of its run, and which attempt it is."""
+
+    trainer: str
+    number: int
+    attempt: int
+
+    @property
+    def run(self) -> tuple[str, int]:
+        """What all attempts of the run have in common."""
+        return self.trainer, self.number
+
+    def details(self) -> list[Any]:
+        """As the details of a message have it."""
+        return [self.trainer, (self.number << _ATTEMPT_BITS) | self.attempt]
+
+    @staticmethod
+    def of(details: Any) -> Attempt:
+        """From the details of a message; ValueError or TypeError for what is none."""
+        trainer, number = details
+        if not isinstance(trainer, str) or len(trainer) > _MOST_NAME or type(number) is not int or number < 0:
+            raise ValueError(f"An attempt is {details!r:.100}.")
+        return Attempt(trainer, number >> _ATTEMPT_BITS, number & ((1 << _ATTEMPT_BITS) - 1))
+
+
+@dataclass(eq=False)
+class Changes:
+    """What a stage changes: how to make what runs it with some of that left out."""
+
+    store: ResourceStore
+    plan: Any
+    make: Callable[[Any], Any]
+    _found: list[tuple[str, str]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.names())
+
+    def names(self) -> list[tuple[str, str]]:
+        """The instructions that change a variable, each with the variable's name."""
+        if self._found is None:
+            self._found = changes(self.plan)
+        return self._found
+
+    def stamps(self) -> Sequence[tuple[str, VariableCell, int]]:
+        """The instructions with their variables, and how often each of these was set as a whole."""
+        cells = self.store.cells([variable for _, variable in self.names()])
+        return [
+            (name, cells[variable], cells[variable].assigned)
+            for name, variable in self.names()
+            if variable in cells
+        ]
+
+
+@dataclass(eq=False)
+class _Record:
+    """What is known of a run: its latest attempt, and what its attempts have changed."""
+
+    attempt: Attempt
+    step: Any
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: list[Sequence[tuple[str, VariableCell, int]]] = field(default_factory=list)
+
+    def changed(self) -> set[str]:
+        """The instructions whose changes are there."""
+        return {name for stamps in self.done for name, cell, assigned in stamps if cell.assigned == assigned}
+
+
+class Once:
+    """The runs of all trainers, as one task knows them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._trainers: OrderedDict[str, dict[int, _Record]] = OrderedDict()
+        self.repeated = 0
+        """How many stages were run again with changes left out."""
+
+    def begin(self, attempt: Attempt, step: Any) -> Any:
+        """An attempt begins as a step: the step of an earlier attempt, which must end now, or None.
+
+        AbortedError where a later attempt of the run has begun.
+        """
+        with self._lock:
+            runs = self._trainers.setdefault(attempt.trainer, {})
+            self._trainers.move_to_end(attempt.trainer)
+            while len(self._trainers) > _MOST_TRAINERS:
+                self._trainers.popitem(last=False)
+            record = runs.get(attempt.number)
+            if record is None:
+                runs[attempt.number] = _Record(attempt, step)
+                if len(runs) > _MOST_RUNS:
+                    del runs[min(runs)]
+                return None
+            if attempt.attempt < record.attempt.attempt:
+                raise errors.AbortedError(None, None, "A later attempt of this run has begun.")
+            earlier, record.attempt, record.step = record.step, attempt, step
+            return earlier if earlier != step else None
+
+    def is_busy(self, attempt: Attempt | None) -> bool:
+        """Whether an attempt of the run is changing something at this moment."""
+        record = None if attempt is None else self._record(attempt)
+        return record is not None and record.lock.locked()
+
+    def _record(self, attempt: Attempt) -> _Record | None:
+        with self._lock:
+            return self._trainers.get(attempt.trainer, {}).get(attempt.number)
+
+    def carry_out(
+        self, executable: Any, changes: Changes, context: RunContext, values: Sequence[Any]
+    ) -> Any:
+        """The results of a stage that changes variables, where what was changed already is left out.
+
+        Waits for an earlier attempt that is in the middle of it. CancelledError where a later one has begun.
+        """
+        attempt: Attempt = context.once
+        record = self._record(attempt)
+        if record is None:  # It is so old that it is forgotten: nobody asks for it again.
+            return executable.run(context, values)
+        while not record.lock.acquire(timeout=_WAIT_SECONDS):
+            context.check()
+        try:
+            if record.attempt != attempt:
+                raise errors.CancelledError(None, None, "A later attempt of this run has begun.")
+            done = record.changed() if record.done else set()
+            again = [name for name, _ in changes.names() if name in done]
+            if again:
+                self.repeated += 1
+                executable = changes.make(without(changes.plan, again))
+            results = executable.run(context, values)
+            record.done.append(changes.stamps())
+            return results
+        finally:
+            record.lock.release()
+
