@@ -67,6 +67,7 @@ class BaseSession:
         self._store = ResourceStore()
         self._prepared: dict[Any, _Prepared] = {}
         self._lock = threading.RLock()
+        self._once = _Once()
         self._closed = False
         self._pid = os.getpid()
         self._logged: set[str] = set()
@@ -124,6 +125,13 @@ class BaseSession:
             self._planner.close()
             self._store = ResourceStore()
 
+    def numbered(self, attempt: Sequence[Any] | None) -> None:
+        """From now on the runs of this thread are attempts of one run, as cluster/once.py has them; None ends that.
+
+        On a cluster each of them then changes a variable only where none of the others has.
+        """
+        self._once.attempt = attempt
+
     def as_default(self) -> _DefaultSession:
         """Makes it the default session inside a `with`, which does not close it."""
         return _DefaultSession(self)
@@ -171,6 +179,7 @@ class BaseSession:
         store = self._store
         run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
         run.trace = trace
+        run.once = self._once.attempt
         if not prepared.counts:
             return prepared.rebuild(prepared.executable.run(run, feeds))
         run.pausable = True
@@ -300,6 +309,12 @@ class BaseSession:
             )
 
         return call
+
+
+class _Once(threading.local):
+    """Which attempt of a run the runs of a thread are."""
+
+    attempt: Sequence[Any] | None = None
 
 
 class _DefaultSession:

@@ -135,9 +135,7 @@ class Once:
         with self._lock:
             return self._trainers.get(attempt.trainer, {}).get(attempt.number)
 
-    def carry_out(
-        self, executable: Any, changes: Changes, context: RunContext, values: Sequence[Any]
-    ) -> Any:
+    def carry_out(self, executable: Any, changes: Changes, context: RunContext, values: Sequence[Any]) -> Any:
         """The results of a stage that changes variables, where what was changed already is left out.
 
         Waits for an earlier attempt that is in the middle of it. CancelledError where a later one has begun.
@@ -161,4 +159,3 @@ class Once:
             return results
         finally:
             record.lock.release()
-

@@ -46,9 +46,7 @@ def without(plan: Plan, names: Collection[str]) -> Plan:
 
 def _without(i: Instruction, names: Collection[str]) -> Instruction:
     if i.bodies:
-        return (
-            i if _keeps_account(i) else replace(i, bodies=tuple(without(body, names) for body in i.bodies))
-        )
+        return i if _keeps_account(i) else replace(i, bodies=tuple(without(body, names) for body in i.bodies))
     if i.name not in names or not _can_be_left_out(i):
         return i
     if not i.outputs:
