@@ -218,12 +218,12 @@ class MasterSteps:
         return []
 
     def client_gone(self, client: bytes, error: Mapping[str, Any]) -> Instructions:
-        """A client is gone: its steps end. Its executables are released by the caller."""
+        """A client is gone, or seems so: its steps end. Its executables are released by the caller."""
         found: Instructions = []
         for step, running in list(self._steps.items()):
             if running.client == client:
                 found += self.failed("", step, error)
-        return [i for i in found if not isinstance(i, Answer)]
+        return found
 
     def _drop(self, step: int) -> None:
         session = self._steps.pop(step).executable.session

@@ -164,11 +164,16 @@ class Service(Registrations):
         self._requests.pop(session, None)
         self._met.pop(session, None)
         self._reset_sessions.discard(session)
-        error = as_details(errors.CancelledError(None, None, "The client is gone."))
-        for client in [c for c, owner in self._clients.items() if owner == session]:
+        text = f"{self._task} has ended this session's steps: it said goodbye, or was silent for too long."
+        error = as_details(errors.AbortedError(None, None, text))
+        clients = [c for c, owner in self._clients.items() if owner == session]
+        for number, (waiting, _) in list(self._registering.items()):
+            if waiting.client in clients:
+                self._registration_failed(number, error)
+        for client in clients:
             del self._clients[client]
             self._sharing.gone(client)
-            self._direct(self._master.client_gone(client, error))
+            self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
         for number in self._master.of_session(session):
             self._release(number)
 

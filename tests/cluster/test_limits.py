@@ -13,7 +13,9 @@ import zmq
 
 import graphflow as gf
 from graphflow.cluster import greetings
+from graphflow.cluster import service as service_side
 from graphflow.cluster.requests import Requests
+from graphflow.transport import client as client_side
 from graphflow.transport import token
 from graphflow.transport.dropped import Dropped, Rate
 from graphflow.transport.message import Kind, Message, peek
@@ -108,6 +110,24 @@ def test_a_client_that_was_forgotten_says_hello_again(server: Any) -> None:
             while not done:
                 time.sleep(0.01)
             assert session.run(v) == 5.0 and session.run(v + 1.0) == 6.0
+
+
+def test_promise_2_who_waits_although_its_session_lapsed_is_told(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when one thread of a program keeps Python's lock for longer than the lease, and another waits for a queue."""
+    monkeypatch.setattr(client_side, "_ALIVE_SECONDS", 100.0)
+    monkeypatch.setattr(service_side, "_LEASE_SECONDS", 0.5)
+    with gf.Graph().as_default():
+        queue = gf.FIFOQueue(1, gf.float32, [[]])
+        taken, put = queue.dequeue(), queue.enqueue(2.0)
+        with gf.Session(server.target) as session:
+            with pytest.raises(gf.errors.AbortedError, match="silent for too long"):
+                session.run(taken)
+            monkeypatch.setattr(service_side, "_LEASE_SECONDS", 15.0)
+            session.run(put)
+            assert session.run(taken) == 2.0
+        assert not server._service._master.in_flight
 
 
 def test_a_request_before_a_hello_is_answered_that_it_was_not_taken(client: Any) -> None:
