@@ -1,7 +1,7 @@
 """The hooks that watch, stop and feed a training loop, and write no files.
 
-None of them runs anything of its own in an ordinary step: the global step is read where it is stored, and what is
-fetched is fetched in the user's run.
+None of them runs anything of its own in an ordinary step: the global step is read where it is stored or, on a cluster,
+fetched in the user's run, and so is whatever else they look at.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class StopAtStepHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Asks to stop where the step is reached."""
         assert self._last_step is not None
-        step = self._step(run_context.session)
+        step = self._step.near(run_context.session)
+        if step >= self._last_step:
+            step = self._step(run_context.session)
         if step >= self._last_step:
             run_context.request_stop()
         elif step != self._seen:
@@ -185,7 +187,7 @@ class LoggingTensorHook(SessionRunHook):
         """Fetches the tensors where they are to be logged."""
         if self._timer is None:
             return None
-        self._before = self._position(run_context.session)
+        self._before = self._runs if self._step is None else self._step.near(run_context.session)
         self._asked = self._timer.due(self._before + 1)
         return self._args if self._asked else None
 
@@ -259,7 +261,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         if self._reached:
             return
         logged = -math.inf
-        while (step := self._step(run_context.session)) < self._wait_until_step:
+        while (step := self._step.read(run_context.session)) < self._wait_until_step:
             if time.monotonic() - logged >= _WAITER_LOG_SECS:
                 logged = time.monotonic()
                 _log.warning("Waiting for global step %d; it is at %d.", self._wait_until_step, step)

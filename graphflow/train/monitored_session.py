@@ -9,10 +9,13 @@ its plan at once.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from graphflow import errors
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
@@ -34,40 +37,13 @@ from graphflow.train.session_run_hook import (
     joined_options,
     overrides,
 )
+from graphflow.train.step_functions import Attempts, StepContext, check_step_fn
 from graphflow.train.steps import get_global_step
 
 _log = logging.getLogger(__name__)
 
 _LOST_PEER: Final = (errors.AbortedError, errors.UnavailableError)
 _CLEAN_END: Final = (errors.OutOfRangeError, StopIteration)
-
-
-class StepContext:
-    """What a step function gets: the session without hooks, and a run with hooks (StepContext of run_step_fn)."""
-
-    def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
-        self._session = session
-        self._run_with_hooks = run_with_hooks
-        self.stop_requested = False
-
-    @property
-    def session(self) -> Any:
-        """The session itself: its runs trigger no hooks."""
-        return self._session
-
-    def run_with_hooks(
-        self,
-        fetches: Any,
-        feed_dict: Mapping[Any, Any] | None = None,
-        options: RunOptions | None = None,
-        run_metadata: RunMetadata | None = None,
-    ) -> Any:
-        """A run with hooks; takes and returns what Session.run does."""
-        return self._run_with_hooks(fetches, feed_dict, options, run_metadata)
-
-    def request_stop(self) -> NoReturn:
-        """Ends the step function here, and asks the training loop to end."""
-        raise StopIteration("step_fn has requested the iterations to stop.")
 
 
 class _Monitored:
@@ -102,6 +78,10 @@ class _Monitored:
         self._after = [hook for hook in self._hooks if overrides(hook, "after_run")]
         step = get_global_step(self._graph)
         self._step = None if step is None else StepReader(step)
+        self._follows_step = progress or self._share_reading()
+        self._trainer = secrets.token_hex(8)
+        self._numbers = count(1)
+        self._remote = False
         try:
             self._open()
             if progress and self._step is not None:
@@ -137,6 +117,17 @@ class _Monitored:
             return False
         return bool(self._coordinator.should_stop())
 
+    def _share_reading(self) -> bool:
+        """Lets the hooks know the step by one reading; whether there are any who want to."""
+        if self._step is None:
+            return False
+        readers = [
+            r for r in self._step_readers() if r is not self._step and r.tensor.op is self._step.tensor.op
+        ]
+        for reader in readers:
+            reader.reading = self._step.reading
+        return bool(readers)
+
     def _losses(self) -> list[Any]:
         found: list[Any] = []
         for hook in self._hooks:
@@ -170,6 +161,7 @@ class _Monitored:
     def _make(self) -> None:
         with self._graph.as_default():
             self._session = self._creator.create_session()
+            self._remote = bool(getattr(self._session, "sess_str", ""))
             self._coordinator = Coordinator(clean_stop_exception_types=())
             start_queue_runners(sess=self._session, coord=self._coordinator)
             for hook in self._hooks:
@@ -185,7 +177,7 @@ class _Monitored:
         self._open()
         after = self._read_step()
         for reader in self._step_readers():
-            reader.last = after
+            reader.reading.last = reader.reading.expected = after
         self._recoveries.append(Recovery(error, before, after, time.time()))
         moved = self._recoveries[-1].moved()
         _log.warning(
@@ -219,7 +211,7 @@ class _Monitored:
         if self._step is None or self._session is None:
             return None
         try:
-            return self._step(self._session)
+            return self._step.read(self._session)
         except (errors.OpError, RuntimeError):  # the session may be what failed
             return None
 
@@ -252,13 +244,19 @@ class _Monitored:
     ) -> Any:
         """Session.run with hooks. After AbortedError and UnavailableError it runs again in a session made anew.
 
+        What the first attempt changed in variables of a cluster is not changed again, unless they were restored in
+        the meantime: the run that returns has changed each variable once.
+
         RuntimeError after the end or once a hook asked to stop; what hooks, threads and operations raise otherwise.
         """
+        attempts = Attempts(self._trainer, self._numbers) if self._remote else None
         while True:
             try:
-                result = self._run(fetches, feed_dict, options, run_metadata)
+                result = self._run(fetches, feed_dict, options, run_metadata, attempts)
             except _LOST_PEER as error:
                 self._recover(error)
+                if attempts is not None:
+                    attempts.again()
             else:
                 if self._budget is not None:
                     self._budget.succeeded()
@@ -272,17 +270,20 @@ class _Monitored:
         argument; StopIteration, which ends the `with` block cleanly, after step_context.request_stop().
         """
         if step_fn != self._step_fn:
-            _check_step_fn(step_fn)
+            check_step_fn(step_fn)
             self._step_fn = step_fn
+        attempts = Attempts(self._trainer, self._numbers) if self._remote else None
         while True:
             if self._closed:
                 raise RuntimeError("Session is already closed.")
             try:
                 if self._session is None:
                     self._open()
-                result = step_fn(StepContext(self._session, self._run))
+                result = step_fn(StepContext(self._session, partial(self._run, attempts=attempts)))
             except _LOST_PEER as error:
                 self._recover(error)
+                if attempts is not None:
+                    attempts.again()
             except StopIteration:
                 self._stop = True
                 raise
@@ -297,6 +298,7 @@ class _Monitored:
         feed_dict: Mapping[Any, Any] | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
+        attempts: Attempts | None = None,
     ) -> Any:
         """One run with hooks, in the session that there is."""
         if self._closed or self._stop:
@@ -326,8 +328,13 @@ class _Monitored:
             if asked.options is not None:
                 options = joined_options(options, asked.options)
         metadata = RunMetadata() if run_metadata is None else run_metadata
+        followed = self._step if self._follows_step and self._remote else None
+        if followed is not None:
+            joined.append(followed.tensor)
         try:
-            if places:
+            if attempts is not None:
+                session.numbered(attempts.next_run())
+            if len(joined) > 1:
                 results = session.run(tuple(joined), feeds, options, metadata)
                 result = results[0]
             else:
@@ -338,6 +345,11 @@ class _Monitored:
         except Exception as error:
             self._raise_cause(error)
             raise
+        finally:
+            if attempts is not None:
+                session.numbered(None)
+        if followed is not None:
+            followed.reading.ran(int(results[-1]))
         nothing = SessionRunValues(None, options, metadata)
         for hook in self._after:
             place = places.get(hook)
@@ -349,7 +361,7 @@ class _Monitored:
         progress = self._progress
         if progress is not None and progress.due():
             assert self._step is not None
-            progress.update(self._step(session), joined, results or [result])
+            progress.update(self._step.near(session), joined, results or [result])
         return result
 
     def _raise_cause(self, error: Exception) -> None:
@@ -480,17 +492,6 @@ class SingularMonitoredSession(_Monitored):
     def raw_session(self) -> Any:
         """The session itself; None once it is closed."""
         return self._session
-
-
-def _check_step_fn(step_fn: Callable[..., Any]) -> None:
-    import inspect
-
-    try:
-        inspect.signature(step_fn).bind(None)
-    except TypeError as error:
-        raise ValueError(
-            f"step_fn takes one argument, a StepContext, but {step_fn!r} cannot be called so: {error}."
-        ) from None
 
 
 EXPORTS: dict[str, Any] = {c.__name__: c for c in (MonitoredSession, SingularMonitoredSession)}

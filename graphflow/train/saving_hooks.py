@@ -123,6 +123,8 @@ class CheckpointSaverHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Saves, where it is time."""
+        if not self._timer.due(self._step.near(run_context.session)):
+            return
         step = self._step(run_context.session)
         if self._timer.due(step):
             self._timer.note(step)
@@ -214,7 +216,7 @@ class SummarySaverHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Fetches the summaries where it is time."""
-        self._before = self._step(run_context.session)
+        self._before = self._step.near(run_context.session)
         self._asked = self._args is not None and self._timer.due(self._before + 1)
         return self._args if self._asked else None
 
@@ -270,6 +272,8 @@ class StepCounterHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Logs and writes the rate, where it is time."""
+        if not self._timer.due(self._step.near(run_context.session)):
+            return
         step = self._step(run_context.session)
         if not self._timer.due(step):
             return
@@ -321,7 +325,7 @@ class ProfilerHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Asks for a traced run where it is time."""
-        self._before = self._step(run_context.session)
+        self._before = self._step.near(run_context.session)
         self._asked = self._before > 0 and self._timer.due(self._before + 1)
         return self._args if self._asked else None
 

@@ -78,20 +78,76 @@ class SessionRunHook:
         """Called instead of `end` where the block is left by an error: the place to flush what is buffered."""
 
 
-class StepReader:
-    """The value of the global step in a session, read where it is stored rather than by a run.
+class StepReading:
+    """What is known of the global step in one session, shared by all who ask for it there."""
 
-    `tensor` is the global step, a variable or a tensor. A session that does not hold it itself is asked by a run.
-    """
-
-    __slots__ = ("_cell", "_session", "last", "tensor")
+    __slots__ = ("_session", "before", "cell", "exact", "expected", "last", "moves", "tensor")
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
+        self.cell: Any = None
         self.last: int | None = None
-        """The value that was read last."""
+        """The value that was seen last."""
+        self.expected: int | None = None
+        """What it must be now, where nobody else moves it; None where that is not known."""
+        self.exact = False
+        """Whether `last` was seen after the last run."""
+        self.before: int | None = None
+        self.moves: bool | None = None
+        """Whether the last run that one could tell of moved it."""
         self._session: Any = None
-        self._cell: Any = None
+
+    def of(self, session: Any) -> None:
+        """From now on it is about this session."""
+        if session is not self._session:
+            self._session, self.cell, self.last = session, self._find(session), None
+            self.exact, self.expected, self.before, self.moves = False, None, None, None
+
+    def found(self, value: int) -> int:
+        """It was read, and is this; a step back on a cluster is logged."""
+        if self.last is not None and value < self.last and bool(getattr(self._session, "sess_str", None)):
+            _log.warning(
+                "The global step went back from %d to %d: another task restored or initialized it.",
+                self.last,
+                value,
+            )
+        self.last, self.expected, self.exact = value, value, True
+        if self.before is not None:
+            self.moves, self.before = value > self.before, None
+        return value
+
+    def ran(self, before: int) -> None:
+        """A run of the session is over, which has fetched the step: it was `before` when the run began."""
+        earlier = self.before
+        self.before = None
+        self.found(before)
+        self.exact = False
+        if earlier is not None:
+            self.moves = before > earlier
+        self.before = before
+        self.expected = None if self.moves is None else before + self.moves
+
+    def _find(self, session: Any) -> Any:
+        op = self.tensor.op
+        store = None if getattr(session, "sess_str", "") else getattr(session, "store", None)
+        if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
+            return None
+        return store.variable(resource_name(op.attrs, op.name), op.outputs[0].dtype, op.line, ())
+
+
+class StepReader:
+    """The value of the global step in a session, read where it is stored rather than by a run.
+
+    `tensor` is the global step, a variable or a tensor. On a cluster a monitored session fetches it along with every
+    run, for all readers together; only who needs to know it exactly after a run asks for it by a run of its own, and
+    the others learn it by that.
+    """
+
+    __slots__ = ("reading", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.reading = StepReading(tensor)
 
     @classmethod
     def of_graph(cls, user: str) -> StepReader:
@@ -104,30 +160,36 @@ class StepReader:
             )
         return cls(step)
 
-    def __call__(self, session: Any) -> int:
-        """The value now."""
-        if session is not self._session:
-            self._session, self._cell, self.last = session, self._find(session), None
-        cell = self._cell
-        if cell is not None and cell.value is not None:
-            value = int(cell.value)
-        else:
-            value = int(session.run(self.tensor))
-        if self.last is not None and value < self.last and bool(getattr(session, "sess_str", None)):
-            _log.warning(
-                "The global step went back from %d to %d: another task restored or initialized it.",
-                self.last,
-                value,
-            )
-        self.last = value
-        return value
+    @property
+    def last(self) -> int | None:
+        """The value that it has, as far as is known; None where nothing is."""
+        reading = self.reading
+        return reading.last if reading.expected is None else reading.expected
 
-    def _find(self, session: Any) -> Any:
-        op = self.tensor.op
-        store = None if getattr(session, "sess_str", "") else getattr(session, "store", None)
-        if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
-            return None
-        return store.variable(resource_name(op.attrs, op.name), op.outputs[0].dtype, op.line, ())
+    def __call__(self, session: Any) -> int:
+        """The value now, as after the last run of the session."""
+        reading = self.reading
+        reading.of(session)
+        if reading.exact and reading.cell is None:
+            assert reading.last is not None
+            return reading.last
+        return self.read(session)
+
+    def near(self, session: Any) -> int:
+        """The value now, or what it must be where nobody else moves it: costs nothing after a run that fetched it."""
+        reading = self.reading
+        reading.of(session)
+        return (
+            self.read(session) if reading.cell is not None or reading.expected is None else reading.expected
+        )
+
+    def read(self, session: Any) -> int:
+        """The value now, whoever has moved it."""
+        reading = self.reading
+        reading.of(session)
+        cell = reading.cell
+        value = session.run(self.tensor) if cell is None or cell.value is None else cell.value
+        return reading.found(int(value))
 
 
 def overrides(hook: SessionRunHook, method: str) -> bool:
