@@ -269,15 +269,13 @@ class BaseSession:
         """
         feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
         plan, _ = self.plan(fetches, feeds)
-        cut = self._planner.partition(plan)
-        if len(cut.parts) == 1:
-            prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
-            executable = None if prepared is None else prepared.executable
-            compiled = (
-                "" if executable is None or isinstance(executable, Executable) else executable.describe()
-            )
-            return f"{plan}\n{compiled}" if compiled else str(plan)
-        return "\n".join(f"part {device}\n{part}" for device, part in cut.parts.items())
+        parts = self._planner.partition(plan).parts
+        prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
+        executable = None if prepared is None else prepared.executable
+        compiled = "" if executable is None or isinstance(executable, Executable) else executable.describe()
+        several = "\n".join(f"part {device}\n{part}" for device, part in parts.items())
+        text = several if len(parts) > 1 else str(plan)
+        return f"{text}\n{compiled}" if compiled else text
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

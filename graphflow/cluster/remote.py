@@ -79,7 +79,7 @@ class RemotePlanner(Planner):
         super().__init__(config, own + [d for d in found if d not in own], task)
 
     def executable(
-        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False
+        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
     ) -> tuple[Any, bool]:
         """What runs a plan on the cluster; no state of it is in this process."""
         return RemoteExecutable(self, plan, seeded), False

@@ -1,1 +1,1 @@
-"""What happens while a graph runs: devices, the resource store, rendezvous, the executor."""
+"""What happens while a graph runs: devices, the resource store, the executor."""

@@ -1,8 +1,7 @@
 """Turns a part of a plan into one straight Python function over NumPy kernels: the tier that runs at once.
 
 Every instruction is a line of the function, with its kernel and constants bound as globals, so that a run looks
-nothing up. A line that fails is known by its number. Branches and loops become `if` and `while`; a Recv becomes a
-`yield`, so that a part which waits for another device is a suspended generator and holds no thread.
+nothing up. A line that fails is known by its number. Branches and loops become `if` and `while`.
 """
 
 from __future__ import annotations
@@ -34,12 +33,11 @@ class KernelTable:
 class Assembled:
     """A part that can run: function(run, *feeds) returns the tuple of its fetches.
 
-    `waits` says that the function is a generator, which yields the keys it waits for. `lines` gives the instruction of
-    each line of `source`; `cells` are the variables it uses; `computes` whether it calls any kernel.
+    `lines` gives the instruction of each line of `source`; `cells` are the variables it uses; `computes` whether it
+    calls any kernel.
     """
 
     function: Callable[..., Any]
-    waits: bool
     source: str
     lines: Sequence[Instruction | None]
     cells: Sequence[VariableCell]
@@ -55,13 +53,15 @@ def assemble(
     trace: bool = False,
     check_numerics: bool = False,
     observe: bool = False,
+    lends: bool = False,
 ) -> Assembled:
     """Compiles a part for a store.
 
     `trace` records start and end of every instruction in run.trace; `check_numerics` raises at the first NaN or
-    infinity; `observe` shows every result to run.observe, by its name.
+    infinity; `observe` shows every result to run.observe, by its name; `lends` hands out variables without a copy,
+    read-only.
     """
-    return _Assembler(plan, store, kernels, trace, check_numerics, observe).finish()
+    return _Assembler(plan, store, kernels, trace, check_numerics, observe, lends).finish()
 
 
 def own(value: Any) -> Any:
@@ -92,8 +92,10 @@ class _Assembler:
         trace: bool,
         check: bool,
         observe: bool,
+        lends: bool,
     ) -> None:
         self._observe = observe
+        self._lends = lends
         self._plan = plan
         self._store = store
         self._kernels = kernels
@@ -109,7 +111,6 @@ class _Assembler:
         self._lines: list[_Line] = []
         self._scalars: set[str] = set()
         self._count = 0
-        self._waits = False
         self._written = {name for i in walk(plan) for name in i.written()}
 
     # ---- names ----------------------------------------------------------------------------------------------------
@@ -155,7 +156,6 @@ class _Assembler:
         exec(compile(source, filename, "exec"), self._globals)
         return Assembled(
             self._globals["part"],
-            self._waits,
             source,
             [line.instruction for line in lines],
             tuple(self._cell_objects),
@@ -166,7 +166,7 @@ class _Assembler:
     def _fetch(self, value: str, position: int) -> str:
         expression = self._use(value)
         again = value in self._plan.fetches[:position]
-        if value in self._cells and self._store.memory is not None:
+        if value in self._cells and self._lends:
             return f"{self._cells[value]}.lend()"
         if value in self._cells or again or expression in self._borrowed:
             self._globals.setdefault("copied", copied)
@@ -219,14 +219,7 @@ class _Assembler:
             self._borrowed.update(outputs)
         self._scalars |= {local for local, dims in zip(outputs, i.shapes, strict=True) if dims == ()}
         target = f"{', '.join(outputs)}{',' if len(outputs) > 1 else ''} = " if outputs else ""
-        if i.type == "Recv":
-            self._waits = True
-            self._emit(f"{target}yield {self._bind('key', i.attrs['key'])}", depth, i)
-        elif i.type == "Send":
-            value = f"{self._use(i.inputs[0], keep=True)}" if i.inputs else "True"
-            self._emit(f"run.rendezvous.send({self._bind('key', i.attrs['key'])}, {value})", depth, i)
-        else:
-            self._emit(target + self._call(i), depth, i)
+        self._emit(target + self._call(i), depth, i)
         if self._check and outputs:
             checker = self._bind("n", _numerics_checker(i, self._kernels))
             self._emit(f"{checker}({', '.join(outputs)})", depth, i)

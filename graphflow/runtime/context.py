@@ -12,39 +12,8 @@ from graphflow import errors
 from graphflow.runtime.resources import CLOSED, ResourceStore
 
 
-class Rendezvous:
-    """Values on their way from one device to another within one run. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._values: dict[Any, Any] = {}
-        self._waiting: dict[Any, Callable[[Any], None]] = {}
-
-    def send(self, key: Any, value: Any) -> None:
-        """Puts a value; never blocks."""
-        with self._lock:
-            callback = self._waiting.pop(key, None)
-            if callback is None:
-                self._values[key] = value
-        if callback is not None:
-            callback(value)
-
-    def receive(self, key: Any, callback: Callable[[Any], None]) -> tuple[bool, Any]:
-        """(True, value) where it is there; otherwise (False, None), and callback(value) once it comes."""
-        with self._lock:
-            if key in self._values:
-                return True, self._values.pop(key)
-            self._waiting[key] = callback
-            return False, None
-
-    def pending(self) -> list[Any]:
-        """The keys that somebody waits for."""
-        with self._lock:
-            return list(self._waiting)
-
-
 class RunContext:
-    """One run: its store, rendezvous, per-run resources and deadline. Shared by the threads of the run.
+    """One run: its store, per-run resources and deadline. Shared by the threads of the run.
 
     once: which attempt of a run this is, where runs are numbered so as to be repeated (cluster/once.py).
     pausable: whether it counts as active in the store, and may leave the count while it waits, holding no variable's
@@ -59,7 +28,6 @@ class RunContext:
         "once",
         "pausable",
         "per_run",
-        "rendezvous",
         "store",
         "tag",
         "trace",
@@ -69,7 +37,6 @@ class RunContext:
         self.store = store
         self.tag = tag
         self.deadline = deadline
-        self.rendezvous: Any = None
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
         self.observe: Any = None

@@ -42,6 +42,29 @@ class Memory(Protocol):
         ...
 
 
+class ProcessMemory:
+    """Memory that a process shares with nobody."""
+
+    usable = True
+    has_partners = False
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array there."""
+        return np.empty(shape, dtype)
+
+    def copied(self, array: Array) -> Array:
+        """A copy."""
+        return array.copy()
+
+    def holds(self, array: Array) -> bool:
+        """Nothing there is anybody else's."""
+        return False
+
+    def leased(self, array: Array) -> bool:
+        """No other process reads it."""
+        return False
+
+
 class _Loan:
     """What arrays on lent memory have as their base: gone when the last of them is."""
 
@@ -68,11 +91,11 @@ class Loans:
         self._out = (*[o for o in self._out if o() is not None], weakref.ref(loan))
         return np.asarray(loan)
 
-    def any(self, value: Array, memory: Memory | None) -> bool:
+    def any(self, value: Array, memory: Memory) -> bool:
         """Whether somebody may be reading the value."""
         if self._out:
             self._out = tuple([o for o in self._out if o() is not None])
-        return bool(self._out) or (memory is not None and memory.leased(value))
+        return bool(self._out) or memory.leased(value)
 
 
 def lent(array: Array) -> Array:

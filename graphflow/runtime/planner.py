@@ -18,9 +18,10 @@ from graphflow.plan.pipeline import run_passes
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.crew import Runner
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.functions import FunctionRunner
-from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.resources import ResourceStore, VariableCell
 from graphflow.runtime.staged import StagedExecutable
 from graphflow.runtime.threads import ThreadPool
 
@@ -53,6 +54,13 @@ def _has_kernel(op_type: str, device_type: str) -> bool:
 KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
 _FILE_TYPES: Final = frozenset({"SaveV2", "RestoreV2"})
 """A plan with one of these is never compiled: moving the bytes takes the time, and compiling it would take more."""
+
+
+def _is_one_stage(plan: Plan) -> bool:
+    """Whether nothing of a plan for one device waits, or all of it belongs to files."""
+    return not any(i.blocks for i in plan.instructions) or any(
+        i.type in _FILE_TYPES for i in plan.instructions
+    )
 
 
 class Planner:
@@ -106,32 +114,39 @@ class Planner:
         return partition(plan, self.devices[0])
 
     def executable(
-        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False
+        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
     ) -> tuple[AnyExecutable, bool]:
-        """What runs a plan, able to become compiled where that is asked for; and whether it uses variables."""
-        cut = self.partition(plan)
-        check = self._config.check_numerics
-        base = Executable(cut, store, KERNELS, self.threads, trace=traced, check_numerics=check)
-        if self._config.compiled == "never" or traced or check or not base.direct:
-            return base, base.uses_variables
-        (part,) = cut.parts.values()
-        if any(i.type in _FILE_TYPES for i in part.instructions):
-            return base, base.uses_variables
-        return self._tiered(base, part, store, seeded), base.uses_variables
+        """What runs a plan, able to become compiled where that is asked for; and whether it uses variables.
 
-    def _tiered(self, base: Executable, plan: Plan, store: ResourceStore, seeded: bool) -> AnyExecutable:
+        lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
+        """
+        cut = self.partition(plan)
+        plain = self._config.compiled == "never" or traced or self._config.check_numerics
+        cells: list[VariableCell] = []
+
+        def base(part: Plan, inside: bool) -> Executable:
+            options = {"trace": traced, "check_numerics": self._config.check_numerics, "lends": inside}
+            return Executable(part, store, KERNELS, self.threads, cells, **options)
+
+        def stage(part: Plan, waits: bool) -> Runner:
+            found = base(part, True)
+            return Runner(found if waits or plain else self._tiered(found, part, store, seeded), found, waits)
+
+        if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
+            whole = base(plan, lends)
+            return (whole if plain else self._tiered(whole, plan, store, seeded)), whole.uses_variables
+        staged = StagedExecutable(plan, cut, stage, self.threads, lends)
+        return staged, staged.uses_variables
+
+    def _tiered(
+        self, base: Executable, plan: Plan, store: ResourceStore, seeded: bool
+    ) -> Executable | TieredExecutable:
+        """What starts as `base` and becomes compiled; `base` itself for what reads or writes files."""
+        if any(i.type in _FILE_TYPES for i in plan.instructions):
+            return base
         threads = self._config.intra_op_parallelism_threads or usable_cores()
         policy = TierPolicy(self._config.compiled, seeded, threads)
-        if not any(i.blocks for i in plan.instructions):
-            return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
-
-        def stage(part: Plan, blocks: bool) -> Executable | TieredExecutable:
-            executable = Executable(self.partition(part), store, KERNELS, self.threads)
-            if blocks:
-                return executable
-            return TieredExecutable(executable, part, store, KERNELS, self.context(), policy)
-
-        return StagedExecutable(base, plan, stage)
+        return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""

@@ -23,7 +23,7 @@ from graphflow.graph.dtypes import DType
 from graphflow.graph.scopes import container_of, resource_name
 from graphflow.graph.shapes import Dims, compatible, text
 from graphflow.plan.ir import Instruction
-from graphflow.runtime.lending import LENT_FROM, Loans, Memory
+from graphflow.runtime.lending import LENT_FROM, Loans, Memory, ProcessMemory
 
 if TYPE_CHECKING:
     from graphflow.runtime.context import RunContext
@@ -75,7 +75,7 @@ class VariableCell:
             return value.copy() if value.ndim else value[()]
         memory = self.store.memory
         with self.lock:
-            if memory is not None and memory.has_partners and self.value is value and not memory.holds(value):
+            if memory.has_partners and self.value is value and not memory.holds(value):
                 self.value = value = memory.copied(value)
             return self.loans.lend(value)
 
@@ -91,7 +91,7 @@ class VariableCell:
     def _fresh(self, old: Any) -> Any:
         """Memory for a new value of the same size, where the old one is: shared or not."""
         memory = self.store.memory
-        return memory.empty(old.shape, old.dtype) if memory and memory.holds(old) else np.empty_like(old)
+        return memory.empty(old.shape, old.dtype) if memory.holds(old) else np.empty_like(old)
 
     def _copy(self, old: Any) -> Any:
         fresh = self._fresh(old)
@@ -200,8 +200,8 @@ class ResourceStore:
     around: the store that this one belongs to and is closed with, such as the session's for a dataset's function.
     """
 
-    memory: Memory | None = None
-    """What this process shares with others, where the store is a task's: its values are then lent, not copied."""
+    memory: Memory = ProcessMemory()
+    """Where values lie that leave the run or its device; a task's is shared with other processes."""
     planner: Any = None
     """Makes what runs functions (runtime.planner.Planner), set by the session."""
 

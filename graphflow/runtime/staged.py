@@ -1,68 +1,124 @@
-"""A plan that may wait, run in stages: cut before and after each instruction that waits for other runs or threads.
+"""A plan in stages: one for several devices, or one that waits in the middle.
 
-What waits must hold nothing that others need: neither the lock of a variable nor the memory of a compiled plan. So it
-runs by itself, in the caller's thread, and what lies between the waits becomes compiled like any plan, for the shapes
-that came out of the queue, unless it is so little that a stage of its own would cost more. The cuts follow the plan's
-one order, so that they change nothing of it.
+What waits must hold nothing that others need: neither the lock of a variable nor the memory of a compiled plan. So a
+plan for several devices is cut where a value goes from one to another, and a plan for one device before and after each
+instruction that waits for other runs or threads. Each stage is an ordinary plan, which becomes compiled like any. What
+goes from stage to stage is not copied: results are computed in memory of their own, variables are lent.
+
+On one device the cuts follow the plan's one order, so that they change nothing of it, and what would be too short a
+stage stays with the waits beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+import numpy as np
 
 from graphflow.plan.ir import Instruction, Plan, producers
-from graphflow.plan.stages import AROUND, cut
-from graphflow.runtime.assemble import copied, operand
+from graphflow.plan.partition import Partition
+from graphflow.plan.stages import AROUND, Key, Stage, cut, stages
+from graphflow.runtime.assemble import copied
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.executor import Executable
+from graphflow.runtime.crew import Crew, Runner
+from graphflow.runtime.lending import lent
+from graphflow.runtime.progress import Parts, PartStage
+from graphflow.runtime.threads import ThreadPool
 
 _SHORT: Final = 3
 """Instructions that are not worth a stage of their own."""
 
 
-class Runnable(Protocol):
-    """What runs a stage."""
-
-    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """The fetched values."""
-        ...
-
-
 class StagedExecutable:
-    """The stages of one plan, run one after the other. Thread-safe.
+    """The stages of one plan. Thread-safe.
 
-    `base` runs the whole plan at once, for runs with a deadline; make(part, blocks) gives what runs a stage.
+    make(part, waits): gives what runs a stage. uses_variables: whether any stage does. lends: whether what is fetched
+    may be lent.
     """
 
-    def __init__(self, base: Executable, plan: Plan, make: Callable[[Plan, bool], Runnable]) -> None:
-        self._base = base
-        self._plan = plan
-        work = [i for i in plan.instructions if i.type not in AROUND]
-        groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
-        makers = producers(plan)
-        if any(name in makers and makers[name].type in AROUND for name in plan.fetches):
-            groups.append((False, ()))  # What waits holds no variable.
-        self._stages = [(make(stage.plan, stage.blocks), stage.plan) for stage in cut(groups, plan)]
+    def __init__(
+        self,
+        plan: Plan,
+        partition: Partition,
+        make: Callable[[Plan, bool], Runner],
+        pool: Callable[[], ThreadPool],
+        lends: bool,
+    ) -> None:
+        self._pool = pool
+        self._lends = lends
+        self._devices = len(partition.parts)
+        found = stages(partition) if self._devices > 1 else _in_order(partition)
+        edges: dict[Key, int] = {}
+
+        def part_stage(stage: Stage) -> PartStage:
+            receives = {edges.setdefault(key, len(edges)): name for key, name in stage.receives.items()}
+            sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
+            runner = make(stage.plan, stage.blocks)
+            return PartStage(runner, stage.plan.feeds, stage.plan.fetches, receives, sends)
+
+        fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))
+        self._parts = Parts(
+            {d: [part_stage(s) for s in each] for d, each in found.items()}, plan.feeds, fetches
+        )
+        ends = [i for p in partition.parts.values() for i in p.instructions if i.type in ("Send", "Recv")]
+        made = {(i.type, i.attrs["key"]): i for i in ends}
+        self._transfers = [(made["Send", key], made["Recv", key]) for key in edges]
+        fed = set(plan.feeds)
+        self._shared = [name in fed or name in plan.fetches[:k] for k, name in enumerate(plan.fetches)]
+        self.uses_variables = any(stage.plan.variables() for each in found.values() for stage in each)
+        """Whether a run has to count as active in the store."""
+        waits = any(stage.blocks for each in found.values() for stage in each)
+        self._holds_variables = self._devices > 1 and waits and self.uses_variables
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of the first operation that fails."""
-        if run.deadline is not None:
-            return self._base.run(run, feeds)
-        values = dict(zip(self._plan.feeds, feeds, strict=True))
-        for executable, stage in self._stages:
-            results = executable.run(run, [operand(values[name]) for name in stage.feeds])
-            values.update(zip(stage.fetches, results, strict=True))
-        fed = set(self._plan.feeds)
+        if self._holds_variables:
+            run.pausable = False  # While one device waits, another may be at work on a variable.
+        with self._one_core_each():
+            crew = Crew(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
+            values = crew.run()
         return tuple(
-            copied(values[name]) if name in fed or name in self._plan.fetches[:position] else values[name]
-            for position, name in enumerate(self._plan.fetches)
+            copied(value) if shared or self._is_lent(value) else value
+            for value, shared in zip(values, self._shared, strict=True)
         )
+
+    def _one_core_each(self) -> AbstractContextManager[None]:
+        """Keeps BLAS from taking all cores for each of several devices."""
+        if self._devices == 1:
+            return nullcontext()
+        from graphflow.kernels.native.blas import single_threaded
+
+        return single_threaded()
+
+    def _is_lent(self, value: Any) -> bool:
+        return not self._lends and isinstance(value, np.ndarray) and lent(value) is not value
+
+    @property
+    def runners(self) -> Mapping[str, Sequence[Runner]]:
+        """What runs the stages of each device, in order."""
+        return {device: [stage.run for stage in each] for device, each in self._parts.stages.items()}
 
     def describe(self) -> str:
         """The compiled plans that there are, stage by stage; "" where there is none."""
-        return "".join(getattr(executable, "describe", str)() for executable, _ in self._stages)
+        return "".join(
+            getattr(runner.executable, "describe", str)()
+            for runners in self.runners.values()
+            for runner in runners
+        )
+
+
+def _in_order(partition: Partition) -> Mapping[str, Sequence[Stage]]:
+    """The stages of a plan for one device."""
+    ((device, plan),) = partition.parts.items()
+    work = [i for i in plan.instructions if i.type not in AROUND]
+    groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
+    makers = producers(plan)
+    if any(name in makers and makers[name].type in AROUND for name in plan.fetches):
+        groups.append((False, ()))  # What waits holds no variable.
+    return {device: cut(groups, plan)}
 
 
 def _joined(

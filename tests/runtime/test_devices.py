@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.context import Rendezvous
 
 TWO = {"CPU": 2}
 
@@ -146,14 +145,3 @@ def test_uninitialised_variables_of_all_parts_are_named() -> None:
         with pytest.raises(gf.errors.FailedPreconditionError) as caught:
             session.run([a + 1.0, b + 1.0])
         assert "a (built at" in str(caught.value) and "b (built at" in str(caught.value)
-
-
-def test_a_rendezvous_hands_over_whichever_side_comes_first() -> None:
-    got: list[Any] = []
-    rendezvous = Rendezvous()
-    rendezvous.send("early", 1)
-    assert rendezvous.receive("early", got.append) == (True, 1)
-    assert rendezvous.receive("late", got.append) == (False, None)
-    assert rendezvous.pending() == ["late"]
-    rendezvous.send("late", 2)
-    assert got == [2] and rendezvous.pending() == []

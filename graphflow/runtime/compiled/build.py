@@ -58,8 +58,16 @@ class CompiledPlan:
     """A draft whose kernels are there, laid out in memory and ready to run."""
 
     def __init__(
-        self, draft: Draft, machine: Machine, threads: int, store: ResourceStore, kernels: KernelTable
+        self,
+        draft: Draft,
+        machine: Machine,
+        threads: int,
+        store: ResourceStore,
+        kernels: KernelTable,
+        lends: bool = False,
     ) -> None:
+        """`lends`: results may lie in memory of the store, so that nothing need be copied."""
+        self._lends = lends
         self._draft = draft
         self._lowering = draft.lowering
         self._store = store
@@ -120,9 +128,8 @@ class CompiledPlan:
             self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
 
     def _find_handed(self) -> dict[str, Value]:
-        """The results that each run computes in shared memory: large ones, on their way to other tasks."""
-        memory = self._store.memory
-        if memory is None or not memory.usable:
+        """The results that each run computes in memory of their own: large ones, on their way to others."""
+        if not self._lends or not self._store.memory.usable:
             return {}
         lowering = self._lowering
         inside = {root for cluster in lowering.clusters.values() for root in cluster}
@@ -325,7 +332,7 @@ class CompiledPlan:
         memory = self._store.memory
         if value is None:
             return lambda objects: own(read(objects))
-        if memory is None or not value.shape:
+        if not self._lends or not value.shape:
             return lambda objects: copied(read(objects))
         if value.root in self._handed and value.dtype == self._handed[value.root].dtype:
             root, shape = value.root, value.shape
@@ -400,7 +407,6 @@ class CompiledPlan:
             else:
                 objects[name] = operand(value)
         for root, value in self._handed.items():
-            assert self._store.memory is not None
             objects[root] = self._store.memory.empty(value.shape, value.dtype)
         bound = self._bound
         for name, patches in self._patches.items():
@@ -414,7 +420,7 @@ class CompiledPlan:
         return objects
 
     def _run_python(self, segment: _PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
-        from graphflow.runtime.executor import explain
+        from graphflow.runtime.explain import explain
 
         try:
             with np.errstate(all="ignore"):

@@ -25,7 +25,8 @@ from graphflow.runtime.compiled.branches import decided, deciding_feeds
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.executor import Executable, explain
+from graphflow.runtime.executor import Executable
+from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
 _OBSERVED_RUN: Final = 4
@@ -173,7 +174,7 @@ class TieredExecutable:
             state.lock.release()
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        observer = assemble(self._plan, self._store, self._kernels, observe=True)
+        observer = assemble(self._plan, self._store, self._kernels, observe=True, lends=self._base.lends)
         known: Known = {
             name: (np.shape(value), np.asarray(value).dtype.name)
             for name, value in zip(self._plan.feeds, feeds, strict=True)
@@ -194,7 +195,7 @@ class TieredExecutable:
             with np.errstate(all="ignore"):
                 result: tuple[Any, ...] = observer.function(run, *feeds)
         except Exception as error:
-            raise explain(error, observer) from error
+            raise explain(error, observer, self._base.cells) from error
         for name in varying:
             del known[name]
         self._draft(state, known)
@@ -244,7 +245,12 @@ class TieredExecutable:
         try:
             state.draft.wait(120.0)
             state.compiled = CompiledPlan(
-                state.draft, native.machine(), self._policy.threads, self._store, self._kernels
+                state.draft,
+                native.machine(),
+                self._policy.threads,
+                self._store,
+                self._kernels,
+                self._base.lends,
             )
         except Exception:
             _LOG.warning("A plan stays on NumPy: its kernels could not be made.", exc_info=True)
