@@ -23,10 +23,10 @@ _MODULES = ("numpy", "zmq.utils.monitor", "cloudpickle", "graphflow.cluster.serv
             "graphflow.cluster.remote", "graphflow.train.saver", "graphflow.ops.script_ops")  # fmt: skip
 
 
-def main(folder: str) -> None:
-    """Serves until its standard input ends; files of the tasks are in `folder`."""
-    sys.path.insert(0, str(Path(__file__).parent))
-    import task
+def main(folder: str, program: str = "task") -> None:
+    """Serves until its standard input ends; files of the tasks are in `folder`, what they do in a module's `run`."""
+    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    task = importlib.import_module(program)
 
     for module in _MODULES:
         with suppress(ModuleNotFoundError):
@@ -87,4 +87,4 @@ def _child(task: Any, folder: str, name: str, role: str, arguments: dict[str, An
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
