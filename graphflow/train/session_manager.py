@@ -22,6 +22,7 @@ from graphflow.graph.graph import Graph
 from graphflow.session import Session
 from graphflow.train.checkpoint_management import get_checkpoint_state, latest_checkpoint
 from graphflow.train.checkpoint_utils import load_variable
+from graphflow.train.initialization_mark import InitializationMark
 from graphflow.train.progress import Waiting
 from graphflow.train.steps import get_global_step
 
@@ -79,15 +80,17 @@ class SessionManager:
 
         Variables that live on a cluster are left as they are, where all have values and the step is not below the
         newest checkpoint's: with `again`, which says that this process had trained them before, and where the chief
-        was started again while others went on training. On a cluster it waits for absent tasks, at most max_wait_secs;
-        then DeadlineExceededError names them.
+        was started again while others went on training, or between initializing and its first checkpoint.
+
+        On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
 
         ValueError where both a directory and a file are given; RuntimeError where the session is not ready after all
         of that, naming the variables without a value.
         """
         session = self._connected(master, config, max_wait_secs)
         try:
-            loaded = self._alive(session, checkpoint_dir, again) or self._restore(
+            mark = InitializationMark(checkpoint_dir if session.sess_str else None)
+            loaded = self._alive(session, checkpoint_dir, again, mark) or self._restore(
                 session,
                 saver,
                 checkpoint_dir,
@@ -102,8 +105,11 @@ class SessionManager:
                     )
                 if init_op is not None:
                     session.run(init_op, feed_dict=init_feed_dict)
+                mark.write(half=True)
+            if not loaded or mark.half:
                 if init_fn is not None:
                     init_fn(session)
+                mark.write(half=False)
             missing = self._initialize_locals(session)
             if missing:
                 raise RuntimeError(
@@ -211,16 +217,21 @@ class SessionManager:
         finally:
             waiting.close()
 
-    def _alive(self, session: Session, checkpoint_dir: str | None, again: bool) -> bool:
+    def _alive(
+        self, session: Session, checkpoint_dir: str | None, again: bool, mark: InitializationMark
+    ) -> bool:
         """Whether the variables live on a cluster, and are those of this training."""
         step = get_global_step(self._graph)
+        newest = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
+        if newest is not None:
+            mark.remove()
         ready_op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
         if not session.sess_str or step is None or ready_op is None or self._missing(session, ready_op):
             return False
-        newest = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
         reached = int(session.run(step))
         saved = 0 if newest is None else int(load_variable(newest, step.op.name))
-        if reached >= saved and (again or (session.others_train and newest is not None)):
+        ours = again or (mark.there if newest is None else session.others_train)
+        if reached >= saved and ours:
             _log.info("The variables are there, at step %d: training goes on with them.", reached)
             return True
         if reached:
