@@ -55,6 +55,8 @@ class ConfigProto:
     server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
     cluster_keys: the folder of the cluster's key (`graphflow keygen FOLDER`), for a Server and for a Session on one; by
         default what the environment variable GRAPHFLOW_KEYS names, and without any a cluster stays on one machine.
+    tcp_only: whether a Server, or a Session on one, talks by TCP even to processes of its own machine, as if they were
+        on others: without shared memory and Unix sockets, which are faster.
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
     """
 
@@ -76,6 +78,7 @@ class ConfigProto:
     check_numerics: bool = False
     server_idle_minutes: float = 10.0
     cluster_keys: str = ""
+    tcp_only: bool = False
     compiled: str = "auto"
 
     def __post_init__(self) -> None:

@@ -78,6 +78,8 @@ class Greetings(Inquiries):
             return
         if message.kind is Kind.HELLO:
             self._hello(sender, message)
+        elif message.kind is Kind.LANE:
+            self.sockets.take_lane(sender, message.details.get("secret"))
         elif sender in self._senders:
             peer = self._senders[sender]
             try:
@@ -194,9 +196,10 @@ class Greetings(Inquiries):
         details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
                    "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
                    "left": [p.task for p in self._peers.values() if p.left],
-                   "memory": self._sharing.memory.address}  # fmt: skip
+                   "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
         peer.greeted = True
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
+        self.sockets.open_lane(peer.address, peer.door)
 
     def _meet(self, sender: bytes, details: Mapping[str, Any]) -> None:
         """Another task says hello."""
@@ -225,8 +228,11 @@ class Greetings(Inquiries):
         self._tasks_by_incarnation[number] = peer.task
         if details.get("in_use"):
             self._used = time.monotonic()
+        peer.door = str(details.get("lane") or "")
         if details.get("answer"):
             self._greet(peer, False)
+        elif peer.greeted:
+            self.sockets.open_lane(peer.address, peer.door)
         self._welcome_those_ready()
 
     def lost(self, peer: str) -> None:
@@ -269,7 +275,7 @@ class Greetings(Inquiries):
             self._met.setdefault(session, incarnations)
             details = {"task": self._task, "devices": devices, "incarnations": incarnations,
                        "in_use": any(peer.in_use for peer in found),
-                       "memory": self._sharing.memory.address}  # fmt: skip
+                       "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
             self.sockets.reply(
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
             )

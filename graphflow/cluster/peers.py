@@ -18,6 +18,8 @@ class Peer:
     devices: list[str] = field(default_factory=list)
     greeted: bool = False
     """Whether this connection to it began with a hello, without which it takes nothing."""
+    door: str = ""
+    """Where it takes lanes."""
     round: int = 0
     """The number of the question that it asked last."""
     left: bool = False

@@ -55,6 +55,7 @@ class RemotePlanner(Planner):
             {"filters": list(config.device_filters)}
             | ({} if config.wait_for_left_tasks else {"needs": tasks_of(graph)}),
             keys.access(config.cluster_keys),
+            config.tcp_only,
         )
         seconds = config.connect_timeout_in_ms / 1000
         try:
@@ -111,16 +112,12 @@ class RemoteExecutable:
                 self._register(run)
             once = {} if run.once is None else {"once": run.once}
             try:
-                answer = connection.ask(
-                    Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline
-                )
+                answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
             except Refused as refused:
                 if not refused.details.get("unknown"):
                     raise
                 self._register(run)
-                answer = connection.ask(
-                    Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline
-                )
+                answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
         except Refused as refused:
             raise self._planner.error(refused) from None
         except Overdue as overdue:

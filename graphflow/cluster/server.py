@@ -91,6 +91,7 @@ class Server:
             lambda plan, seeded: planner.executable(plan, store, seeded, lends=True)[0],
             access,
             self._told_to_stop,
+            self._config.tcp_only,
         )
         self._started = False
         self._stopped = threading.Event()

@@ -55,6 +55,7 @@ class Service(Registrations):
         make: Callable[[Any, bool], Any],
         access: Access,
         stop: Callable[[], None],
+        tcp_only: bool = False,
     ) -> None:
         self._task = task
         self._devices = list(devices)
@@ -79,10 +80,10 @@ class Service(Registrations):
         self._contexts: dict[StepKey, RunContext] = {}
         self._once = Once()
         self._pool = ThreadPool()
-        self._sharing = Sharing()
+        self._sharing = Sharing(not tcp_only)
         store.memory = self._sharing.memory
         load_all()
-        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access.keys)
+        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access.keys, not tcp_only)
         super().__init__(addresses[task], stop)
 
     # ---- what comes in --------------------------------------------------------------------------------------------
@@ -131,9 +132,7 @@ class Service(Registrations):
                 session = self._clients[client]
                 try:
                     once = message.details.get("once")
-                    found = self._master.begin(
-                        client, message.a, session, message.b, message.tensors, once
-                    )
+                    found = self._master.begin(client, message.a, session, message.b, message.tensors, once)
                 except KeyError:
                     error = errors.AbortedError(None, None, "The plan is not registered any more.")
                     self._fail(client, message.a, as_details(error) | {"unknown": True})

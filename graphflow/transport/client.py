@@ -18,25 +18,17 @@ from typing import Any, Final
 
 import numpy as np
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from graphflow import errors
-from graphflow.transport.keys import FILE, VARIABLE, Access, ClusterKeys, as_client, check_reach
+from graphflow.transport.channel import REFUSED_EVENTS, Channel, Closed, Gone
+from graphflow.transport.keys import FILE, VARIABLE, Access, check_reach
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
-from graphflow.transport.sockets import options, receive, send
 
 _ALIVE_SECONDS: Final = 3.0
 _WHY_SECONDS: Final = 0.25
 _MARGIN_SECONDS: Final = 1.0
 """How much longer than the server a client waits for a welcome: the server's answer says who is missing."""
-_REFUSED_EVENTS: Final = (
-    zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-)
-_SLICE_MS: Final = 200
-"""How often a thread that waits for an answer looks whether the server is still there."""
 
 
 class Refused(Exception):
@@ -55,53 +47,21 @@ class Overdue(errors.DeadlineExceededError):
         self.awaited: list[str] = []
 
 
-class _Channel:
-    """A thread's socket, with the monitor that tells when the server is gone."""
-
-    def __init__(self, address: str, keys: ClusterKeys | None) -> None:
-        self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
-        options(self.socket)
-        if keys is not None:
-            as_client(self.socket, keys)
-        self.socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
-        self.monitor: zmq.Socket[bytes] = self.socket.get_monitor_socket(
-            zmq.EVENT_DISCONNECTED | _REFUSED_EVENTS
-        )
-        self.socket.connect(f"tcp://{address}")
-        self.poller = zmq.Poller()
-        self.poller.register(self.socket, zmq.POLLIN)
-        self.greeted = False
-        self.sharing: PartnerMemory | None = None
-        """What the server shares with this process, where both can."""
-        self.trim_at = 0.0
-
-    def lost(self) -> int:
-        """ZeroMQ's event that ended the connection, 0 where none did."""
-        try:
-            return int(recv_monitor_message(self.monitor, zmq.NOBLOCK)["event"])
-        except zmq.Again:
-            return 0
-
-    def close(self) -> None:
-        if self.socket.closed:
-            return
-        self.socket.disable_monitor()
-        self.monitor.close()
-        self.sharing = None
-        self.socket.close()
-
-
 class Connection:
     """A client's connection to the server at `address` (host:port). Thread-safe; not usable after a fork.
 
-    PermissionError for a server on another machine where `access` has no keys.
+    tcp_only: whether it uses neither memory nor sockets of the machine's own. PermissionError for a server on another
+    machine where `access` has no keys.
     """
 
-    def __init__(self, address: str, greeting: Mapping[str, Any], access: Access) -> None:
+    def __init__(
+        self, address: str, greeting: Mapping[str, Any], access: Access, tcp_only: bool = False
+    ) -> None:
         check_reach(address, access.keys)
         self.address = address
         self._access = access
-        self._memory = SharedMemory()
+        self._tcp_only = tcp_only
+        self._memory = SharedMemory(not tcp_only)
         self._greeting = {
             **greeting, "token": access.secret, "session": secrets.token_hex(8), "memory": self._memory.address
         }  # fmt: skip
@@ -109,7 +69,7 @@ class Connection:
         self._requests = count(1)
         self._closed = threading.Event()
         self._pid = os.getpid()
-        self._channels: weakref.WeakSet[_Channel] = weakref.WeakSet()
+        self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
         threading.Thread(
             target=_tell_alive,
             args=(weakref.ref(self), self._closed),
@@ -138,7 +98,7 @@ class Connection:
         self._hello(channel, deadline)
         return self._exchange(channel, kind, b, details or {}, tensors, deadline)
 
-    def _hello(self, channel: _Channel, deadline: float | None) -> Message:
+    def _hello(self, channel: Channel, deadline: float | None) -> Message:
         """Says hello; a server that is not the one of before, or knows that another task is not, refuses."""
         welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
         self._welcomed(channel, welcome)
@@ -150,18 +110,22 @@ class Connection:
         self._greeting["seconds"] = seconds
         return self._hello(channel, time.monotonic() + seconds + _MARGIN_SECONDS)
 
-    def _welcomed(self, channel: _Channel, welcome: Message) -> None:
+    def _welcomed(self, channel: Channel, welcome: Message) -> None:
         channel.greeted = True
         self._greeting.setdefault("incarnations", welcome.details["incarnations"])
+        if self._tcp_only:
+            return
+        channel.open_lane(welcome.details.get("lane"))
         with suppress(SharedMemoryError):  # The server is on another machine, or another user's.
-            channel.sharing = PartnerMemory(welcome.details.get("memory") or {})
+            channel.memory = PartnerMemory(welcome.details.get("memory") or {})
             self._memory.has_partners = True
 
     def tell(self, kind: Kind, a: int) -> None:
         """Sends a message that has no answer; nothing where the thread has not spoken to the server before."""
         channel = getattr(self._local, "channel", None)
         if channel is not None and not self._closed.is_set():
-            send(channel.socket, Message(kind, a).frames())
+            with suppress(Gone, Closed):
+                channel.send(Message(kind, a).frames())
 
     def close(self) -> None:
         """Tells the server that the client goes, and closes the sockets."""
@@ -176,41 +140,44 @@ class Connection:
     def _share(self, array: np.ndarray[Any, Any]) -> bytes | None:
         return self._memory.lease(array, self.address)
 
-    def _channel(self) -> _Channel:
+    def _channel(self) -> Channel:
         if self._closed.is_set():
             raise errors.CancelledError(None, None, "The session is closed.")
-        channel: _Channel | None = getattr(self._local, "channel", None)
+        channel: Channel | None = getattr(self._local, "channel", None)
         if channel is None:
-            channel = self._local.channel = _Channel(self.address, self._access.keys)
+            channel = self._local.channel = Channel(self.address, self._access.keys)
             self._channels.add(channel)
         return channel
 
     def _exchange(
-        self, channel: _Channel, kind: Kind, b: int, details: Mapping[str, Any], tensors: Any,
+        self, channel: Channel, kind: Kind, b: int, details: Mapping[str, Any], tensors: Any,
         deadline: float | None,
     ) -> Message:  # fmt: skip
         request = next(self._requests)
-        share = None if channel.sharing is None else self._share
-        send(channel.socket, Message(kind, request, b, 0, details, tensors).frames(share))
+        share = None if channel.memory is None else self._share
         try:
+            channel.send(Message(kind, request, b, 0, details, tensors).frames(share))
             while True:
                 answer = self._wait(channel, deadline)
                 if answer.a == request or (answer.kind is Kind.FAILED and answer.a == 0):
                     break
+        except (Gone, Closed) as error:
+            raise self._ended(channel, error) from None
         except BaseException as error:
-            if not channel.socket.closed:
-                send(channel.socket, Message(Kind.ABORT, request).frames())
-                if isinstance(error, Overdue):
-                    self._ask_why(channel, request, error)
+            if not channel.closed:
+                with suppress(Gone, Closed):
+                    channel.send(Message(Kind.ABORT, request).frames())
+                    if isinstance(error, Overdue):
+                        self._ask_why(channel, request, error)
             raise
-        if channel.sharing is not None and time.monotonic() > channel.trim_at:
+        if channel.memory is not None and time.monotonic() > channel.trim_at:
             channel.trim_at = time.monotonic() + _ALIVE_SECONDS
-            channel.sharing.trim()
+            channel.memory.trim()
         if answer.kind is Kind.FAILED:
             raise Refused(answer.details)
         return answer
 
-    def _ask_why(self, channel: _Channel, request: int, error: Overdue) -> None:
+    def _ask_why(self, channel: Channel, request: int, error: Overdue) -> None:
         """Notes what an ended request waited for, where the server says so at once."""
         deadline = time.monotonic() + _WHY_SECONDS
         with suppress(errors.OpError):
@@ -220,35 +187,32 @@ class Connection:
                     error.awaited = [str(task) for task in answer.details.get("awaited", ())]
                     return
 
-    def _wait(self, channel: _Channel, deadline: float | None) -> Message:
+    def _wait(self, channel: Channel, deadline: float | None) -> Message:
         while True:
-            left = _SLICE_MS
-            if deadline is not None:
-                left = min(left, int(1000 * (deadline - time.monotonic()) + 0.999))
-            if left <= 0:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise Overdue(f"{self.address} did not answer within the time given.")
-            try:
-                events = dict(channel.poller.poll(left))
-            except zmq.ZMQError as error:
-                raise errors.CancelledError(None, None, "The session was closed during the run.") from error
-            if channel.socket in events:
+            frames = channel.receive(deadline)
+            if frames is not None:
                 try:
-                    return Message.of(receive(channel.socket), channel.sharing)
+                    return Message.of(frames, channel.memory)
                 except SharedMemoryError as error:
                     text = f"The server at {self.address} is gone, or what it sent cannot be read: {error}."
                     raise errors.UnavailableError(None, None, text) from None
-            event = channel.lost()
-            if event:
-                del self._local.channel
-                channel.close()
-                self._memory.abandon(self.address)
-                raise self._gone(event)
             if self._closed.is_set():
-                raise errors.CancelledError(None, None, "The session was closed during the run.")
+                raise Closed
+
+    def _ended(self, channel: Channel, error: Gone | Closed) -> errors.OpError:
+        """The error of a request whose channel was closed, or lost, and is of no use any more."""
+        if isinstance(error, Closed) or self._closed.is_set():
+            return errors.CancelledError(None, None, "The session was closed during the run.")
+        del self._local.channel
+        channel.close()
+        self._memory.abandon(self.address)
+        return self._gone(error.event)
 
     def _gone(self, event: int) -> errors.OpError:
         """The error that says why there is no connection any more."""
-        if not event & _REFUSED_EVENTS:
+        if not event & REFUSED_EVENTS:
             return errors.UnavailableError(
                 None, None, f"The server at {self.address}, this session's target, is gone."
             )
@@ -268,16 +232,16 @@ class Connection:
 
 def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) -> None:
     """Tells the server every few seconds that the client is there, for as long as it is."""
-    channel: _Channel | None = None
+    channel: Channel | None = None
     while not closed.wait(_ALIVE_SECONDS):
         alive = connection()
         if alive is None:
             break
         if channel is None:
-            channel = _Channel(alive.address, alive._access.keys)
+            channel = Channel(alive.address, alive._access.keys)
         message = Message(Kind.HELLO, details={**alive._greeting, "alive": True})
         alive._memory.trim()
         del alive
-        send(channel.socket, message.frames())
+        channel.send(message.frames())
     if channel is not None:
         channel.close()

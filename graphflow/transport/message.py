@@ -50,6 +50,7 @@ class Kind(IntEnum):
     STOP = 16
     OUTPUT = 17
     BYE = 18
+    LANE = 19
 
 
 _KINDS: Final = {int(kind): kind for kind in Kind}

@@ -76,11 +76,14 @@ class _Segment:
 
 
 class SharedMemory:
-    """The memory that a process shares with others; on machines without memfd_create with nobody. Thread-safe."""
+    """The memory that a process shares with others; on machines without memfd_create with nobody. Thread-safe.
 
-    def __init__(self) -> None:
-        self.usable = hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
-        """Whether this machine offers such memory."""
+    wanted: whether it shares any.
+    """
+
+    def __init__(self, wanted: bool = True) -> None:
+        self.usable = wanted and hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+        """Whether such memory is wanted, and this machine offers it."""
         self._secret = secrets.token_bytes(_SECRET_BYTES)
         self._control: _Segment | None = None
         if self.usable:

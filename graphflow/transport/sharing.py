@@ -14,10 +14,13 @@ _TRIM_SECONDS: Final = 2.0
 
 
 class Sharing:
-    """The memory that a process shares, and its partners by some name of them. For one thread."""
+    """The memory that a process shares, and its partners by some name of them. For one thread.
 
-    def __init__(self) -> None:
-        self.memory = SharedMemory()
+    wanted: whether it shares any.
+    """
+
+    def __init__(self, wanted: bool = True) -> None:
+        self.memory = SharedMemory(wanted)
         self._partners: dict[Hashable, PartnerMemory] = {}
         self._shares: dict[Hashable, Share] = {}
         self._trimmed = 0.0

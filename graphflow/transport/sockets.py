@@ -5,6 +5,9 @@ sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in ea
 on it. Queues have no limit in ZeroMQ, which would drop or block silently; what is on its way is bounded by the steps
 that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the handler is told of it.
 
+Where both ends are on one machine a lane (lanes.py) carries what one of these sockets would, in one of the directions
+between servers, in both to a client. The handler names the receiver as before; a broken lane is a lost connection.
+
 From whom the handler does not know, one short frame is taken, and everything else is dropped before it is looked at.
 With the keys of a cluster nobody gets that far without them: the same thread answers ZeroMQ's question whether a key
 may connect (https://rfc.zeromq.org/spec/27), in a context of the server's own, since another server of this process may
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import threading
 import time
 from collections import deque
@@ -28,14 +32,13 @@ from zmq.utils.monitor import recv_monitor_message
 
 from graphflow.transport.dropped import Dropped
 from graphflow.transport.keys import ClusterKeys, as_client, check_reach
-from graphflow.transport.tensors import MOST_TENSORS, Buffer
+from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES, Door, Lane, LaneBroken, connect
+from graphflow.transport.message import Kind, Message
+from graphflow.transport.tensors import BadMessage, Buffer
 
 HEARTBEAT_MS: Final = 1000
 HEARTBEAT_TIMEOUT_MS: Final = 3000
 """With the time to the next heartbeat, and to the next look, a silent peer is noticed within 5 s."""
-MOST_FRAME_BYTES: Final = 1 << 34
-"""Bytes of the largest frame that is taken; ZeroMQ closes the connection that brings a larger one."""
-MOST_FRAMES: Final = 1 + MOST_TENSORS
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken from whom the handler does not know."""
 _TICK_MS: Final = 250
@@ -112,13 +115,35 @@ def _receive_rest(socket: zmq.Socket[bytes], most_frames: int, most_bytes: int) 
     return parts
 
 
+def _file(socket: zmq.Socket[bytes]) -> int:
+    """The file that shows that something may have happened to a socket."""
+    found = socket.getsockopt(zmq.FD)
+    assert isinstance(found, int)
+    return found
+
+
+def _readable(socket: zmq.Socket[bytes]) -> bool:
+    """Whether there is a message. After everything that is done with a socket this has to be asked anew."""
+    events = socket.getsockopt(zmq.EVENTS)
+    assert isinstance(events, int)
+    return bool(events & zmq.POLLIN)
+
+
 class Sockets:
     """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it.
 
     keys: those of the cluster, without which nobody connects; None where the server is for its machine alone.
+    lanes: whether it takes and opens lanes.
     """
 
-    def __init__(self, handler: Handler, identity: bytes, name: str, keys: ClusterKeys | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        identity: bytes,
+        name: str,
+        keys: ClusterKeys | None = None,
+        lanes: bool = True,
+    ) -> None:
         self._handler = handler
         self._identity = identity
         self._keys = keys
@@ -137,7 +162,14 @@ class Sockets:
             self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         self._peers: dict[str, zmq.Socket[bytes]] = {}
         self._monitors: dict[zmq.Socket[bytes], str] = {}
-        self._poller = zmq.Poller()
+        self._selector = selectors.DefaultSelector()
+        self._router_used = True
+        """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
+        self._lane_door = Door(lanes)
+        self._lanes_in: dict[bytes, Lane] = {}
+        """The lanes that others have opened, by the identity of who did: what they send, and the answers to clients."""
+        self._lanes_out: dict[str, Lane] = {}
+        """The lanes to peers, by their addresses."""
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
@@ -183,14 +215,32 @@ class Sockets:
 
         PermissionError where that is on another machine and there are no keys.
         """
-        socket = self._peers.get(address)
-        send(self._connect(address) if socket is None else socket, frames)
+        lane = self._lanes_out.get(address)
+        if lane is None:
+            socket = self._peers.get(address)
+            send(self._connect(address) if socket is None else socket, frames)
+        else:
+            try:
+                lane.send(frames)
+            except LaneBroken:  # The handler may be in the middle of something.
+                self._calls.append(lambda: self._lane_out_broken(address, lane))
+            else:
+                self._wait_to_write(lane)
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
         """Sends to who has sent with this identity; False where it is gone."""
+        lane = self._lanes_in.get(identity)
         try:
-            send(self._router, frames, (identity,))
+            if lane is None:
+                self._router_used = True
+                send(self._router, frames, (identity,))
+            else:
+                lane.send(frames)
+                self._wait_to_write(lane)
+        except LaneBroken:
+            self.close_lane(identity)
+            return False
         except zmq.ZMQError as error:
             if error.errno == zmq.EHOSTUNREACH:
                 return False
@@ -204,6 +254,9 @@ class Sockets:
 
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
+        lane = self._lanes_out.pop(address, None)
+        if lane is not None:
+            self._close_lane(lane)
         socket = self._peers.pop(address, None)
         if socket is None:
             return
@@ -238,36 +291,134 @@ class Sockets:
     def _end(self) -> None:
         self._ended = True
 
+    # ---- lanes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def door(self) -> str:
+        """The name of the door to which others may open lanes; "" where there is none."""
+        return self._lane_door.name
+
+    def open_lane(self, address: str, door: object) -> None:
+        """Sends to a peer that has said the name of its door through a lane from now on, where that is on this machine.
+
+        The connection to the peer has to have begun with a hello.
+        """
+        if not self._lane_door.name or address in self._lanes_out or address not in self._peers:
+            return
+        found = connect(door)
+        if found is None:
+            return
+        end, secret = found
+        self.send_to_peer(address, Message(Kind.LANE, details={"secret": secret}).frames())
+        lane = self._lanes_out[address] = Lane(end)
+        self._selector.register(
+            lane, selectors.EVENT_READ, lambda events: self._use_lane_out(address, lane, events)
+        )
+
+    def take_lane(self, identity: bytes, secret: object) -> None:
+        """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
+        lane = self._lane_door.claim(secret)
+        if lane is None:
+            self.dropped.add("There is no such lane.")
+            return
+        self.close_lane(identity)
+        self._lanes_in[identity] = lane
+        self._selector.register(
+            lane, selectors.EVENT_READ, lambda events: self._use_lane_in(identity, lane, events)
+        )
+
+    def close_lane(self, identity: bytes) -> None:
+        """Takes nothing more through the lane of an identity, where it has one."""
+        lane = self._lanes_in.pop(identity, None)
+        if lane is not None:
+            self._close_lane(lane)
+
+    def _close_lane(self, lane: Lane) -> None:
+        self._selector.unregister(lane)
+        lane.close()
+
+    def _use_lane_in(self, identity: bytes, lane: Lane, events: int) -> None:
+        if self._lanes_in.get(identity) is not lane:
+            return
+        try:
+            if events & selectors.EVENT_WRITE:
+                self._write(lane)
+            found = lane.receive() if events & selectors.EVENT_READ else ()
+        except (LaneBroken, BadMessage) as error:
+            if isinstance(error, BadMessage):
+                self.dropped.add(str(error))
+            self.close_lane(identity)
+            return
+        for frames in found:
+            if self._lanes_in.get(identity) is not lane:
+                return
+            self._take(identity, frames)
+
+    def _use_lane_out(self, address: str, lane: Lane, events: int) -> None:
+        try:
+            if events & selectors.EVENT_WRITE:
+                self._write(lane)
+            if events & selectors.EVENT_READ and lane.receive():
+                raise LaneBroken("A lane to a peer brings nothing.")
+        except (LaneBroken, BadMessage):  # What the peer has sent last is taken first: maybe that it ends.
+            self._calls.append(lambda: self._lane_out_broken(address, lane))
+
+    def _lane_out_broken(self, address: str, lane: Lane) -> None:
+        if self._lanes_out.get(address) is lane:
+            self._handler.lost(address)
+
+    def _wait_to_write(self, lane: Lane) -> None:
+        """Has the thread write what there was no room for."""
+        if lane.waits:
+            key = self._selector.get_key(lane)
+            self._selector.modify(lane, selectors.EVENT_READ | selectors.EVENT_WRITE, key.data)
+
+    def _write(self, lane: Lane) -> None:
+        lane.flush()
+        if not lane.waits:
+            self._selector.modify(lane, selectors.EVENT_READ, self._selector.get_key(lane).data)
+
     # ---- the thread -----------------------------------------------------------------------------------------------
 
     def _loop(self) -> None:
-        self._poller.register(self._router, zmq.POLLIN)
-        self._poller.register(self._reader, zmq.POLLIN)
+        select = self._selector.select
+        self._selector.register(self._reader, selectors.EVENT_READ, lambda _: self._drain_calls())
+        self._selector.register(_file(self._router), selectors.EVENT_READ, lambda _: self._touch_router())
         if self._door is not None:
-            self._poller.register(self._door, zmq.POLLIN)
+            self._selector.register(_file(self._door), selectors.EVENT_READ, lambda _: self._open_door())
         next_tick = time.monotonic()
         try:
             while not self._ended:
-                events = [socket for socket, _ in self._poller.poll(_TICK_MS)]
-                if self._reader in events:
+                for key, events in select(0 if self._router_used else _TICK_MS / 1000):
+                    self._guarded(key.data, events)
+                if self._calls:
                     self._drain_calls()
-                if self._router in events:
-                    self._drain_router()
-                if self._door in events:
-                    self._guarded(self._open_door)
+                if self._router_used:
+                    self._router_used = _readable(self._router)
+                    if self._router_used:
+                        self._drain_router()
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_MS / 1000
+                    self._router_used = True
                     for monitor in list(self._monitors):
                         self._look_at(monitor)
+                    self._lane_door.trim()
                     self._guarded(self._handler.tick)
         finally:
             self._close()
+
+    def _touch_router(self) -> None:
+        self._router_used = True
 
     def _close(self) -> None:
         if self._router.closed:
             return
         for address in list(self._peers):
             self.disconnect(address, _GOODBYE_MS)
+        for identity in list(self._lanes_in):
+            self.close_lane(identity)
+        self._lane_door.close()
+        self._selector.close()
         self._router.close()
         if self._door is not None:
             self._door.close()
@@ -303,15 +454,22 @@ class Sockets:
             if frames is None:
                 self.dropped.add("It is larger than a hello.")
                 continue
-            self.messages_in += 1
-            self.bytes_in += sum(map(len, frames))
-            self._guarded(self._handler.received, sender, frames)
+            self._take(sender, frames)
+
+    def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        self.messages_in += 1
+        self.bytes_in += sum(map(len, frames))
+        self._guarded(self._handler.received, sender, frames)
 
     def _open_door(self) -> None:
         """Answers ZeroMQ's question whether the key of who connects is the one of this cluster's clients."""
         assert self._door is not None and self._keys is not None
-        _, number, domain, address, _, mechanism, *credentials = self._door.recv_multipart(zmq.NOBLOCK)
-        mine = zmq.utils.z85.decode(self._keys.client_public)
+        while _readable(self._door):
+            self._answer_at_door(self._door, self._keys)
+
+    def _answer_at_door(self, door: zmq.Socket[bytes], keys: ClusterKeys) -> None:
+        _, number, domain, address, _, mechanism, *credentials = door.recv_multipart(zmq.NOBLOCK)
+        mine = zmq.utils.z85.decode(keys.client_public)
         if mechanism == b"CURVE" and domain == _DOMAIN.encode() and credentials == [mine]:
             status = [b"200", b"OK"]
         else:
@@ -319,7 +477,7 @@ class Sockets:
             self.dropped.add(
                 f"A connection from {address.decode('ascii', 'replace')} had another cluster's key."
             )
-        self._door.send_multipart([b"1.0", number, *status, b"", b""])
+        door.send_multipart([b"1.0", number, *status, b"", b""])
 
     def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
         """Looks whether a connection is gone: only now and then, as every socket that is waited for costs time."""

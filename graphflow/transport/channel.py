@@ -1,0 +1,141 @@
+"""A client's socket to a server: a thread's own, which waits for its answers.
+
+It begins as a ZeroMQ socket. Where the server is on the same machine, a lane (lanes.py) then carries what is said, and
+the socket is kept for what ZeroMQ knows: whether the server is still there.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from graphflow.transport.keys import ClusterKeys, as_client
+from graphflow.transport.lanes import SLICE_SECONDS, LaneBroken, WaitingLane, connect
+from graphflow.transport.message import Kind, Message
+from graphflow.transport.shared import PartnerMemory
+from graphflow.transport.sockets import options, receive, send
+from graphflow.transport.tensors import Buffer
+
+REFUSED_EVENTS: Final = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+
+
+class Gone(Exception):
+    """There is no connection any more; `event`: what ZeroMQ says of it."""
+
+    def __init__(self, event: int) -> None:
+        super().__init__(event)
+        self.event = event
+
+
+class Closed(Exception):
+    """The channel was closed, maybe by another thread."""
+
+
+class Channel:
+    """What one thread sends to a server and gets from it. Any thread may close it."""
+
+    def __init__(self, address: str, keys: ClusterKeys | None) -> None:
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        options(self._socket)
+        if keys is not None:
+            as_client(self._socket, keys)
+        self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
+        self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(
+            zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
+        )
+        self._socket.connect(f"tcp://{address}")
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._lane: WaitingLane | None = None
+        self._waits = False
+        """Whether its thread waits in the lane, which then cannot be closed under it."""
+        self.greeted = False
+        self.memory: PartnerMemory | None = None
+        """What the server shares with this process, where both can."""
+        self.trim_at = 0.0
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._socket.closed
+
+    def open_lane(self, door: object) -> None:
+        """Uses a lane from now on, where the door that the server has named is on this machine."""
+        if self._lane is not None:
+            return
+        found = connect(door)
+        if found is not None:
+            send(self._socket, Message(Kind.LANE, details={"secret": found[1]}).frames())
+            self._lane = WaitingLane(found[0])
+
+    def send(self, frames: Sequence[Buffer]) -> None:
+        """Sends a message; Gone where the server is."""
+        if self._lane is None:
+            send(self._socket, frames)
+            return
+        try:
+            self._lane.send(frames, self._check)
+        except LaneBroken:
+            raise self._broken() from None
+
+    def receive(self, deadline: float | None) -> list[Buffer] | None:
+        """The next message; None where none came in a while, or until `deadline` (of time.monotonic()).
+
+        Gone or Closed where none will come.
+        """
+        if self._lane is not None:
+            left = None if deadline is None else min(SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
+            self._waits = True
+            try:
+                found = self._lane.receive(left)
+            except LaneBroken:
+                raise self._broken() from None
+            finally:
+                self._waits = False
+        else:
+            left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
+            try:
+                ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
+            except zmq.ZMQError as error:
+                raise Closed from error
+            found = receive(self._socket) if ready else None
+        if found is None:
+            self._check()
+        return found
+
+    def _check(self) -> None:
+        """Gone where ZeroMQ has noticed that the connection is, Closed where another thread has closed the channel."""
+        try:
+            event = int(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
+        except zmq.Again:
+            return
+        except zmq.ZMQError as error:
+            raise Closed from error
+        raise Gone(event)
+
+    def _broken(self) -> Exception:
+        if self._lane is not None:
+            self._lane.close()
+        return Closed() if self._socket.closed else Gone(zmq.EVENT_DISCONNECTED)
+
+    def close(self) -> None:
+        """Closes it; a thread that waits for an answer gets Closed."""
+        if self._socket.closed:
+            return
+        self._socket.disable_monitor()
+        self._monitor.close()
+        self.memory = None
+        self._socket.close()
+        if self._lane is not None:
+            self._lane.wake()
+            if not self._waits:
+                self._lane.close()

@@ -1,0 +1,338 @@
+"""Lanes: Unix sockets that carry a link's messages where both its ends are processes of one user on one machine.
+
+ZeroMQ hands every message from thread to thread four times on its way; a socket that the waiting thread itself reads is
+six times as fast. A link always begins over ZeroMQ, which authenticates, and is what notices that a connection or a
+process is gone; then whoever sends over it may open a lane to the other end's door, whose name that end has told over
+the link. It writes a secret of its own into the lane and says the same secret over the link: who has said both is the
+same. From that message on all messages of the link go through the lane, and none before it is read, so they stay in
+order.
+
+A door is a name that every process of this machine may connect to; the kernel says whose process it is.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import secrets
+import select
+import socket
+import struct
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from graphflow.transport.tensors import MOST_TENSORS, BadMessage, Buffer
+
+MOST_FRAME_BYTES: Final = 1 << 34
+"""Bytes of the largest frame that is taken; the connection that brings a larger one is closed."""
+MOST_FRAMES: Final = 1 + MOST_TENSORS
+SECRET_BYTES: Final = 32
+SLICE_SECONDS: Final = 0.2
+"""For how long at most a client's lane waits at once."""
+_HEAD: Final = struct.Struct("<QQ")
+"""Number of frames and length of the first; the lengths of the others, 8 bytes each, and the frames follow."""
+_NAME: Final = re.compile(r"graphflow-[0-9a-f]{32}")
+_READ: Final = 64 << 10
+_JOIN_BELOW: Final = 64 << 10
+"""Bytes of a message below which it is put together: one write is cheaper than a list of parts."""
+_MOST_PARTS: Final = 256
+"""Parts that one write takes; Linux takes 1,024."""
+_MOST_WAITING: Final = 64
+_CLAIM_SECONDS: Final = 5.0
+_USABLE: Final = sys.platform == "linux"
+_CREDENTIALS: Final = struct.Struct("3i")
+
+
+class LaneBroken(OSError):
+    """The other end is gone, or what came from it is no message."""
+
+
+class Parser:
+    """Takes what comes through a lane apart into messages."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._wanted = 0
+
+    def messages(self, data: bytes) -> list[list[Buffer]]:
+        """The messages that end in these bytes, which follow those of the last call; BadMessage where there are none.
+
+        The frames of a large message share its memory.
+        """
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._wanted:
+                return []
+            data = bytes(self._rest)
+            self._rest = bytearray()
+        found: list[list[Buffer]] = []
+        position, end = 0, len(data)
+        while position < end:
+            frames, position, self._wanted = _first(data, position, end)
+            if frames is None:
+                self._rest += memoryview(data)[position:]
+                break
+            found.append(frames)
+        return found
+
+
+def _first(data: bytes, start: int, end: int) -> tuple[list[Buffer] | None, int, int]:
+    """The message that begins at `start`, and where it ends; None, `start` and the bytes it needs where some lack."""
+    body = start + _HEAD.size
+    if body > end:
+        return None, start, _HEAD.size
+    count, length = _HEAD.unpack_from(data, start)
+    if count == 1 and length <= end - body:
+        return [data[body : body + length]], body + length, 0
+    if not 0 < count <= MOST_FRAMES:
+        raise BadMessage(f"A message of {count} frames came.")
+    body += 8 * (count - 1)
+    if body > end:
+        return None, start, body - start
+    lengths = (length, *struct.unpack_from(f"<{count - 1}Q", data, start + _HEAD.size))
+    if max(lengths) > MOST_FRAME_BYTES:
+        raise BadMessage(f"A frame of {max(lengths)} bytes came.")
+    if body + sum(lengths) > end:
+        return None, start, body - start + sum(lengths)
+    view = memoryview(data)
+    frames: list[Buffer] = []
+    for length in lengths:
+        frames.append(view[body : body + length] if length > _READ else data[body : body + length])
+        body += length
+    return frames, body, 0
+
+
+def packed(frames: Sequence[Buffer]) -> list[Buffer]:
+    """A message as what is written into a lane; large frames are not copied."""
+    first = frames[0]
+    if len(frames) == 1:
+        head = _HEAD.pack(1, len(first))
+        return [head + first] if len(first) < _JOIN_BELOW else [head, first]
+    head = struct.pack(f"<{1 + len(frames)}Q", len(frames), *map(len, frames))
+    if sum(map(len, frames)) < _JOIN_BELOW:
+        return [b"".join((head, *frames))]
+    return [head, *frames]
+
+
+class Lane:
+    """One end of a lane that never waits: what cannot be written yet is kept until `flush`. For one thread."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._parser = Parser()
+        self._waiting: deque[memoryview] = deque()
+        end.setblocking(False)
+
+    def fileno(self) -> int:
+        """The number of its file, to wait for it."""
+        return self._socket.fileno()
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is still to be written."""
+        return bool(self._waiting)
+
+    def send(self, frames: Sequence[Buffer]) -> None:
+        """Writes a message, as far as there is room; LaneBroken where the other end is gone."""
+        parts = packed(frames)
+        if not self._waiting and len(parts) == 1:
+            written = self._write(self._socket.send, parts[0])
+            if written == len(parts[0]):
+                return
+            self._waiting.append(memoryview(parts[0])[written:])
+            return
+        self._waiting.extend(memoryview(part) for part in parts if len(part))
+        self.flush()
+
+    def flush(self) -> None:
+        """Writes what is kept, as far as there is room."""
+        while self._waiting:
+            parts = [self._waiting[n] for n in range(min(len(self._waiting), _MOST_PARTS))]
+            written = self._write(self._socket.sendmsg, parts)
+            if not written:
+                return
+            while written:
+                part = self._waiting.popleft()
+                if len(part) > written:
+                    self._waiting.appendleft(part[written:])
+                written -= min(written, len(part))
+
+    @staticmethod
+    def _write(function: Callable[[Any], int], data: Any) -> int:
+        try:
+            return function(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise LaneBroken(*error.args) from None
+
+    def receive(self) -> list[list[Buffer]]:
+        """The messages that came meanwhile, at once; LaneBroken where the other end is gone."""
+        try:
+            data = self._socket.recv(_READ)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise LaneBroken(*error.args) from None
+        if not data:
+            raise LaneBroken("The other end is gone.")
+        return self._parser.messages(data)
+
+    def close(self) -> None:
+        """Closes it; what is kept is dropped."""
+        self._waiting.clear()
+        self._socket.close()
+
+
+class WaitingLane:
+    """A client's end of a lane: one thread sends and waits; any may close it."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._parser = Parser()
+        self._ready: deque[list[Buffer]] = deque()
+        self._poll = select.poll()
+        self._poll.register(end, select.POLLIN)
+        whole, part = divmod(SLICE_SECONDS, 1)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            end.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(whole), int(1e6 * part)))
+
+    def send(self, frames: Sequence[Buffer], blocked: Callable[[], None]) -> None:
+        """Writes a message; `blocked` is called now and then while there is no room, and may raise."""
+        for part in packed(frames):
+            left = memoryview(part)
+            while left:
+                try:
+                    left = left[self._socket.send(left) :]
+                except BlockingIOError:
+                    blocked()
+                except OSError as error:
+                    raise LaneBroken(*error.args) from None
+
+    def receive(self, seconds: float | None = None) -> list[Buffer] | None:
+        """The next message; None where none came in some time, or after so many seconds. LaneBroken as in `Lane`."""
+        while not self._ready:
+            if seconds is not None and not self._poll.poll(1000 * seconds):
+                return None
+            try:
+                data = self._socket.recv(_READ)
+            except BlockingIOError:
+                return None
+            except OSError as error:
+                raise LaneBroken(*error.args) from None
+            if not data:
+                raise LaneBroken("The other end is gone.")
+            try:
+                self._ready.extend(self._parser.messages(data))
+            except BadMessage as error:
+                raise LaneBroken(str(error)) from None
+        return self._ready.popleft()
+
+    def wake(self) -> None:
+        """Ends the waiting of the thread that uses it, from any thread: to it, the other end is gone."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Closes it, in the thread that uses it or where none does."""
+        self._socket.close()
+
+
+class Door:
+    """Where a process takes lanes; with the name "" where this machine has none. For one thread."""
+
+    def __init__(self, wanted: bool = True) -> None:
+        self.name = ""
+        self._socket: socket.socket | None = None
+        self._waiting: deque[tuple[float, socket.socket]] = deque()
+        """Who has connected, since when, and was not claimed yet."""
+        if not (_USABLE and wanted):
+            return
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        name = f"graphflow-{secrets.token_hex(16)}"
+        try:
+            door.bind(f"\0{name}")
+            door.listen(_MOST_WAITING)
+        except OSError:
+            door.close()  # The cluster works without lanes.
+            return
+        self.name, self._socket = name, door
+
+    def claim(self, secret: object) -> Lane | None:
+        """The lane into which this secret was written; None where there is none."""
+        if not isinstance(secret, str) or len(secret) != 2 * SECRET_BYTES:
+            return None
+        self._let_in()
+        for place, (_, end) in enumerate(self._waiting):
+            try:
+                found = end.recv(SECRET_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            except OSError:
+                continue
+            if hmac.compare_digest(found.hex().encode(), secret.encode("utf-8", "replace")):
+                end.recv(SECRET_BYTES)
+                del self._waiting[place]
+                return Lane(end)
+        return None
+
+    def trim(self) -> None:
+        """Closes what was not claimed for some seconds."""
+        self._let_in()
+        limit = time.monotonic() - _CLAIM_SECONDS
+        while self._waiting and self._waiting[0][0] < limit:
+            self._waiting.popleft()[1].close()
+
+    def _let_in(self) -> None:
+        while self._socket is not None:
+            try:
+                end, _ = self._socket.accept()
+            except BlockingIOError:
+                return
+            except OSError:  # No files are left: those who wait notice that the door is gone, and use ZeroMQ.
+                self.close()
+                return
+            if not _of_this_user(end):
+                end.close()
+                continue
+            self._waiting.append((time.monotonic(), end))
+            if len(self._waiting) > _MOST_WAITING:
+                self._waiting.popleft()[1].close()
+
+    def close(self) -> None:
+        """Takes no more lanes; those that were claimed stay."""
+        self.name = ""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        while self._waiting:
+            self._waiting.popleft()[1].close()
+
+
+def connect(name: object) -> tuple[socket.socket, str] | None:
+    """A socket to the door of that name, and the secret that was written there, in hexadecimal.
+
+    None where there is no such door of this user's: it is on another machine, or in another network namespace.
+    """
+    if not _USABLE or not isinstance(name, str) or not _NAME.fullmatch(name):
+        return None
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    secret = secrets.token_bytes(SECRET_BYTES)
+    try:
+        end.setblocking(False)
+        end.connect(f"\0{name}")
+        if _of_this_user(end) and end.send(secret) == SECRET_BYTES:
+            end.setblocking(True)
+            return end, secret.hex()
+    except OSError:
+        pass
+    end.close()
+    return None
+
+
+def _of_this_user(end: socket.socket) -> bool:
+    found = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return bool(_CREDENTIALS.unpack(found)[1] == os.geteuid())

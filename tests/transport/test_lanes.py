@@ -1,0 +1,230 @@
+"""Protects the Unix sockets between processes of one machine: messages come whole and in order however they are cut up,
+what is no message ends the lane alone, and who may not open one does not."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import graphflow as gf
+from graphflow.cluster.ports import ReservedPorts
+from graphflow.transport import lanes
+from graphflow.transport.lanes import Door, Lane, LaneBroken, Parser, WaitingLane, connect, packed
+from graphflow.transport.tensors import BadMessage
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="lanes are Linux's")
+
+NUMBERS = (0, 1, 2, 255, 65_536, 65_537, 2**31, 2**34, 2**34 + 1, 2**63, 2**64 - 1)
+
+
+def _messages(chance: random.Random) -> list[list[bytes]]:
+    sizes = (0, 1, 39, 40, 200, 5000, 70_000)
+    return [
+        [chance.randbytes(chance.choice(sizes)) for _ in range(chance.choice((1, 1, 1, 2, 3, 9)))]
+        for _ in range(chance.randrange(1, 12))
+    ]
+
+
+def _stream(messages: list[list[bytes]]) -> bytes:
+    return b"".join(bytes(part) for frames in messages for part in packed(frames))
+
+
+def _cut(chance: random.Random, data: bytes) -> Iterator[bytes]:
+    while data:
+        size = chance.choice((1, 7, 8, 15, 16, 17, 100, 4096, 1 << 16))
+        yield data[:size]
+        data = data[size:]
+
+
+def test_messages_come_whole_and_in_order_however_they_are_cut_up(everything: bool) -> None:
+    chance = random.Random(1)
+    for _ in range(2000 if everything else 100):
+        sent = _messages(chance)
+        parser = Parser()
+        found = [frames for data in _cut(chance, _stream(sent)) for frames in parser.messages(data)]
+        assert [[bytes(f) for f in frames] for frames in found] == sent
+
+
+def test_garbage_is_messages_or_refused(everything: bool) -> None:
+    chance = random.Random(2)
+    refused = taken = 0
+    for _ in range(1_000_000 if everything else 20_000):
+        data = bytearray(_stream([[b"x" * chance.randrange(60)] * chance.choice((1, 1, 2, 3))] * 3))
+        for _ in range(chance.choice((0, 1, 3))):
+            place = 8 * chance.randrange(len(data) // 8)
+            number = chance.choice((*NUMBERS, chance.randrange(1 << 64)))
+            data[place : place + 8] = struct.pack("<Q", number)
+        parser = Parser()
+        try:
+            found = [m for part in _cut(chance, bytes(data)) for m in parser.messages(part)]
+        except BadMessage:
+            refused += 1
+        else:
+            taken += len(found)
+            assert all(m and sum(map(len, m)) <= len(data) for m in found)
+    assert refused > 1000 and taken > 1000
+
+
+def _pair() -> tuple[Lane, WaitingLane]:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    return Lane(one), WaitingLane(other)
+
+
+def test_what_there_is_no_room_for_is_written_later() -> None:
+    lane, waiting = _pair()
+    chance = random.Random(3)
+    sent = [[chance.randbytes(300_000), b"", chance.randbytes(10)], [b"last"]]
+    for frames in sent:
+        lane.send(frames)
+    assert lane.waits
+    found: list[list[bytes]] = []
+
+    def read() -> None:
+        while len(found) < 2:
+            frames = waiting.receive(1.0)
+            assert frames is not None
+            found.append([bytes(f) for f in frames])
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while lane.waits:
+        lane.flush()
+        time.sleep(0.001)
+    thread.join()
+    assert found == sent
+    assert waiting.receive(0.01) is None
+    lane.close()
+    with pytest.raises(LaneBroken):
+        waiting.receive()
+    waiting.close()
+
+
+def test_a_client_that_waits_is_woken_and_one_that_cannot_write_may_give_up() -> None:
+    lane, waiting = _pair()
+    tries = []
+
+    def blocked() -> None:
+        tries.append(1)
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        waiting.send([bytes(4 << 20)], blocked)
+    assert tries
+    threading.Timer(0.05, waiting.wake).start()
+    with pytest.raises(LaneBroken):
+        while True:
+            waiting.receive()
+    waiting.close()
+    lane.close()
+
+
+def test_a_lane_is_claimed_by_its_secret_alone() -> None:
+    door = Door()
+    found = [connect(door.name) for _ in range(3)]
+    assert all(found)
+    ends = [f for f in found if f is not None]
+    for wrong in (None, 7, "", "0" * 63, "0" * 64, "é" * 64, ends[0][1].upper() + "0"):
+        assert door.claim(wrong) is None
+    lane = door.claim(ends[1][1])
+    assert lane is not None and door.claim(ends[1][1]) is None
+    ends[1][0].sendall(_stream([[b"hello"]]))
+    assert lane.receive() == [[b"hello"]]
+    lane.close()
+    door.close()
+    assert connect(door.name) is None and door.claim(ends[0][1]) is None
+    for end, _ in ends:
+        end.close()
+
+
+@pytest.mark.parametrize(
+    "name", [None, 7, "", "graphflow-", "/tmp/x", "graphflow-" + "0" * 31 + "g", "graphflow-" + "0" * 32]
+)
+def test_what_is_no_door_is_not_connected_to(name: Any) -> None:
+    assert connect(name) is None
+
+
+def test_another_user_opens_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door()
+    mine = connect(door.name)
+    assert mine is not None
+    monkeypatch.setattr(lanes.os, "geteuid", lambda: 1 << 20)
+    assert connect(door.name) is None
+    assert door.claim(mine[1]) is None
+    mine[0].close()
+    door.close()
+
+
+def test_what_is_not_claimed_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door()
+    found = connect(door.name)
+    assert found is not None
+    monkeypatch.setattr(lanes, "_CLAIM_SECONDS", -1.0)
+    door.trim()
+    assert door.claim(found[1]) is None
+    with pytest.raises(ConnectionResetError):
+        found[0].recv(1)
+    found[0].close()
+    door.close()
+
+
+# ---- in a cluster ---------------------------------------------------------------------------------------------------
+
+
+def _servers(**config: Any) -> list[Any]:
+    with ReservedPorts(2) as ports:
+        cluster = {job: [f"127.0.0.1:{p}"] for job, p in zip(("ps", "worker"), ports.ports, strict=True)}
+    return [gf.train.Server(cluster, job, 0, config=gf.ConfigProto(**config)) for job in cluster]
+
+
+def _train(target: str, **config: Any) -> float:
+    with gf.Graph().as_default():
+        with gf.device("/job:ps"):
+            v = gf.get_variable("v", initializer=1.0)
+        with gf.device("/job:worker"):
+            double = v * 2.0
+        with gf.device("/job:ps"):
+            step = gf.assign(v, double)
+        with gf.Session(target, config=gf.ConfigProto(**config)) as session:
+            session.run(v.initializer)
+            for _ in range(5):
+                session.run(step)
+            return float(session.run(v))
+
+
+@pytest.mark.parametrize("tcp_only", [{"tcp_only": True}, {}])
+def test_a_cluster_that_is_told_to_uses_tcp_alone(tcp_only: dict[str, Any]) -> None:
+    servers = _servers(**tcp_only)
+    try:
+        assert _train(servers[1].target) == 32.0
+        used = [len(s._service.sockets._lanes_out) for s in servers]
+        assert used == ([0, 0] if tcp_only else [1, 1])
+        assert _train(servers[1].target, tcp_only=True) == 32.0
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_a_lane_that_brings_garbage_or_ends_is_a_lost_connection_and_is_opened_again() -> None:
+    servers = _servers()
+    try:
+        assert _train(servers[1].target) == 32.0
+        worker = servers[1]._service.sockets
+        for what in (lambda end: end.sendall(b"\xff" * 64), lambda end: end.shutdown(socket.SHUT_RDWR)):
+            lane = next(iter(worker._lanes_out.values()))
+            what(lane._socket)
+            end = time.monotonic() + 5
+            while next(iter(worker._lanes_out.values()), lane) is lane and time.monotonic() < end:
+                time.sleep(0.01)
+            assert _train(servers[1].target) == 32.0
+            assert next(iter(worker._lanes_out.values())) is not lane
+    finally:
+        for server in servers:
+            server.stop()
