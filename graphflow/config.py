@@ -152,9 +152,13 @@ class DeviceStats:
 
 @dataclass(frozen=True)
 class StepStats:
-    """What ran in one run, by device."""
+    """What ran in one run, by device.
+
+    clock_errors_us: for each task of a cluster, how far its times may be off: its clock is another machine's.
+    """
 
     dev_stats: list[DeviceStats] = field(default_factory=list)
+    clock_errors_us: dict[str, float] = field(default_factory=dict)
 
     def nodes(self) -> list[NodeStats]:
         """The operations of all devices, in the order they ran."""
@@ -168,24 +172,44 @@ class RunMetadata:
     step_stats: StepStats = field(default_factory=StepStats)
 
     def chrome_trace(self) -> str:
-        """The timeline in Chrome's trace format: save it and open it in chrome://tracing or Perfetto."""
+        """The timeline in Chrome's trace format: save it and open it in chrome://tracing or Perfetto.
+
+        A device is a line, with the waits for other devices (Recv) and what goes to them (Send) below its threads; an
+        arrow leads from each Send to its Recv.
+        """
         nodes = self.step_stats.nodes()
         devices = sorted({s.device for s in nodes})
-        events: list[dict[str, Any]] = [
-            {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": device}}
-            for pid, device in enumerate(devices)
-        ]
+        events: list[dict[str, Any]] = []
+        for pid, device in enumerate(devices):
+            events.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": device}})
+            events.append({"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}})
+            error = self.step_stats.clock_errors_us.get(device.rpartition("/device:")[0])
+            if error:
+                told = {"labels": f"clock within {error:.0f} us"}
+                events.append({"ph": "M", "name": "process_labels", "pid": pid, "args": told})
+        for pid, op in sorted({(devices.index(s.device), s.op) for s in nodes if s.op in _LANES}):
+            lane = {"name": "waits for other devices" if op == "Recv" else "sends to other devices"}
+            events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": _LANES[op], "args": lane})
         for s in nodes:
+            place = {"pid": devices.index(s.device), "tid": _LANES.get(s.op, s.thread), "ts": s.start_us}
+            arguments = {"name": s.node_name, "op": s.op}
+            if s.op == "Send" and s.outputs:
+                arguments["bytes"] = str(s.outputs[0].bytes)
+            name = f"{s.op} {s.node_name.partition('->')[0]}" if s.op in _LANES else s.op
             events.append(
-                {
-                    "ph": "X",
-                    "cat": "Op",
-                    "name": s.op,
-                    "pid": devices.index(s.device),
-                    "tid": s.thread,
-                    "ts": s.start_us,
-                    "dur": s.duration_us,
-                    "args": {"name": s.node_name, "op": s.op},
-                }
+                {"ph": "X", "cat": "Op", "name": name, **place, "dur": s.duration_us, "args": arguments}
             )
+            if s.op in _LANES:
+                arrow = {
+                    "cat": "Edge",
+                    "name": "edge",
+                    "id": s.node_name.removesuffix("/recv").removesuffix("/send"),
+                    "ph": "s" if s.op == "Send" else "f",
+                }
+                end = s.start_us if s.op == "Send" else s.start_us + s.duration_us
+                events.append({**arrow, **place, "ts": end, "bp": "e"})
         return json.dumps({"traceEvents": events})
+
+
+_LANES = {"Recv": 0, "Send": 1}
+"""The lines of a device in a timeline that are no threads."""

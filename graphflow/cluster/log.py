@@ -9,6 +9,8 @@ import logging
 import sys
 from typing import Final, TextIO
 
+from graphflow.cluster.step_output import to_client
+
 LOG: Final = logging.getLogger("graphflow.server")
 
 
@@ -22,7 +24,11 @@ class _StandardError(logging.StreamHandler[TextIO]):
 
 
 def set_up() -> None:
-    """Lets the lines through, to standard error where the program's own log goes nowhere; once is enough."""
+    """Lets the lines through, to standard error where the program's own log goes nowhere; once is enough.
+
+    What the functions of steps log goes to their clients from then on.
+    """
+    logging.getLogger("graphflow").addFilter(to_client)
     if LOG.level == logging.NOTSET:
         LOG.setLevel(logging.INFO)
     if not LOG.hasHandlers():

@@ -210,6 +210,13 @@ class MasterSteps:
         steps = self._steps.values()
         return sorted({t for s in steps if (s.client, s.request) == (client, request) for t in s.pending})
 
+    def client_of(self, step: int, task: str) -> tuple[bytes, int] | None:
+        """The client of a step that a task takes part in, and the number of its request; None where it has ended."""
+        running = self._steps.get(step)
+        if running is None or task not in running.executable.feeds:
+            return None
+        return running.client, running.request
+
     def cancel(self, client: bytes, request: int, error: Mapping[str, Any]) -> Instructions:
         """A client wants a run ended."""
         for step, running in list(self._steps.items()):

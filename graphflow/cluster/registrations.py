@@ -18,10 +18,12 @@ from graphflow.cluster.greetings import CONNECT_SECONDS, Greetings, started_agai
 from graphflow.cluster.once import Changes
 from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Peer, Waiting
+from graphflow.cluster.task_steps import StepKey
 from graphflow.transport.message import Kind, Message
 
 MOST_PLANS: Final = 16_384
 """Plans that one session may have registered."""
+_MOST_TRACED: Final = 1024
 
 
 @dataclass
@@ -37,11 +39,13 @@ class Runner:
 class Registrations(Greetings):
     """What `Service` does with plans. All methods are for the thread of the sockets."""
 
-    _make: Callable[[Any, bool], Any]
+    _make: Callable[[Any, bool, bool], Any]
 
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         super().__init__(address, stop)
         self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
+        self._traced: dict[StepKey, None] = {}
+        """The plans that are traced; in order, the oldest first."""
         self._numbers = count((self._incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
 
     def _register(self, client: bytes, message: Message) -> None:
@@ -54,6 +58,8 @@ class Registrations(Greetings):
         executable = master_steps.executable(session, tasks, message.details["fetches"])
         arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
         number = next(self._numbers)
+        if any(part.get("traced") is True for part in tasks.values()):
+            self._is_traced((self._incarnation, number))
         waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
         self._registering[number] = (waiting, executable)
         absent = [self._peers[t] for t in tasks if t != self._task and not self._peers[t].incarnation]
@@ -127,10 +133,19 @@ class Registrations(Greetings):
             return
         self._to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
 
+    def _is_traced(self, executable: StepKey) -> None:
+        self._traced[executable] = None
+        if len(self._traced) > _MOST_TRACED:
+            del self._traced[next(iter(self._traced))]
+
     def _take_parts(self, message: Message) -> None:
+        traced = message.details.get("traced") is True
+        if traced:
+            self._is_traced((message.a, message.b))
+
         def runner(plan: Any, seeded: bool, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
-                return self._make(plan, seeded)
+                return self._make(plan, seeded, traced)
 
             return Runner(make(plan), blocks, Changes(self._store, plan, make))
 

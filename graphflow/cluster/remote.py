@@ -5,6 +5,7 @@ The client does all the planning, with the same passes as for one process, and h
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.cluster.failures import from_details
+from graphflow.cluster.step_trace import merged
+from graphflow.cluster.told import Told
 from graphflow.config import ConfigProto
 from graphflow.graph.devices import DeviceSpec
 from graphflow.plan.encode import PlanWriter
@@ -21,6 +24,7 @@ from graphflow.plan.stages import Key, Stage, stages
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.trace import Recorder
 from graphflow.transport import keys
 from graphflow.transport.client import Connection, Overdue, Refused
 from graphflow.transport.message import Kind
@@ -57,6 +61,7 @@ class RemotePlanner(Planner):
             keys.access(config.cluster_keys),
             config.tcp_only,
         )
+        self.told = self.connection.told = Told()
         seconds = config.connect_timeout_in_ms / 1000
         try:
             welcome = self.connection.greet(seconds)
@@ -83,7 +88,7 @@ class RemotePlanner(Planner):
         self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
     ) -> tuple[Any, bool]:
         """What runs a plan on the cluster; no state of it is in this process."""
-        return RemoteExecutable(self, plan, seeded), False
+        return RemoteExecutable(self, plan, seeded, traced), False
 
     def close(self) -> None:
         """Closes the connection; what the session had registered is freed."""
@@ -98,18 +103,23 @@ class RemotePlanner(Planner):
 class RemoteExecutable:
     """A plan that the tasks of a cluster have registered, or will at its first run. Thread-safe."""
 
-    def __init__(self, planner: RemotePlanner, plan: Plan, seeded: bool) -> None:
+    def __init__(self, planner: RemotePlanner, plan: Plan, seeded: bool, traced: bool = False) -> None:
         self._planner = planner
         self._plan = plan
-        self._request, self._tensors = _registration(plan, planner.partition(plan), seeded)
+        self._edges: dict[Key, int] = {}
+        self._request, self._tensors = _registration(
+            plan, planner.partition(plan), seeded, traced, self._edges
+        )
         self._number = 0
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order; they belong to the caller."""
         connection = self._planner.connection
+        sent = 0
         try:
             if not self._number:
                 self._register(run)
+            sent = time.perf_counter_ns() if run.trace is not None else 0
             once = {} if run.once is None else {"once": run.once}
             try:
                 answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
@@ -122,7 +132,20 @@ class RemoteExecutable:
             raise self._planner.error(refused) from None
         except Overdue as overdue:
             raise self._late(overdue.awaited or [self._planner.connection.address]) from None
+        finally:
+            if run.trace is not None:
+                self._traced(run.trace, sent)
         return tuple([value[()] if value.ndim == 0 else np.array(value) for value in answer.tensors])
+
+    def _traced(self, recorder: Recorder, sent: int) -> None:
+        """Puts what the tasks have recorded on one timeline. The plan was registered for this run alone."""
+        traces = self._planner.told.take_traces()
+        if traces:
+            names = {number: key for key, number in self._edges.items()}
+            found, received = [details for details, _ in traces], traces[-1][1]
+            recorder.elsewhere = merged(found, names, sent, received, recorder.origin)
+        self._planner.connection.tell(Kind.RELEASE, self._number)
+        self._number = 0
 
     def _late(self, awaited: Sequence[str]) -> errors.OpError:
         """The error of a run whose deadline has passed: the tasks it waited for, and what is computed there."""
@@ -151,9 +174,10 @@ class RemoteExecutable:
         return ""
 
 
-def _registration(plan: Plan, cut: Partition, seeded: bool) -> tuple[Mapping[str, Any], list[Any]]:
-    """The details and arrays of a REGISTER message: for each task its stages, feeds and fetches."""
-    edges: dict[Key, int] = {}
+def _registration(
+    plan: Plan, cut: Partition, seeded: bool, traced: bool, edges: dict[Key, int]
+) -> tuple[Mapping[str, Any], list[Any]]:
+    """The details and arrays of a REGISTER message: for each task its stages, feeds and fetches; numbers the edges."""
     by_task: dict[str, dict[str, list[Stage]]] = {}
     for device, found in stages(cut).items():
         by_task.setdefault(task_of(device), {})[device] = found
@@ -178,7 +202,7 @@ def _registration(plan: Plan, cut: Partition, seeded: bool) -> tuple[Mapping[str
             "fetches": fetched[task],
             "arrays": [len(arrays), len(arrays) + len(writer.arrays)],
             "seeded": seeded,
-        }
+        } | ({"traced": True} if traced else {})
         arrays += writer.arrays
     return {"tasks": tasks, "fetches": places}, arrays
 

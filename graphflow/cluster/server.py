@@ -88,7 +88,7 @@ class Server:
             addresses,
             int.from_bytes(secrets.token_bytes(8), "little"),
             store,
-            lambda plan, seeded: planner.executable(plan, store, seeded, lends=True)[0],
+            lambda plan, seeded, traced: planner.executable(plan, store, seeded, traced, lends=True)[0],
             access,
             self._told_to_stop,
             self._config.tcp_only,

@@ -21,8 +21,10 @@ from graphflow.cluster.log import LOG
 from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.once import Attempt, Once
 from graphflow.cluster.peers import Greeting, Peer
-from graphflow.cluster.registrations import Registrations, Runner
+from graphflow.cluster.registrations import Runner
+from graphflow.cluster.reports import Reports
 from graphflow.cluster.requests import Requests
+from graphflow.cluster.step_output import StepContext
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskSteps
 from graphflow.ops import load_all
 from graphflow.runtime.assemble import operand
@@ -42,7 +44,7 @@ _ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
 
 
-class Service(Registrations):
+class Service(Reports):
     """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
 
     def __init__(
@@ -52,7 +54,7 @@ class Service(Registrations):
         addresses: Mapping[str, str],
         incarnation: int,
         store: ResourceStore,
-        make: Callable[[Any, bool], Any],
+        make: Callable[[Any, bool, bool], Any],
         access: Access,
         stop: Callable[[], None],
         tcp_only: bool = False,
@@ -77,7 +79,7 @@ class Service(Registrations):
         """The incarnations of the tasks that each session knows: what it had on others is lost."""
         self._master = MasterSteps()
         self._worker = TaskSteps()
-        self._contexts: dict[StepKey, RunContext] = {}
+        self._contexts: dict[StepKey, StepContext] = {}
         self._once = Once()
         self._pool = ThreadPool()
         self._sharing = Sharing(not tcp_only)
@@ -215,6 +217,8 @@ class Service(Registrations):
                 self._take_parts_of(peer, message)
             case Kind.REGISTERED:
                 self._registered(peer.task, message.b)
+            case Kind.OUTPUT | Kind.TRACE if message.a == self._incarnation:
+                self._pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
                 self._worker.release((message.a, message.b))
             case Kind.STATUS | Kind.RESET | Kind.STOP if message.b > peer.round:
@@ -240,12 +244,16 @@ class Service(Registrations):
             return
         edges = tensors[0].tolist()
         values = [*tensors[1:], *[True] * (len(edges) + 1 - len(tensors))]
+        if self._traces:
+            self._note_arrived(key, edges)
         found = self._worker.arrived(key, edges, values)
         del tensors, values  # Who sent them may be about to change them, once nobody reads them.
         self._work(found)
 
     def _begin(self, peer: Peer, message: Message) -> None:
         key = (message.a, message.b)
+        if self._traced:
+            self._begin_trace(key, message.c)
         try:
             found = self._worker.begin(key, message.c, message.tensors)
         except (KeyError, ValueError) as error:
@@ -276,6 +284,8 @@ class Service(Registrations):
         for i in instructions:
             if isinstance(i, master_steps.BeginStep):
                 key = (self._incarnation, i.step)
+                if self._traced:
+                    self._note_sent(i)
                 if i.task == self._task:
                     found = self._worker.begin(key, i.executable, i.feeds)
                     self._work(found if i.once is None else self._begun(key, found, i.once))
@@ -315,6 +325,8 @@ class Service(Registrations):
 
     def _carry_out(self, i: task_steps.Instruction, position: int, queue: task_steps.Instructions) -> None:
         """Does one thing, which may add others; what a last stage sends to the master goes with the word of its end."""
+        if self._traces:
+            self._note_instruction(i)
         if isinstance(i, RunStage):
             runner: Runner = i.stage.run
             context = self._context(i.key)
@@ -332,13 +344,13 @@ class Service(Registrations):
             else:
                 self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
         elif isinstance(i, task_steps.TellDone):
-            self._contexts.pop(i.key, None)
+            self._ended(i.key)
             if i.key[0] == self._incarnation:
                 self._direct(self._master.done(self._task, i.key[1], i.values))
             else:
                 self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, tensors=i.values))
         else:
-            self._contexts.pop(i.key, None)
+            self._ended(i.key)
             details = as_details(i.error)
             if i.key[0] == self._incarnation:
                 self._direct(self._master.failed(self._task, i.key[1], details))
@@ -364,24 +376,17 @@ class Service(Registrations):
         for key in set(self._contexts) - set(self._worker.active):
             self._contexts.pop(key).cancel()
 
-    def _context(self, key: StepKey) -> RunContext:
-        """The context of a step, made when its first stage is about to run."""
-        context = self._contexts.get(key)
-        if context is None:
-            context = self._contexts[key] = RunContext(self._store)
-        return context
-
     def _run_on_pool(self, work: RunStage) -> None:
         context = self._contexts.get(work.key)
         if context is None:  # The step has ended since.
             return
         results, error = self._compute(work, context)
-        self.sockets.call(lambda: self._work(self._report(work, results, error)))
+        self.sockets.call(lambda: self._work(self._computed(work, results, error)))
 
     def _run(self, work: RunStage) -> task_steps.Instructions:
-        return self._report(work, *self._compute(work, self._context(work.key)))
+        return self._computed(work, *self._compute(work, self._context(work.key)))
 
-    def _report(
+    def _computed(
         self, work: RunStage, results: Sequence[Any], error: Exception | None
     ) -> task_steps.Instructions:
         if error is not None:

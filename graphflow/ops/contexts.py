@@ -192,7 +192,6 @@ class BranchPair:
         self.name = name
         self.predicate = predicate
         self.forward = forward
-        self.device = predicate.op.device
         self.merges: list[Operation] = []
         self.pivots: list[Operation] = []
         """The identities of the predicate that run in the branch taken if false, and if true; none in a gradient."""
@@ -251,7 +250,6 @@ class LoopContext(Context):
     def __init__(self, graph: Graph, name: str, forward: LoopContext | None = None) -> None:
         super().__init__(graph, self, forward)
         self.name = name
-        self.device = ""
         self.merges: list[Operation] = []
         self.exits: list[Operation] = []
         self.pivot: Tensor | None = None

@@ -46,6 +46,15 @@ def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operatio
     return needed
 
 
+def _device_of(construct: Any, results: Sequence[Operation], inner: Sequence[Operation]) -> str:
+    """Where a branch pair or loop runs as a whole: where its results ask to be, or else what is inside."""
+    work = [op for op in inner if op.type not in _RENAMES]
+    places = [op.device for op in (*results, *sorted(work, key=lambda op: op._id)) if op.device]
+    if construct.kind == "If":
+        places.append(construct.predicate.op.device)
+    return places[0] if places else ""
+
+
 def _construct_under(op: Operation, level: Any) -> Any:
     """The branch pair or loop directly inside `level` that holds the operation, or None where none does."""
     context, found = op._context, None
@@ -164,7 +173,7 @@ class _Lowering:
             tuple(t.dims for t in outputs),
             {},
             self._control(members, level, construct.name),
-            construct.device,
+            _device_of(construct, results, inner),
             max(op._id for op in members),
             None,
             results[0] if results else inner[0],

@@ -2,7 +2,8 @@
 
 What the user asked for is completed from the first device that matches. A write of a variable goes where the variable
 is, and so does what is colocated with it. A handle, as of a queue or a dataset, means something only where it was made:
-what is joined by handles goes where the first of it that names a device asks to.
+what is joined by handles goes where the first of it that names a device asks to. A branch or a loop runs as a whole, on
+one device; the gradient of a loop runs where the loop does, which has left it what it needs.
 
 Without soft placement a request that cannot be met is an error that says which of job, device or kernel is missing;
 with it, another device of the same task is taken.
@@ -16,7 +17,7 @@ from dataclasses import replace
 
 from graphflow import errors
 from graphflow.graph import devices, dtypes
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow.plan.passes import PassContext
 
 _HANDLES = (dtypes.resource, dtypes.variant)
@@ -37,15 +38,18 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
     for group in _joined_by_handles(plan) if not around else ():
         chosen = next((i for i in group if i.device), group[0])
         placed.update(dict.fromkeys((i.name for i in group), _resolve(chosen, chosen.device, ctx)))
+    constructs = [i for i in plan.instructions if i.bodies and not around]
+    stacks = {stack: i for i in constructs for stack in _stacks(i, "StackPushV2")}
     for instruction in plan.instructions:
         if instruction.name in placed:
             device = placed[instruction.name]
         else:
-            device = _device_of(instruction, ctx, placed, values, around)
+            device = _device_of(instruction, ctx, placed, values, around, stacks)
             placed[instruction.name] = device
-        bodies = tuple(_place(body, ctx, placed, values, device) for body in instruction.bodies)
-        if bodies or device != instruction.device:
-            instruction = replace(instruction, device=device, bodies=bodies)
+        where = around or device  # A branch or loop runs as a whole.
+        bodies = tuple(_place(body, ctx, placed, values, where) for body in instruction.bodies)
+        if bodies or where != instruction.device:
+            instruction = replace(instruction, device=where, bodies=bodies)
         instructions.append(instruction)
     return plan.with_instructions(instructions)
 
@@ -68,8 +72,18 @@ def _joined_by_handles(plan: Plan) -> list[list[Instruction]]:
     return list(found.values())
 
 
+def _stacks(construct: Instruction, op_type: str) -> list[str]:
+    """The stacks that operations of a type use in a branch or loop."""
+    return [i.attrs["stack"] for body in construct.bodies for i in walk(body) if i.type == op_type]
+
+
 def _device_of(
-    instruction: Instruction, ctx: PassContext, placed: dict[str, str], values: dict[str, str], around: str
+    instruction: Instruction,
+    ctx: PassContext,
+    placed: dict[str, str],
+    values: dict[str, str],
+    around: str,
+    stacks: dict[str, Instruction],
 ) -> str:
     held = {values[name]: name for name in instruction.held() if name in values}
     if len(held) > 1:
@@ -81,6 +95,14 @@ def _device_of(
         )
     if held:
         return next(iter(held))
+    for stack in _stacks(instruction, "StackPopV2") if stacks else ():
+        left = stacks.get(
+            stack, instruction
+        )  # The gradient of a loop takes what that has left, where it has.
+        if left is not instruction:
+            if left.name not in placed:
+                placed[left.name] = _device_of(left, ctx, placed, values, around, stacks)
+            return placed[left.name]
     for group in instruction.attrs.get("_class", ()):
         other = (
             group.decode().removeprefix("loc:@")

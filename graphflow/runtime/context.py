@@ -29,13 +29,11 @@ class RunContext:
         "pausable",
         "per_run",
         "store",
-        "tag",
         "trace",
     )
 
-    def __init__(self, store: ResourceStore, deadline: float | None = None, tag: str = "") -> None:
+    def __init__(self, store: ResourceStore, deadline: float | None = None) -> None:
         self.store = store
-        self.tag = tag
         self.deadline = deadline
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
@@ -57,10 +55,15 @@ class RunContext:
         for free in self.per_run.pop(("held", threading.get_ident()), {}).values():
             free()
 
-    def write_error(self, text: str) -> None:
-        """Writes a line to sys.stderr, with the tag of the task that the run is on."""
-        sys.stderr.write(f"{self.tag}{text}\n")
-        sys.stderr.flush()
+    def write(self, text: str, stream: str = "stderr") -> None:
+        """Writes text to sys.stderr or sys.stdout, as they are at that time."""
+        target = sys.stdout if stream == "stdout" else sys.stderr
+        target.write(text)
+        target.flush()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function of the user's."""
+        return function(*arguments)
 
     def cancel(self) -> None:
         """Asks the run to end at the next point where it checks, and ends what it waits for."""

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final
@@ -29,6 +29,8 @@ _ALIVE_SECONDS: Final = 3.0
 _WHY_SECONDS: Final = 0.25
 _MARGIN_SECONDS: Final = 1.0
 """How much longer than the server a client waits for a welcome: the server's answer says who is missing."""
+
+_NO_ANSWERS: Final = (Kind.OUTPUT, Kind.TRACE)
 
 
 class Refused(Exception):
@@ -65,6 +67,8 @@ class Connection:
         self._greeting = {
             **greeting, "token": access.secret, "session": secrets.token_hex(8), "memory": self._memory.address
         }  # fmt: skip
+        self.told: Callable[[Message], None] = lambda message: None
+        """Called, in the thread that waits for an answer, with what the tasks tell of its run before that."""
         self._local = threading.local()
         self._requests = count(1)
         self._closed = threading.Event()
@@ -194,10 +198,14 @@ class Connection:
             frames = channel.receive(deadline)
             if frames is not None:
                 try:
-                    return Message.of(frames, channel.memory)
+                    message = Message.of(frames, channel.memory)
                 except SharedMemoryError as error:
                     text = f"The server at {self.address} is gone, or what it sent cannot be read: {error}."
                     raise errors.UnavailableError(None, None, text) from None
+                if message.kind not in _NO_ANSWERS:
+                    return message
+                self.told(message)
+                continue
             if self._closed.is_set():
                 raise Closed
 

@@ -51,6 +51,7 @@ class Kind(IntEnum):
     OUTPUT = 17
     BYE = 18
     LANE = 19
+    TRACE = 20
 
 
 _KINDS: Final = {int(kind): kind for kind in Kind}

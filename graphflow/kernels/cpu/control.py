@@ -75,7 +75,7 @@ def _py_func(node: Node) -> Kernel:
 
     def call(run: Any, *arguments: Any) -> Any:
         try:
-            result = function(*[_for_python(a) for a in arguments])
+            result = run.call(function, *[_for_python(a) for a in arguments])
         except StopIteration as error:
             raise errors.OutOfRangeError(None, None, f"StopIteration: {error}") from error
         except errors.OpError:

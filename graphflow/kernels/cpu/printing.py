@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ def _print(node: Node) -> Kernel:
     def run_print(run: Any, value: Any, *data: Any) -> Any:
         times = run.store.other(key, itertools.count) if first >= 0 else None
         if times is None or next(times) < first:
-            run.write_error(message + "".join(summarized(d, count) for d in data))
+            run.write(message + "".join(summarized(d, count) for d in data) + "\n")
         return value
 
     return run_print
@@ -94,14 +93,10 @@ def _print_v2(node: Node) -> Kernel:
 
     def run_print(run: Any, text: Any) -> None:
         line = printed(np.asarray(text, object)[()]) + end
-        if stream == "stderr" and end == "\n":
-            run.write_error(line[:-1])
-        elif stream.startswith("file://"):
+        if stream.startswith("file://"):
             with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
                 file.write(line)
         else:
-            target = sys.stdout if stream == "stdout" else sys.stderr
-            target.write(line)
-            target.flush()
+            run.write(line, stream)
 
     return run_print

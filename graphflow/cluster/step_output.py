@@ -1,0 +1,130 @@
+"""What the operations of a step print on a task, on its way to the client that asked for the step.
+
+Printing must never hold a step up, and nobody may fill the memory of a task or of the network with it. So lines are
+taken at a rate, with a burst, and up to a sum; what is beyond that is counted, and the client is told the number.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.resources import ResourceStore
+
+BURST: Final = 1000
+"""Pieces of text that are taken at once, and then each second."""
+BURST_BYTES: Final = 1 << 20
+MOST_TEXT: Final = 64 << 10
+"""Characters of one piece of text; the rest is cut off."""
+MOST_BYTES: Final = 64 << 20
+"""Bytes that one step prints on one task."""
+_PIECE: Final = 32
+"""What a piece costs beside its text."""
+_LOCK: Final = threading.Lock()
+_SPEAKING: Final = threading.local()
+"""`context`: that of the step whose Python function this thread runs."""
+
+
+class StepOutput:
+    """What a step has printed and what was not sent yet. No clock of its own, no socket; not thread-safe."""
+
+    def __init__(self, now: float) -> None:
+        self._pieces: list[tuple[str, str]] = []
+        self._dropped = 0
+        self._left = float(BURST)
+        self._left_bytes = float(BURST_BYTES)
+        self._then = now
+        self._sum = 0
+
+    def add(self, stream: str, text: str, now: float) -> bool:
+        """Takes a piece of text for "stderr" or "stdout"; whether that is the first to be sent."""
+        passed = now - self._then
+        self._then = now
+        self._left = min(BURST, self._left + passed * BURST)
+        self._left_bytes = min(BURST_BYTES, self._left_bytes + passed * BURST_BYTES)
+        if len(text) > MOST_TEXT:
+            text = f"{text[:MOST_TEXT]}... ({len(text) - MOST_TEXT} more characters)\n"
+        size = len(text) + _PIECE
+        if self._left < 1 or self._left_bytes < size or self._sum + size > MOST_BYTES:
+            self._dropped += 1
+            return False
+        self._left -= 1
+        self._left_bytes -= size
+        self._sum += size
+        self._pieces.append((stream, text))
+        return len(self._pieces) == 1
+
+    def take(self, last: bool) -> dict[str, Any]:
+        """What is to be sent now, as the details of a message; {} where there is nothing.
+
+        How much was dropped is told with what is not, or at last.
+        """
+        if not self._pieces and not (last and self._dropped):
+            return {}
+        found = {"lines": self._pieces, "dropped": self._dropped}
+        self._pieces, self._dropped = [], 0
+        return found
+
+
+class StepContext(RunContext):
+    """The context of a step on a task: what its operations print goes to the client.
+
+    key: the step. tell: called, in any thread, when there is something to send that `take_output` gives.
+    """
+
+    __slots__ = ("_output", "_tell", "key")
+
+    def __init__(
+        self, store: ResourceStore, key: tuple[int, int], tell: Callable[[StepContext], None]
+    ) -> None:
+        super().__init__(store)
+        self.key = key
+        self._tell = tell
+        self._output: StepOutput | None = None
+
+    def write(self, text: str, stream: str = "stderr") -> None:
+        """Sends text to a stream of the client's; never waits. Thread-safe."""
+        now = time.monotonic()
+        with _LOCK:
+            if self._output is None:
+                self._output = StepOutput(now)
+            first = self._output.add(stream, text, now)
+        if first:
+            self._tell(self)
+
+    def take_output(self, last: bool) -> dict[str, Any]:
+        """What was printed and is not sent yet; `last`: nothing will follow."""
+        if self._output is None:
+            return {}
+        with _LOCK:
+            return self._output.take(last)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function of the user's; what it logs meanwhile goes to the client."""
+        before = getattr(_SPEAKING, "context", None)
+        _SPEAKING.context = self
+        try:
+            return function(*arguments)
+        finally:
+            _SPEAKING.context = before
+
+
+_FORMAT: Final = logging.Formatter(
+    "%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s", "%Y-%m-%d %H:%M:%S"
+)
+
+
+def to_client(record: logging.LogRecord) -> bool:
+    """A filter of the logger "graphflow": what a function of a step logs goes to the client.
+
+    It is not written here, too, unless the program of the task has set up Python's logging.
+    """
+    context: StepContext | None = getattr(_SPEAKING, "context", None)
+    if context is None:
+        return True
+    context.write(f"{_FORMAT.format(record)}\n")
+    return bool(logging.getLogger().handlers)
