@@ -34,6 +34,10 @@ class Node(Protocol):
         """The attributes."""
 
     @property
+    def device(self) -> str:
+        """The full name of the device that it runs on."""
+
+    @property
     def dtypes(self) -> tuple[DType, ...]:
         """The dtype of each output."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from graphflow.plan.collectives import halve_collectives
 from graphflow.plan.fold import fold
 from graphflow.plan.handover import hand_over
 from graphflow.plan.initializers import order_initializers
@@ -28,6 +29,7 @@ PASSES: tuple[Pass, ...] = (
     snapshot_fetches,
     order_reads,
     hand_over,
+    halve_collectives,
     order,
 )
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""

@@ -50,10 +50,27 @@ class RunContext:
         """The calling thread holds it no more."""
         del self.per_run["held", threading.get_ident()][what]
 
+    def pledge(self, what: Any, broken: Callable[[], None]) -> None:
+        """Others count on what the run will still do; broken() is called where it ends before `redeem`."""
+        self.per_run.setdefault("pledges", {})[what] = broken
+
+    def pledged(self, what: Any) -> bool:
+        """Whether a pledge of that name is not redeemed yet."""
+        return what in self.per_run.get("pledges", ())
+
+    def redeem(self, what: Any) -> None:
+        """The run has done what others counted on."""
+        self.per_run.get("pledges", {}).pop(what, None)
+
+    def _break_pledges(self) -> None:
+        for broken in self.per_run.pop("pledges", {}).values():
+            broken()
+
     def failed(self) -> None:
-        """Frees what the calling thread holds: it will not come to let it go."""
+        """Frees what the calling thread holds, which it will not come to let go, and tells those who count on the run."""
         for free in self.per_run.pop(("held", threading.get_ident()), {}).values():
             free()
+        self._break_pledges()
 
     def write(self, text: str, stream: str = "stderr") -> None:
         """Writes text to sys.stderr or sys.stdout, as they are at that time."""
@@ -69,6 +86,7 @@ class RunContext:
         """Asks the run to end at the next point where it checks, and ends what it waits for."""
         self._cancelled = True
         self.store.wake()
+        self._break_pledges()
 
     def remaining(self) -> float | None:
         """The seconds to its deadline, at least a millisecond; None where it has none."""

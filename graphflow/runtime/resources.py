@@ -202,6 +202,8 @@ class ResourceStore:
 
     memory: Memory = ProcessMemory()
     """Where values lie that leave the run or its device; a task's is shared with other processes."""
+    collectives: Any = None
+    """Where the members of groups meet those of other processes, where the store is a task's."""
     planner: Any = None
     """Makes what runs functions (runtime.planner.Planner), set by the session."""
 

@@ -18,7 +18,8 @@ from graphflow.graph.op_table import tensorflow_op, tensorflow_ops
 from graphflow.protos import graph_pb2, tensor_pb2
 
 OWN = {
-    "ApplyNesterovMomentum", "AssertBroadcastable", "BroadcastLike", "BroadcastStatic", "ReadResourceState",
+    "ApplyNesterovMomentum", "AssertBroadcastable", "BroadcastLike", "BroadcastStatic", "CollectiveBegin",
+    "CollectiveEnd", "CollectiveGatherGrad", "ReadResourceState",
     "RestoreReducedAxes", "SparseApplyAdam", "SparseApplyGradientDescent", "SparseApplyNesterovMomentum", "SumToShape",
     "SyncRoundAdvance", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean",
     "SyncRoundMeanSlices", "SyncRoundPush", "SyncRoundPushSlices", "WriteResourceState",

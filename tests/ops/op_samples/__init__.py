@@ -11,6 +11,7 @@ import zlib
 
 import numpy as np
 
+import graphflow.ops.collectives
 import graphflow.ops.datasets
 import graphflow.ops.sync_rounds
 from graphflow.graph.op_def import OpDef
@@ -108,6 +109,10 @@ WITHOUT_SAMPLES: dict[str, str] = {
     **dict.fromkeys(
         ("ReadResourceState", "WriteResourceState"),
         "take all state of the session; tests/train/test_saver.py has them",
+    ),
+    **dict.fromkeys(
+        [d.name for d in vars(graphflow.ops.collectives).values() if isinstance(d, OpDef)],
+        "need a group of members; tests/distribute/test_collectives.py has them",
     ),
     **dict.fromkeys(
         [d.name for d in vars(graphflow.ops.sync_rounds).values() if isinstance(d, OpDef)],
