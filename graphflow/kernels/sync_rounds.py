@@ -36,8 +36,9 @@ Number = tuple[int, int]
 class Ticket:
     """A run's part in a round.
 
-    round: the global step that it has read. epoch: when the rounds were made. attempt: its number, from one. floor:
-    earlier attempts of the same replica that are above this are void.
+    round: the global step that it has read. epoch: when the rounds were made. attempt: its number, from one, or 0
+    where its gradients were given before, by an earlier attempt of the same run. floor: earlier attempts of the same
+    replica that are above this are void.
     """
 
     round: int
@@ -91,6 +92,8 @@ class _Attempt:
     released: bool = False
     superseded: bool = False
     chosen: Choice | None = None
+    run: tuple[str, int] | None = None
+    """Of which of its trainer's runs it is an attempt, where these are numbered (cluster/once.py)."""
 
 
 @dataclass(eq=False)
@@ -120,6 +123,8 @@ class SyncRounds:
     """The latest round that a run has begun."""
     _assigned: int | None = None
     _void_below: int = 0
+    _given: dict[str, tuple[int, Choice]] = field(default_factory=dict)
+    """For each trainer the last run of it whose gradients were taken, with what was chosen then."""
 
     def check(self, needed: int, total: int) -> None:
         """AbortedError where another client uses these rounds with other numbers."""
@@ -132,8 +137,12 @@ class SyncRounds:
 
     # ---- a run ----------------------------------------------------------------------------------------------------
 
-    def begin(self, slot: str, cell: Any) -> Ticket:
-        """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica."""
+    def begin(self, slot: str, cell: Any, run: tuple[str, int] | None = None) -> Ticket:
+        """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica.
+
+        run: its trainer and the number of its run, where these are known. Where gradients of that run were taken
+        before, its ticket only lets it finish their round.
+        """
         with self._condition:
             assigned = cell.assigned
             number = int(cell.get())
@@ -146,8 +155,12 @@ class SyncRounds:
                 self._current = number
                 self._condition.notify_all()
             self._assigned = assigned
+            if run is not None:
+                if self._given.get(run[0], (0,))[0] == run[1]:
+                    return Ticket(number, self._epoch, 0, 0)
+                self._end_earlier(run)
             self._begun += 1
-            attempt = _Attempt(slot, number, self._begun)
+            attempt = _Attempt(slot, number, self._begun, run=run)
             if slot:
                 earlier = self._open.get(self._members.get(slot, 0))
                 if earlier is not None and not earlier.released:
@@ -158,12 +171,38 @@ class SyncRounds:
             self._open[attempt.number] = attempt
             return Ticket(number, self._epoch, attempt.number, self._floors.get(slot, 0))
 
+    def _note_given(self, attempt: _Attempt, choice: Choice) -> None:
+        """The gradients of a run are taken."""
+        if attempt.run is not None:
+            trainer, number = attempt.run
+            if number >= self._given.get(trainer, (0,))[0]:
+                self._given[trainer] = number, choice
+
+    def _end_earlier(self, run: tuple[str, int]) -> None:
+        """Ends earlier attempts of a run, whose gradients were not taken."""
+        for earlier in [a for a in self._open.values() if a.run == run]:
+            earlier.superseded = True
+            del self._open[earlier.number]
+            self._condition.notify_all()
+
     def _give_up(self) -> None:
         """The global step was set: what is under way has no round any more."""
+        self._given.clear()
         self._void_below = self._begun + 1
         self._open.clear()
         self._last, self._finished = None, True
         self._condition.notify_all()
+
+    def _given_before(self, run: tuple[str, int] | None, ticket: Ticket) -> Choice:
+        """The choice of a run whose gradients were taken before; nothing is to be done where its round is over."""
+        with self._condition:
+            number, choice = (0, None) if run is None else self._given.get(run[0], (0, None))
+            if ticket.epoch != self._epoch or run is None or choice is None or number != run[1]:
+                return self._too_late(ticket)
+            last = self._last
+            if last is not None and last.number == choice.number and not self._finished:
+                return choice
+            return Choice(ticket.round, (self._epoch, 0), counted=True)
 
     def arrive(self, run: Any, slot: str, ticket: Ticket) -> Choice:
         """A replica's gradients are in place: waits for the choice of the round, and returns it.
@@ -171,6 +210,8 @@ class SyncRounds:
         AbortedError where the global step was set, or another run of the same replica began, in the meantime;
         UnavailableError where replicas are gone without which the round cannot be.
         """
+        if not ticket.attempt:
+            return self._given_before(None if run.once is None else run.once.run, ticket)
         with self._condition:
             attempt = self._open.get(ticket.attempt) if ticket.epoch == self._epoch else None
             if attempt is None:
@@ -210,6 +251,7 @@ class SyncRounds:
         if len(arrived) <= self.needed - self.total:
             mine.released = True
             self._floors[mine.slot] = mine.number
+            self._note_given(mine, Choice(mine.round, (self._epoch, 0)))
             return Choice(mine.round, (self._epoch, 0), counted=True)
         self._check_reachable(arrived, lost)
         return None
@@ -223,6 +265,7 @@ class SyncRounds:
         self._finished = False
         for a in arrived:
             a.chosen = replace(self._last, counted=True)
+            self._note_given(a, a.chosen)
         self._open.clear()
         self._condition.notify_all()
 
@@ -353,7 +396,9 @@ class Gradients(Once):
     _horizon: int = 0
 
     def push(self, slot: str, ticket: Ticket, parts: tuple[Any, ...]) -> None:
-        """Takes a gradient, one array or values and indices, unless its round is over."""
+        """Takes a gradient, one array or values and indices, unless its round is over or it was given before."""
+        if not ticket.attempt:
+            return
         with self._condition:
             if ticket.epoch < self._epoch or (ticket.epoch == self._epoch and ticket.attempt < self._horizon):
                 return

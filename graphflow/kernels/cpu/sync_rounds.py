@@ -33,7 +33,12 @@ def _once(run: Any, node: Node) -> Once:
 @kernel("SyncRoundBegin", stateful=True)
 def _begin(node: Node) -> Kernel:
     slot = node.attrs["slot"]
-    return lambda run, cell: _rounds(run, node).begin(slot, cell).array()
+
+    def begin(run: Any, cell: Any) -> Any:
+        once = None if run.once is None else run.once.run
+        return _rounds(run, node).begin(slot, cell, once).array()
+
+    return begin
 
 
 @kernel("SyncRoundPush", "SyncRoundPushSlices", stateful=True)

@@ -1,0 +1,97 @@
+"""A process of test_exactly_once.py: a task that only serves, or a client whose session has such a task as its master.
+
+Each run of a client has a tag: its gradients count it up in two ledgers, one on each ps task, and once the run has
+returned the client writes the tag down as acknowledged. The gradient of the second ledger takes its time, so that many
+a step is cut off when one ledger has its update and the other has not.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import graphflow as gf
+
+TAGS = 1 << 12
+"""Tags that one process has."""
+CLIENTS = 2
+
+
+def run(folder: str, name: str, role: str, **arguments: Any) -> None:
+    """One process."""
+    logging.basicConfig(level=logging.INFO)
+    {"ps": serve, "worker": serve, "client": client}[role](Path(folder), name, role, **arguments)
+
+
+def serve(folder: Path, name: str, role: str, spec: Any, index: int, life: int) -> None:
+    """A task without a program."""
+    gf.train.Server(spec, role, index).join()
+
+
+def pause(tag: Any) -> Any:
+    """Some time passes."""
+    time.sleep(0.002)
+    return tag
+
+
+class Training:
+    """The graph of a client."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.step = gf.train.get_or_create_global_step()
+        self.ledgers = [
+            gf.get_variable(f"ledger_{i}", shape=[4 * TAGS], initializer=gf.zeros_initializer())
+            for i in range(2)
+        ]
+        self.tag = gf.placeholder(gf.int32, [], name="tag")
+        late = gf.reshape(gf.py_func(pause, [self.tag], gf.int32), [1])
+        pairs = []
+        for ledger, rows in zip(self.ledgers, (gf.reshape(self.tag, [1]), late), strict=True):
+            mark = -gf.ones_like(gf.gather(ledger, rows))
+            pairs.append((gf.IndexedSlices(mark, rows), ledger))
+        self.train_op = optimizer.apply_gradients(pairs, self.step)
+
+
+def client(
+    folder: Path, name: str, role: str, spec: Any, index: int, life: int, steps: int, replicas: int
+) -> None:
+    """Trains; where `replicas` is not 0, in rounds of so many. Client 0 is the chief, and writes down the end."""
+    setter = gf.train.replica_device_setter(
+        worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(spec)
+    )
+    with gf.device(setter):
+        optimizer: Any = gf.train.GradientDescentOptimizer(float(replicas or 1))
+        if replicas:
+            optimizer = gf.train.SyncReplicasOptimizer(optimizer, replicas)
+        training = Training(optimizer)
+    config = gf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    with (
+        (folder / f"acknowledged_{name}").open("a") as acknowledged,
+        gf.train.MonitoredTrainingSession(
+            f"zmq://{spec['worker'][index]}", index == 0, config=config, log_step_count_steps=None,
+            save_summaries_steps=None, progress=False, max_wait_secs=60, stop_grace_period_secs=5,
+            hooks=[gf.train.StopAtStepHook(last_step=1_000_000)],
+        ) as session,
+    ):  # fmt: skip
+        first = index * TAGS + life * (TAGS // 4)
+        for tag in range(first, first + steps):
+            session.run(training.train_op, {training.tag: tag})
+            acknowledged.write(f"{tag}\n")
+            acknowledged.flush()
+        (folder / f"done_{index}").touch()
+        while not all((folder / f"done_{i}").exists() for i in range(CLIENTS)):
+            time.sleep(0.02)
+        if index == 0:
+            step, ledgers = session.run([training.step, training.ledgers])
+            found = {
+                "step": int(step),
+                "ledgers": [{int(i): float(v[i]) for i in v.nonzero()[0]} for v in ledgers],
+            }
+            (folder / "part").write_text(json.dumps(found))
+            (folder / "part").rename(folder / "result")
+        (folder / f"recoveries_{index}").write_text(str(len(session.recoveries)))
+    os._exit(0)

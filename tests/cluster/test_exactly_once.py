@@ -1,0 +1,82 @@
+"""Protects what a training program relies on: a run that returned has changed each variable once, whatever died meanwhile.
+
+Two ps tasks, two worker tasks that only serve, and two clients with MonitoredTrainingSession, each with a worker as its
+master. Masters are killed with SIGKILL at moments that follow from a seed, so that answers are lost, and steps are cut
+off between the two ps tasks; the sessions repeat their runs.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import once_role
+import pytest
+from processes import Processes
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the processes are looked after as Linux does"
+)
+
+STEPS = 60
+KILLS = 3
+
+
+def _train(
+    folder: Path, seed: int, replicas: int, kills: int = KILLS
+) -> tuple[dict[str, Any], list[int], int]:
+    """What a training ends with, what was acknowledged, and how often a session was made anew."""
+    chance = random.Random(seed)
+    with Processes(folder, "once_role", {"ps": 2, "worker": once_role.CLIENTS}) as run:
+        for role, count in (("ps", 2), ("worker", once_role.CLIENTS)):
+            for index in range(count):
+                run.start(role, index)
+        for index in range(once_role.CLIENTS):
+            run.start("client", index, steps=STEPS, replicas=replicas)
+        for number in range(kills):
+            run.wait_until(10 + number * 2 * STEPS // (kills + 1))
+            time.sleep(chance.random() * 0.01)
+            index = chance.randrange(once_role.CLIENTS)
+            run.signal("worker", index, signal.SIGKILL)
+            time.sleep(chance.random() * 0.1)
+            run.start("worker", index)
+        for index in range(once_role.CLIENTS):
+            assert run.ended("client", index) == 0, run.text()
+        recoveries = sum(
+            int((folder / f"recoveries_{index}").read_text()) for index in range(once_role.CLIENTS)
+        )
+        return json.loads((folder / "result").read_text()), run.acknowledged(), recoveries
+
+
+def _check(found: dict[str, Any], acknowledged: list[int]) -> None:
+    first, second = ({int(tag): count for tag, count in ledger.items()} for ledger in found["ledgers"])
+    assert {n for ledger in (first, second) for n in ledger.values()} == {1.0}, "a gradient was applied twice"
+    assert first.keys() == second.keys() == set(acknowledged), "not all that was acknowledged was applied"
+    assert len(acknowledged) == len(set(acknowledged)) == once_role.CLIENTS * STEPS
+
+
+def _seeds(short: int) -> list[Any]:
+    return [*range(short), *(pytest.param(n, marks=pytest.mark.slow) for n in range(short, 50))]
+
+
+@pytest.mark.parametrize("seed", _seeds(3))
+def test_promise_8_each_gradient_counts_once_where_masters_are_killed(seed: int, tmp_path: Path) -> None:
+    found, acknowledged, recoveries = _train(tmp_path, seed, 0)
+    _check(found, acknowledged)
+    assert found["step"] == len(acknowledged)
+    assert recoveries >= 1
+
+
+@pytest.mark.parametrize("seed", _seeds(2))
+def test_promise_8_each_gradient_counts_once_in_rounds_where_masters_are_killed(
+    seed: int, tmp_path: Path
+) -> None:
+    found, acknowledged, recoveries = _train(tmp_path, seed, once_role.CLIENTS)
+    _check(found, acknowledged)
+    assert found["step"] == STEPS
+    assert recoveries >= 1
