@@ -265,16 +265,15 @@ class BaseSession:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
         `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. Where runs of the same fetches and
-        feeds have become compiled, what was fused and the places of results in memory follow.
+        feeds have become compiled, what was fused and the places of results in memory follow. On a cluster it is what
+        each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
         """
         feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
         plan, _ = self.plan(fetches, feeds)
-        parts = self._planner.partition(plan).parts
         prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
         executable = None if prepared is None else prepared.executable
         compiled = "" if executable is None or isinstance(executable, Executable) else executable.describe()
-        several = "\n".join(f"part {device}\n{part}" for device, part in parts.items())
-        text = several if len(parts) > 1 else str(plan)
+        text = self._planner.text(plan)
         return f"{text}\n{compiled}" if compiled else text
 
     def make_callable(

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.cluster.failures import from_details
+from graphflow.cluster.stage_text import stage_text
 from graphflow.cluster.step_trace import merged
 from graphflow.cluster.told import Told
 from graphflow.config import ConfigProto
@@ -89,6 +90,10 @@ class RemotePlanner(Planner):
     ) -> tuple[Any, bool]:
         """What runs a plan on the cluster; no state of it is in this process."""
         return RemoteExecutable(self, plan, seeded, traced), False
+
+    def text(self, plan: Plan) -> str:
+        """What each task does, in which stages."""
+        return stage_text(plan, self.partition(plan))
 
     def close(self) -> None:
         """Closes the connection; what the session had registered is freed."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from graphflow.graph.devices import short_task
 from graphflow.transport.message import Kind, Message
 
 _MISTAKES: Final = (TypeError, ValueError, KeyError)
@@ -45,7 +46,7 @@ class Told:
         return found
 
     def _show(self, details: Mapping[str, Any]) -> None:
-        task = str(details["task"]).replace("/replica:0", "")
+        task = short_task(str(details["task"]))
         pieces = [(str(stream), str(text)) for stream, text in details["lines"]]
         if details["dropped"]:
             more = "s" if details["dropped"] > 1 else ""

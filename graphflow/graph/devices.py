@@ -137,6 +137,11 @@ def merge(outer: str, inner: str) -> str:
     return spec.to_string()
 
 
+def short_task(name: str) -> str:
+    """The name of a task or device without the replica, which is always 0 in a cluster, as people write it."""
+    return name.replace("/replica:0", "")
+
+
 def name_of(spec: Any) -> str:
     """The canonical name of what may be given as a device: None, a string or a DeviceSpec."""
     if spec is None:

@@ -113,6 +113,11 @@ class Planner:
         """The parts of a plan, one a device."""
         return partition(plan, self.devices[0])
 
+    def text(self, plan: Plan) -> str:
+        """What runs where, for people."""
+        parts = self.partition(plan).parts
+        return str(plan) if len(parts) == 1 else "\n".join(f"part {d}\n{part}" for d, part in parts.items())
+
     def executable(
         self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
     ) -> tuple[AnyExecutable, bool]:
