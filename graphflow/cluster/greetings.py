@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow.cluster.collectives import CollectiveLink
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.inquiries import OBSERVER, Inquiries
 from graphflow.cluster.log import LOG
@@ -48,6 +49,7 @@ class Greetings(Inquiries):
     _secret: str
     _senders: dict[bytes, Peer]
     _sharing: Sharing
+    _groups: CollectiveLink
     _by_address: dict[str, Peer]
     _requests: dict[str, Requests]
     _met: dict[str, dict[str, str]]
@@ -233,6 +235,8 @@ class Greetings(Inquiries):
             self._greet(peer, False)
         elif peer.greeted:
             self.sockets.open_lane(peer.address, peer.door)
+        with self._groups.collectives.condition:
+            self._groups.met(peer.task)
         self._welcome_those_ready()
 
     def lost(self, peer: str) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
+from graphflow.cluster.collectives import CollectiveLink
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
@@ -86,6 +88,10 @@ class Service(Reports):
         store.memory = self._sharing.memory
         load_all()
         self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access.keys, not tcp_only)
+        self._groups = CollectiveLink(
+            task, list(addresses), self._sharing.memory, self._tell_of_group, not tcp_only
+        )
+        store.collectives = self._groups.collectives
         super().__init__(addresses[task], stop)
 
     # ---- what comes in --------------------------------------------------------------------------------------------
@@ -103,6 +109,8 @@ class Service(Reports):
         expected = self._ending or what == _ENDED
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
         self._lost_tasks()[peer.task] = time.monotonic()
+        with self._groups.collectives.condition:
+            self._groups.lost(peer.task, error)
         self._worker.release_master(incarnation)
         self._drop_contexts()
         self._direct(self._master.lost(peer.task, as_details(error)))
@@ -120,6 +128,8 @@ class Service(Reports):
             self._session_gone(session)
         self._look_around(now)
         self._sharing.trim()
+        with self._groups.collectives.condition:
+            self._groups.trim()
 
     def _say_goodbye(self) -> None:
         for peer in self._peers.values():
@@ -189,12 +199,27 @@ class Service(Reports):
             self._greet(peer, not peer.incarnation)
         self.sockets.send_to_peer(peer.address, message.frames(self._sharing.share(task)))
 
+    def _tell_of_group(self, task: str, message: Message) -> None:
+        """Sends a message to a task, from any thread; where it is not there yet, it hears of it when it is."""
+
+        def send() -> None:
+            if self._peers[task].incarnation:
+                self._to_peer(task, message)
+            elif not self._peers[task].greeted:
+                with suppress(OSError):  # It is on another machine, and there are no keys.
+                    self._greet(self._peers[task], True)
+
+        self.sockets.call(send)
+
     def _from_peer(self, peer: Peer, message: Message) -> None:
         if message.kind in _OF_MASTERS and self._master_of((message.a, 0)) != peer.task:
             raise ValueError("only the master of a step may send this.")
         match message.kind:
             case Kind.BYE:
                 self._forget(peer, _ENDED)
+            case Kind.COLLECTIVE:
+                with self._groups.collectives.condition:
+                    self._groups.received(peer.task, message)
             case Kind.TENSOR:
                 self._arrived((message.a, message.b), message.take())
             case Kind.STEP:
@@ -422,4 +447,6 @@ class Service(Reports):
         self.sockets.stop()
         self._store.close()
         self._pool.close()
+        with self._groups.collectives.condition:
+            self._groups.close()
         self._sharing.close()

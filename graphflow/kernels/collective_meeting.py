@@ -27,11 +27,8 @@ class Link(Protocol):
         """Tells every task who has joined or left a group."""
         ...
 
-    def offer(self, key: int, what: Brought, shares: Mapping[int, Any]) -> bool:
-        """Gives the other tasks of a formation what a member brought: to each all, or where it lacks the memory shares.
-
-        False where nobody reads memory of this process.
-        """
+    def offer(self, key: int, what: Brought, shares: Mapping[int, Any]) -> None:
+        """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
         ...
 
     def reduced(self, key: int, formation: Formation, rank: int, round_: tuple[int, int], share: Any) -> None:

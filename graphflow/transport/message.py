@@ -52,6 +52,7 @@ class Kind(IntEnum):
     BYE = 18
     LANE = 19
     TRACE = 20
+    COLLECTIVE = 21
 
 
 _KINDS: Final = {int(kind): kind for kind in Kind}

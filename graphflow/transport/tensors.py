@@ -29,12 +29,12 @@ _HEAD: Final = struct.Struct("<BBHIQ")
 """dtype, rank, where, 0, length of the buffer; the sizes, 8 bytes each, and the buffer or handle follow."""
 _HERE: Final = 0
 _SHARED: Final = 1
-_NUMBER_OF: Final = {
+NUMBER_OF: Final = {
     np.dtype(d.as_numpy_dtype): d.as_datatype_enum
     for d in dtypes.ALL
     if d.is_numpy_compatible and d is not dtypes.string
 }
-_NUMPY_OF: Final = {number: dtype for dtype, number in _NUMBER_OF.items()}
+NUMPY_OF: Final = {number: dtype for dtype, number in NUMBER_OF.items()}
 _STRING: Final = dtypes.string.as_datatype_enum
 
 if sys.byteorder != "little":
@@ -70,7 +70,7 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
             number, buffer = _STRING, _encode_strings(array)
         else:
             try:
-                number = _NUMBER_OF[array.dtype]
+                number = NUMBER_OF[array.dtype]
             except KeyError:
                 raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.") from None
             buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
@@ -142,7 +142,7 @@ def _decode_one(number: int, shape: tuple[int, ...], buffer: Buffer) -> np.ndarr
     count = math.prod(shape)
     if number == _STRING:
         return _decode_strings(shape, count, buffer)
-    dtype = _NUMPY_OF.get(number)
+    dtype = NUMPY_OF.get(number)
     if dtype is None:
         raise BadMessage(f"A tensor has the unknown type {number}.")
     if count * dtype.itemsize != len(buffer) or (not count and max(shape, default=0) > sys.maxsize):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from graphflow.cluster import greetings, master_steps, registrations, rounds, service, task_steps
 from graphflow.graph import dtypes
-from graphflow.transport import message, shared, sockets, tensors
+from graphflow.kernels import collectives
+from graphflow.transport import collective_frames, message, shared, sockets, tensors
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
 
@@ -44,13 +45,23 @@ def test_the_table_of_tensors_is_as_the_page_says() -> None:
     assert f"a handle of {shared.HANDLE.size} bytes" in rows[-1][2] and shared.HANDLE.format in PAGE
     numbers, names = _rows("| 1 | 2 | 3 |")
     assert {int(n): name for n, name in zip(numbers, names, strict=True)} == {
-        number: dtype.name for number, dtype in tensors._NUMPY_OF.items()
+        number: dtype.name for number, dtype in tensors.NUMPY_OF.items()
     } | {tensors._STRING: dtypes.string.name}
 
 
 def test_the_kinds_are_those_of_the_page() -> None:
     rows = [row for row in _rows("| number | kind |")[1:] if row[0]]
     assert [(int(number), kind) for number, kind, *_ in rows] == [(k.value, k.name) for k in message.Kind]
+
+
+def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
+    rows = _rows("| offset | bytes | field |\n|--|--|--|\n| 0 | 1 | 1: a value")[1:-1]
+    assert collective_frames._HEAD.format in PAGE and f"head is {collective_frames._HEAD.size} bytes" in PAGE
+    place = 0
+    for (offset, size, _), code in zip(rows, "BBBBHHqqQQqQ", strict=True):
+        assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
+        place += int(size)
+    assert f"less than {collectives.LARGE:,} bytes" in PAGE and f"multiple of {collectives._ALIGNED}" in PAGE
 
 
 def test_the_limits_are_those_of_the_page() -> None:
