@@ -52,14 +52,13 @@ def assemble(
     *,
     trace: bool = False,
     check_numerics: bool = False,
-    observe: bool = False,
+    observe: Callable[[str, Any], None] | None = None,
     lends: bool = False,
 ) -> Assembled:
     """Compiles a part for a store.
 
     `trace` records start and end of every instruction in run.trace; `check_numerics` raises at the first NaN or
-    infinity; `observe` shows every result to run.observe, by its name; `lends` hands out variables without a copy,
-    read-only.
+    infinity; observe(name, result) is called with every result; `lends` hands out variables without a copy, read-only.
     """
     return _Assembler(plan, store, kernels, trace, check_numerics, observe, lends).finish()
 
@@ -91,7 +90,7 @@ class _Assembler:
         kernels: KernelTable,
         trace: bool,
         check: bool,
-        observe: bool,
+        observe: Callable[[str, Any], None] | None,
         lends: bool,
     ) -> None:
         self._observe = observe
@@ -176,13 +175,14 @@ class _Assembler:
     def _level(self, plan: Plan, depth: int) -> None:
         for instruction in plan.instructions:
             self._instruction(instruction, depth)
-            if self._observe:
+            if self._observe is not None:
                 self._observed(instruction.outputs, depth, instruction)
 
     def _observed(self, values: Sequence[str], depth: int, instruction: Instruction) -> None:
+        self._globals.setdefault("observe", self._observe)
         for value in values:
             if value not in self._cells:
-                self._emit(f"run.observe({self._bind('o', value)}, {self._use(value)})", depth, instruction)
+                self._emit(f"observe({self._bind('o', value)}, {self._use(value)})", depth, instruction)
 
     def _instruction(self, i: Instruction, depth: int) -> None:
         if i.type in VARIABLE_TYPES:
@@ -273,7 +273,7 @@ class _Assembler:
         self._names.update(zip(body.feeds, parameters, strict=True))
         self._emit("while True:", depth, i)
         self._emit("run.check()", depth + 1, i)
-        if self._observe:
+        if self._observe is not None:
             self._observed(body.feeds, depth + 1, i)
         self._level(condition, depth + 1)
         self._emit(f"if not {self._use(condition.fetches[0])}: break", depth + 1, i)

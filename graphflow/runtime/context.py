@@ -24,7 +24,6 @@ class RunContext:
         "__weakref__",
         "_cancelled",
         "deadline",
-        "observe",
         "once",
         "pausable",
         "per_run",
@@ -37,7 +36,6 @@ class RunContext:
         self.deadline = deadline
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
-        self.observe: Any = None
         self.pausable = False
         self.once: Any = None
         self._cancelled = False

@@ -174,7 +174,6 @@ class TieredExecutable:
             state.lock.release()
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        observer = assemble(self._plan, self._store, self._kernels, observe=True, lends=self._base.lends)
         known: Known = {
             name: (np.shape(value), np.asarray(value).dtype.name)
             for name, value in zip(self._plan.feeds, feeds, strict=True)
@@ -190,7 +189,7 @@ class TieredExecutable:
             if known.setdefault(name, seen) != seen:
                 varying.add(name)
 
-        run.observe = observe
+        observer = assemble(self._plan, self._store, self._kernels, observe=observe, lends=self._base.lends)
         try:
             with np.errstate(all="ignore"):
                 result: tuple[Any, ...] = observer.function(run, *feeds)
