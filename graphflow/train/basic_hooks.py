@@ -269,6 +269,23 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._reached = True
 
 
+def watched_losses(graph: Any, hooks: Sequence[Any]) -> list[Any]:
+    """The losses that hooks watch or log."""
+    found: list[Any] = []
+    for hook in hooks:
+        if isinstance(hook, NanTensorHook):
+            found.append(graph.as_graph_element(hook.loss_tensor))
+        elif isinstance(hook, LoggingTensorHook):
+            found += [tensor for tag, tensor in hook.tensors.items() if "loss" in tag.lower()]
+    return found
+
+
+def step_to_stop_at(hooks: Sequence[Any]) -> int | None:
+    """The first step at which one of the hooks stops, None where none does."""
+    found = [h.last_step for h in hooks if isinstance(h, StopAtStepHook) and h.last_step is not None]
+    return min(found, default=None)
+
+
 EXPORTS: dict[str, Any] = {
     c.__name__: c
     for c in (

@@ -20,7 +20,7 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
 from graphflow.graph.defaults import get_default_graph
-from graphflow.train.basic_hooks import LoggingTensorHook, NanTensorHook, StopAtStepHook
+from graphflow.train.basic_hooks import step_to_stop_at, watched_losses
 from graphflow.train.coordinator import Coordinator
 from graphflow.train.progress import TrainingProgress
 from graphflow.train.queue_runner import start_queue_runners
@@ -84,8 +84,16 @@ class _Monitored:
         self._remote = False
         try:
             self._open()
+            taken = getattr(self._creator, "taken_over", None)
+            if taken is not None:
+                gone = errors.AbortedError(None, None, "An earlier chief of this training is gone.")
+                self._recoveries.append(Recovery(gone, taken[0], taken[1], time.time()))
             if progress and self._step is not None:
-                self._progress = TrainingProgress(self._graph, self._losses(), self._last_step)
+                self._progress = TrainingProgress(
+                    self._graph,
+                    watched_losses(self._graph, self._hooks),
+                    partial(step_to_stop_at, self._hooks),
+                )
                 self._progress.begin(self._step(self._session))
         except BaseException as error:
             self._leave(error)
@@ -100,7 +108,10 @@ class _Monitored:
 
     @property
     def recoveries(self) -> tuple[Recovery, ...]:
-        """Every recovery so far, with its reason and the global steps before and after."""
+        """Every recovery so far, with its reason and the global steps before and after.
+
+        The first may be that this process took over from a chief that is gone.
+        """
         return tuple(self._recoveries)
 
     def should_stop(self) -> bool:
@@ -127,21 +138,6 @@ class _Monitored:
         for reader in readers:
             reader.reading = self._step.reading
         return bool(readers)
-
-    def _losses(self) -> list[Any]:
-        found: list[Any] = []
-        for hook in self._hooks:
-            if isinstance(hook, NanTensorHook):
-                found.append(self._graph.as_graph_element(hook.loss_tensor))
-            elif isinstance(hook, LoggingTensorHook):
-                found += [tensor for tag, tensor in hook.tensors.items() if "loss" in tag.lower()]
-        return found
-
-    def _last_step(self) -> int | None:
-        found = [
-            h.last_step for h in self._hooks if isinstance(h, StopAtStepHook) and h.last_step is not None
-        ]
-        return min(found, default=None)
 
     # ---- making and losing a session ------------------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ class ChiefSessionCreator(SessionCreator):
         self._manager: SessionManager | None = None
         self._made = False
 
+    @property
+    def taken_over(self) -> tuple[int, int] | None:
+        """Where an earlier chief had trained the variables of a cluster: their step, and that it went on at."""
+        return None if self._manager is None else self._manager.taken_over
+
     def create_session(self) -> Any:
         """A session that is ready; finalizes the graph.
 

@@ -60,6 +60,8 @@ class SessionManager:
         self._graph = graph or get_default_graph()
         self._poll_secs = min(recovery_wait_secs, _POLL_SECS)
         self._local_init_run_options = local_init_run_options
+        self.taken_over: tuple[int, int] | None = None
+        """Where a cluster had trained variables when prepare_session came first: their step, and that it goes on at."""
 
     def prepare_session(
         self,
@@ -78,14 +80,14 @@ class SessionManager:
     ) -> Session:
         """A session with the newest good checkpoint restored, or else initialised by init_op and init_fn.
 
-        Variables that live on a cluster are left as they are, where all have values and the step is not below the
-        newest checkpoint's: with `again`, which says that this process had trained them before, and where the chief
-        was started again while others went on training, or between initializing and its first checkpoint.
-
-        On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
+        Variables that live on a cluster are left as they are, where all have values, were trained and the step is not
+        below the newest checkpoint's: a chief that was started again goes on with them. Session.reset() clears them.
+        `again` says that this process had prepared them before. On a cluster it waits for absent tasks, at most
+        max_wait_secs; then DeadlineExceededError names them.
 
         ValueError where both a directory and a file are given; RuntimeError where the session is not ready after all
-        of that, naming the variables without a value.
+        of that, naming the variables without a value; with `again`, DataLossError where variables are lost and there
+        is nowhere to restore them from.
         """
         session = self._connected(master, config, max_wait_secs)
         try:
@@ -99,6 +101,8 @@ class SessionManager:
                 max_wait_secs,
             )
             if not loaded:
+                if again and not (checkpoint_dir or checkpoint_filename_with_path):
+                    self._refuse_loss(session)
                 if init_op is None and init_fn is None and self._local_init_op is None:
                     raise RuntimeError(
                         "Model is not initialized and no init_op or init_fn or local_init_op was given."
@@ -220,26 +224,51 @@ class SessionManager:
     def _alive(
         self, session: Session, checkpoint_dir: str | None, again: bool, mark: InitializationMark
     ) -> bool:
-        """Whether the variables live on a cluster, and are those of this training."""
-        step = get_global_step(self._graph)
+        """Whether the variables live on a cluster, and were trained."""
         newest = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
         if newest is not None:
             mark.remove()
         ready_op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
-        if not session.sess_str or step is None or ready_op is None or self._missing(session, ready_op):
+        if not session.sess_str or ready_op is None:
             return False
-        reached = int(session.run(step))
+        step = get_global_step(self._graph)
+        whole = not self._missing(session, ready_op)
+        if step is None:
+            return whole and again
         saved = 0 if newest is None else int(load_variable(newest, step.op.name))
-        ours = again or (mark.there if newest is None else session.others_train)
-        if reached >= saved and ours:
+        try:
+            reached = int(session.run(step))
+        except errors.FailedPreconditionError:
+            return False
+        alive = whole and reached >= saved and (again or reached > 0 or mark.there)
+        if reached and not again:
+            self.taken_over = reached, reached if alive else saved
+        if not alive:
+            if reached:
+                _log.warning(
+                    "The cluster has %s of these variables, at step %d; they are %s: %d steps are lost.",
+                    "all" if whole else "some", reached,
+                    "initialized anew" if newest is None else f"restored to step {saved}", max(0, reached - saved),
+                )  # fmt: skip
+        elif again or not reached:
             _log.info("The variables are there, at step %d: training goes on with them.", reached)
-            return True
-        if reached:
+        else:
             _log.warning(
-                "The cluster has these variables, at step %d; they are %s.",
-                reached, "initialized anew" if newest is None else f"restored to step {saved}",
+                "The cluster has the variables of a training, at step %d, and no checkpoint is newer: training goes on "
+                "with them. gf.Session.reset(%r) clears them.",
+                reached, session.sess_str,
             )  # fmt: skip
-        return False
+        return alive
+
+    def _refuse_loss(self, session: Session) -> None:
+        """DataLossError where a task of a cluster has lost what was trained."""
+        missing = self._missing(session, self._ready_op) if session.sess_str else ""
+        if missing:
+            raise errors.DataLossError(
+                None, None,
+                f"A task was started again and lost what was trained ({missing}), and there is no checkpoint to "
+                "restore: give the chief a checkpoint_dir.",
+            )  # fmt: skip
 
     def _restore(
         self,
@@ -271,11 +300,25 @@ class SessionManager:
                 waiting.close()
         if newest is None:
             return False
-        saver.restore(session, newest)
+        self._restore_from(session, saver, newest)
         state = get_checkpoint_state(directory)
         if state is not None:
             saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return True
+
+    def _restore_from(self, session: Session, saver: Any, path: str) -> None:
+        """Restores a checkpoint; on a cluster that has lost some variables, those that it still has come first.
+
+        For others begin to train when all have values: they must not see some that are to be set back yet.
+        """
+        lost = self._missing_names(session, self._ready_op) if session.sess_str else []
+        parts = _parts(session.graph, saver, set(lost)) if lost else None
+        if parts is None:
+            saver.restore(session, path)
+            return
+        _log.info("Restoring parameters from %s, what is still there first.", path)
+        for part in parts:
+            session.run(part, {saver.saver_def.filename_tensor_name: path})
 
     def _initialize_locals(self, session: Session) -> str:
         """Runs local_init_op where what it needs is there; what is missing otherwise."""
@@ -288,17 +331,41 @@ class SessionManager:
 
     def _missing(self, session: Session, ready_op: Any) -> str:
         """What has no value yet, "" where everything has one."""
-        if ready_op is None:
-            return ""
         try:
-            names = session.run(ready_op)
+            texts = self._missing_names(session, ready_op)
         except errors.FailedPreconditionError as error:
             return error.message
-        if names is None or np.size(names) == 0:
+        if not texts:
             return ""
-        texts = [n.decode() if isinstance(n, bytes) else str(n) for n in np.ravel(names)]
         shown = ", ".join(texts[:10]) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
         return f"Variables not initialized: {shown}"
+
+    def _missing_names(self, session: Session, ready_op: Any) -> list[str]:
+        names = None if ready_op is None else session.run(ready_op)
+        if names is None:
+            return []
+        return [n.decode() if isinstance(n, bytes) else str(n) for n in np.ravel(names)]
+
+
+def _parts(graph: Graph, saver: Any, lost: set[str]) -> tuple[list[Any], list[Any]] | None:
+    """What a restore does for variables that have values, and for others, those of the lost ones.
+
+    None where it does not have both, or is none of a Saver's.
+    """
+    definition = getattr(saver, "saver_def", None)
+    if definition is None:
+        return None
+    found: list[Any] = []
+    todo = [graph.get_operation_by_name(definition.restore_op_name)]
+    while todo:
+        op = todo.pop()
+        if op.type == "NoOp":
+            todo += op.control_inputs
+        else:
+            found.append(op)
+    last = [op for op in found if op.type == "Assign" and op.inputs[0].op.name in lost]
+    first = [op for op in found if op not in last]
+    return (first, last) if last and any(op.type == "Assign" for op in first) else None
 
 
 def _name(op: Any) -> str:

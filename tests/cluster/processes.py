@@ -1,4 +1,4 @@
-"""The processes of one run of a test: a cluster's tasks and clients, forked from a process that has imported everything.
+"""The processes of one run of a test: tasks and clients, forked from a process that has imported everything.
 
 What a process does is the function `run(folder, name, role, **arguments)` of a module beside this one. It writes its
 log to FOLDER/NAME.log, and what it acknowledges to a file FOLDER/acknowledged_NAME, a number a line.

@@ -1,4 +1,4 @@
-"""Protects what a training program relies on: a run that returned has changed each variable once, whatever died meanwhile.
+"""Protects what a training relies on: a run that returned has changed each variable once, whatever died meanwhile.
 
 Two ps tasks, two worker tasks that only serve, and two clients with MonitoredTrainingSession, each with a worker as its
 master. Masters are killed with SIGKILL at moments that follow from a seed, so that answers are lost, and steps are cut
