@@ -22,6 +22,7 @@ from graphflow.graph.graph import Graph
 from graphflow.graph.slices import IndexedSlices, SparseTensor
 from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.devices import DeviceAttributes, device_attributes, device_names
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.growth import GrowthWatch
 from graphflow.runtime.planner import AnyExecutable, Planner
@@ -29,15 +30,6 @@ from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.trace import Recorder
 
 _TASK = "/job:localhost/replica:0/task:0"
-
-
-@dataclass(frozen=True)
-class DeviceAttributes:
-    """One device of a session: its full `name`, its `device_type`, its memory in bytes (0 where unlimited)."""
-
-    name: str
-    device_type: str
-    memory_limit_bytes: int
 
 
 @dataclass
@@ -82,8 +74,7 @@ class BaseSession:
             from graphflow.cluster.remote import RemotePlanner
 
             return RemotePlanner(self._config, self._target, self._graph)
-        count = self._config.device_count.get("CPU", 1)
-        return Planner(self._config, [f"{_TASK}/device:CPU:{i}" for i in range(max(1, count))], _TASK)
+        return Planner(self._config, device_names(_TASK, self._config), _TASK)
 
     # ---- what it is -----------------------------------------------------------------------------------------------
 
@@ -114,7 +105,7 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices of this session."""
-        return [DeviceAttributes(name, "CPU", 0) for name in self._devices]
+        return [device_attributes(name) for name in self._devices]
 
     def close(self) -> None:
         """Frees what it holds; runs that wait end with CancelledError, a later run raises RuntimeError."""

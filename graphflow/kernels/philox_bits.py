@@ -32,9 +32,10 @@ CHUNK_BLOCKS = 8192
 
 _WORD_MASK = np.uint64(0xFFFFFFFF)
 _WORD_BITS = np.uint64(32)
-_MULTIPLIERS = np.array([[0xD2511F53], [0xCD9E8D57]], dtype=np.uint64)
-_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS = 10
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_MULTIPLIERS = np.array(MULTIPLIERS, dtype=np.uint64).reshape(2, 1)
+KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+ROUNDS = 10
 
 _FLOAT32_MANTISSA = np.uint64(0x7FFFFF)
 _FLOAT32_TO_FLOAT64_SHIFT = np.uint64(29)
@@ -42,8 +43,8 @@ _FLOAT64_HIGH_MANTISSA = np.uint64(0xFFFFF)
 _FLOAT64_ONE = np.uint64(0x3FF0000000000000)
 
 # The smallest uniform that the logarithm is given, so that it stays finite.
-_SMALLEST_UNIFORM = float(np.float32(1e-7))
-_TWO_PI = 2.0 * np.pi
+SMALLEST_UNIFORM = float(np.float32(1e-7))
+TWO_PI = 2.0 * np.pi
 
 
 @lru_cache(maxsize=256)
@@ -51,8 +52,8 @@ def _round_keys(key: int) -> UInt64Array:
     """The keys of the ten rounds, (10, 2, 1), from the 64-bit key."""
     low, high = key & 0xFFFFFFFF, key >> 32
     keys = [
-        [[(low + step * _KEY_STEPS[0]) & 0xFFFFFFFF], [(high + step * _KEY_STEPS[1]) & 0xFFFFFFFF]]
-        for step in range(_ROUNDS)
+        [[(low + step * KEY_STEPS[0]) & 0xFFFFFFFF], [(high + step * KEY_STEPS[1]) & 0xFFFFFFFF]]
+        for step in range(ROUNDS)
     ]
     return np.array(keys, dtype=np.uint64)
 
@@ -145,16 +146,16 @@ _LOG_INVERSE_CENTRES = tuple(
         "0x1.767dcf5534862p-1",
     )
 )
-_LOG_POLYNOMIAL = tuple(
+LOG_POLYNOMIAL = tuple(
     map(float.fromhex, ("-0x1.00ea348b88334p-2", "0x1.5575b0be00b6ap-2", "-0x1.ffffef20a4123p-2"))
 )
 _LOG_EXPONENTS = range(-23, 1)
-_LOG_ORIGIN = np.uint64(0x3FE6600000000000 + (_LOG_EXPONENTS[0] << 52))
-_LOG_INDEX_SHIFT = np.uint64(48)
-_LOG_SCALED_INVERSES = np.array(
+LOG_ORIGIN = np.uint64(0x3FE6600000000000 + (_LOG_EXPONENTS[0] << 52))
+LOG_INDEX_SHIFT = np.uint64(48)
+LOG_SCALED_INVERSES = np.array(
     [centre * 2.0**-exponent for exponent in _LOG_EXPONENTS for centre in _LOG_INVERSE_CENTRES]
 )
-_LOG_TABLE = np.array(
+LOG_TABLE = np.array(
     [
         exponent * math.log(2.0) - math.log(centre)
         for exponent in _LOG_EXPONENTS
@@ -165,30 +166,30 @@ _LOG_TABLE = np.array(
 
 def _log_float32(uniform: Float64Array) -> Float32Array:
     """The C library's logf of float32 values in [1e-7, 1) held as float64."""
-    index = uniform.view(np.uint64) - _LOG_ORIGIN
-    np.right_shift(index, _LOG_INDEX_SHIFT, out=index)
+    index = uniform.view(np.uint64) - LOG_ORIGIN
+    np.right_shift(index, LOG_INDEX_SHIFT, out=index)
     rows = index.view(np.int64)
-    rest = np.take(_LOG_SCALED_INVERSES, rows, mode="clip")
+    rest = np.take(LOG_SCALED_INVERSES, rows, mode="clip")
     rest *= uniform
     rest -= 1.0
-    leading = np.take(_LOG_TABLE, rows, mode="clip")
+    leading = np.take(LOG_TABLE, rows, mode="clip")
     leading += rest
-    polynomial = rest * _LOG_POLYNOMIAL[1]
-    polynomial += _LOG_POLYNOMIAL[2]
+    polynomial = rest * LOG_POLYNOMIAL[1]
+    polynomial += LOG_POLYNOMIAL[2]
     rest *= rest
-    polynomial += rest * _LOG_POLYNOMIAL[0]
+    polynomial += rest * LOG_POLYNOMIAL[0]
     polynomial *= rest
     polynomial += leading
     return polynomial.astype(np.float32)
 
 
-_COS_POLYNOMIAL = tuple(
+COS_POLYNOMIAL = tuple(
     map(
         float.fromhex,
         ("-0x1.ffffffd0c621cp-2", "0x1.55553e1068f19p-5", "-0x1.6c087e89a359dp-10", "0x1.99343027bf8c3p-16"),
     )
 )
-_SIN_POLYNOMIAL = tuple(
+SIN_POLYNOMIAL = tuple(
     map(float.fromhex, ("-0x1.555545995a603p-3", "0x1.1107605230bc4p-7", "-0x1.994eb3774cf24p-13"))
 )
 # Added to a small float, it leaves the nearest integer in the lowest bits.
@@ -204,20 +205,20 @@ def _sincos_float32(angle: Float64Array) -> tuple[Float32Array, Float32Array]:
     shifted *= np.pi / 2.0
     angle -= shifted
     square = angle * angle
-    sine_tail = square * _SIN_POLYNOMIAL[2]
-    sine_tail += _SIN_POLYNOMIAL[1]
-    cosine_tail = square * _COS_POLYNOMIAL[3]
-    cosine_tail += _COS_POLYNOMIAL[2]
+    sine_tail = square * SIN_POLYNOMIAL[2]
+    sine_tail += SIN_POLYNOMIAL[1]
+    cosine_tail = square * COS_POLYNOMIAL[3]
+    cosine_tail += COS_POLYNOMIAL[2]
     cube = square * angle
-    sine = np.multiply(cube, _SIN_POLYNOMIAL[0], out=shifted)
+    sine = np.multiply(cube, SIN_POLYNOMIAL[0], out=shifted)
     sine += angle
     cube *= square
     sine_tail *= cube
     sine += sine_tail
     fourth = np.multiply(square, square, out=cube)
-    cosine = np.multiply(square, _COS_POLYNOMIAL[0], out=angle)
+    cosine = np.multiply(square, COS_POLYNOMIAL[0], out=angle)
     cosine += 1.0
-    cosine += np.multiply(fourth, _COS_POLYNOMIAL[1], out=sine_tail)
+    cosine += np.multiply(fourth, COS_POLYNOMIAL[1], out=sine_tail)
     fourth *= square
     cosine_tail *= fourth
     cosine += cosine_tail
@@ -240,12 +241,12 @@ def box_muller_float32(
 ) -> tuple[Float32Array, Float32Array]:
     """Returns two independent standard normals for each pair of words (TensorFlow's BoxMullerFloat)."""
     uniform = _uniform_float32_as_float64(radius_words)
-    np.maximum(uniform, _SMALLEST_UNIFORM, out=uniform)
+    np.maximum(uniform, SMALLEST_UNIFORM, out=uniform)
     radius = _log_float32(uniform)
     radius *= np.float32(-2.0)
     np.sqrt(radius, out=radius)
     angle = _uniform_float32_as_float64(angle_words)
-    angle *= _TWO_PI
+    angle *= TWO_PI
     sine, cosine = _sincos_float32(angle.astype(np.float32).astype(np.float64))
     sine *= radius
     cosine *= radius
@@ -260,7 +261,7 @@ def box_muller_float64(even: UInt64Array, odd: UInt64Array) -> tuple[Float64Arra
     radius *= -2.0
     np.sqrt(radius, out=radius)
     angle = uniform[1]
-    angle *= _TWO_PI
+    angle *= TWO_PI
     sine, cosine = np.sin(angle), np.cos(angle)
     sine *= radius
     cosine *= radius

@@ -21,6 +21,13 @@ from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow.plan.passes import PassContext
 
 _HANDLES = (dtypes.resource, dtypes.variant)
+_NUMBERS = frozenset(
+    {
+        *(dtypes.float32, dtypes.float64, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
+        *(dtypes.uint8, dtypes.uint16, dtypes.bool_),
+    }
+)
+"""What other devices than CPUs compute with."""
 
 
 def place(plan: Plan, ctx: PassContext) -> Plan:
@@ -113,7 +120,9 @@ def _device_of(
             return placed[other]
     if not instruction.device and around:
         return around
-    return _resolve(instruction, instruction.device, ctx)
+    device = _resolve(instruction, instruction.device, ctx)
+    # What is inside a branch or loop runs where that does, in one part with it.
+    return around if around and _device_type(around) != _device_type(device) else device
 
 
 def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
@@ -156,9 +165,12 @@ def _complaint(
 
 
 def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:
+    kind = _device_type(device)
+    if kind != "CPU" and (instruction.bodies or not _NUMBERS.issuperset(instruction.dtypes)):
+        return False
     if instruction.bodies or instruction.type in VARIABLE_TYPES:
         return True
-    return ctx.has_kernel(instruction.type, _device_type(device))
+    return ctx.has_kernel(instruction.type, kind)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -19,13 +19,14 @@ from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.crew import Runner
+from graphflow.runtime.cuda.executable import DeviceExecutable, gpu_of
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.functions import FunctionRunner
 from graphflow.runtime.resources import ResourceStore, VariableCell
 from graphflow.runtime.staged import StagedExecutable
 from graphflow.runtime.threads import ThreadPool
 
-AnyExecutable = Executable | TieredExecutable | StagedExecutable
+AnyExecutable = Executable | TieredExecutable | DeviceExecutable | StagedExecutable
 
 
 def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
@@ -46,6 +47,10 @@ def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def _has_kernel(op_type: str, device_type: str) -> bool:
+    if device_type == "GPU":
+        from graphflow.runtime.cuda.rules import has_kernel
+
+        return has_kernel(op_type)
     return device_type == "CPU" and (
         op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
     )
@@ -75,6 +80,7 @@ class Planner:
     def __init__(self, config: ConfigProto, devices: Sequence[str], task: str) -> None:
         self._config = config
         self.devices = devices
+        self.has_gpus = any("/device:GPU:" in name for name in devices)
         self._task = task
         self._lock = threading.Lock()
         self._pool: ThreadPool | None = None
@@ -125,23 +131,38 @@ class Planner:
 
         lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
         """
+        self._prepare(store)
         cut = self.partition(plan)
-        plain = self._config.compiled == "never" or traced or self._config.check_numerics
+        looks = traced or self._config.check_numerics
+        plain = self._config.compiled == "never" or looks
         cells: list[VariableCell] = []
 
         def base(part: Plan, inside: bool) -> Executable:
             options = {"trace": traced, "check_numerics": self._config.check_numerics, "lends": inside}
             return Executable(part, store, KERNELS, self.threads, cells, **options)
 
+        def faster(found: Executable, part: Plan) -> Executable | TieredExecutable | DeviceExecutable:
+            gpu = gpu_of(part)
+            if gpu is not None and not looks:
+                return DeviceExecutable(found, part, gpu, store, KERNELS, self.context())
+            return found if plain else self._tiered(found, part, store, seeded)
+
         def stage(part: Plan, waits: bool) -> Runner:
             found = base(part, True)
-            return Runner(found if waits or plain else self._tiered(found, part, store, seeded), found, waits)
+            return Runner(found if waits else faster(found, part), found, waits)
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
             whole = base(plan, lends)
-            return (whole if plain else self._tiered(whole, plan, store, seeded)), whole.uses_variables
+            return faster(whole, plan), whole.uses_variables
         staged = StagedExecutable(plan, cut, stage, self.threads, lends)
         return staged, staged.uses_variables
+
+    def _prepare(self, store: ResourceStore) -> None:
+        """Lets variables of a store live on GPUs, where there are any."""
+        if self.has_gpus and store.cell_type is VariableCell:
+            from graphflow.runtime.cuda.cells import DeviceCell
+
+            store.cell_type = DeviceCell
 
     def _tiered(
         self, base: Executable, plan: Plan, store: ResourceStore, seeded: bool

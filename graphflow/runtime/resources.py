@@ -85,6 +85,9 @@ class VariableCell:
             if self.value is not None and self._is_lent():
                 self.value = self._copy(self.value)
 
+    def changes_in_place(self) -> None:
+        """Its value is about to be changed in place; for cells that know copies of it elsewhere."""
+
     def _is_lent(self) -> bool:
         return self.loans.any(self.value, self.store.memory)
 
@@ -200,6 +203,8 @@ class ResourceStore:
     around: the store that this one belongs to and is closed with, such as the session's for a dataset's function.
     """
 
+    cell_type: type[VariableCell] = VariableCell
+    """What variables are made of; another where there are GPUs."""
     memory: Memory = ProcessMemory()
     """Where values lie that leave the run or its device; a task's is shared with other processes."""
     collectives: Any = None
@@ -342,6 +347,8 @@ class ResourceStore:
             if self._active > 1 or any(cell._is_lent() for cell in cells):
                 return False
             self._in_place += 1
+            for cell in cells:
+                cell.changes_in_place()
             return True
 
     def end_in_place(self) -> None:
@@ -364,7 +371,7 @@ class ResourceStore:
         with self._lock:
             cell = self._variables.get(name)
             if cell is None:
-                cell = self._variables[name] = VariableCell(self, name, dtype, line, dims)
+                cell = self._variables[name] = self.cell_type(self, name, dtype, line, dims)
         if cell.dtype is not dtype:
             raise errors.InvalidArgumentError(
                 None, None,

@@ -38,7 +38,9 @@ class Translation:
     value: str
 
 
-class _Printer:
+class Printer:
+    """Prints one expression tree; `condition` is that under which what is printed is chosen."""
+
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.lines: list[str] = []
@@ -125,6 +127,6 @@ class _Printer:
 
 def translate(text: str, dtype: str, names: Mapping[str, str], prefix: str) -> Translation:
     """Print a text of dtype `dtype` over `names` (name to dtype); intermediate names start with `prefix`."""
-    printer = _Printer(prefix)
+    printer = Printer(prefix)
     value = printer.value(parse(text, dtype, names))
     return Translation(tuple(printer.lines), value)

@@ -35,6 +35,13 @@ def combine(lowering: Lowering, fetched: Collection[str]) -> list[Node]:
     return combining.finished()
 
 
+def with_short_sums(lowering: Lowering, fetched: Collection[str]) -> list[Node]:
+    """The nodes of a plan, sums of very many terms being cut into chains; nothing else is combined."""
+    combining = _Combining(lowering, fetched)
+    combining.long_sums()
+    return combining.finished()
+
+
 class _Combining:
     def __init__(self, lowering: Lowering, fetched: Collection[str]) -> None:
         self._lowering = lowering

@@ -17,6 +17,23 @@ from graphflow.runtime.compiled.lower import Lowering
 from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
 
 
+def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
+    """The roots that lie in memory: something outside their group takes them, or they are stored in any case."""
+    group_of = {root: k for k, g in enumerate(groups) for n in g.nodes for root in n.makes}
+    stored: set[str] = set()
+    for number, group in enumerate(groups):
+        for node in group.nodes:
+            for value in node.reads:
+                if group_of.get(value.root) != number:
+                    stored.add(value.root)
+            if not isinstance(node, Statements) or node.forced or node.reduce is not None:
+                stored.update(node.makes)
+    for fetch in plan.fetches:
+        if fetch in lowering.values:
+            stored.add(lowering.values[fetch].root)
+    return stored
+
+
 class Draft:
     """A plan taken apart and fused, with the kernels that it waits for."""
 
@@ -26,7 +43,7 @@ class Draft:
         self.loops = loops
         fetched = {lowering.values[f].root for f in plan.fetches if f in lowering.values}
         self.groups = fuse(combine(lowering, fetched))
-        self.stored = self._stored()
+        self.stored = stored_roots(self.groups, plan, lowering)
         self.regions: dict[int, FusedRegion] = {}
         sources: dict[str, None] = {}
         self._sources: dict[int, list[str]] = {}
@@ -37,22 +54,6 @@ class Draft:
         self._handles: dict[str, Compilation] = dict(
             zip(sources, compiler.compile_many(list(sources)), strict=True)
         )
-
-    def _stored(self) -> set[str]:
-        """The roots that lie in memory: something outside their group takes them, or they are stored in any case."""
-        group_of = {root: k for k, g in enumerate(self.groups) for n in g.nodes for root in n.makes}
-        stored: set[str] = set()
-        for number, group in enumerate(self.groups):
-            for node in group.nodes:
-                for value in node.reads:
-                    if group_of.get(value.root) != number:
-                        stored.add(value.root)
-                if not isinstance(node, Statements) or node.forced or node.reduce is not None:
-                    stored.update(node.makes)
-        for fetch in self.plan.fetches:
-            if fetch in self.lowering.values:
-                stored.add(self.lowering.values[fetch].root)
-        return stored
 
     def _sources_of(self, number: int, group: Group) -> list[str]:
         first = group.nodes[0]

@@ -14,7 +14,7 @@ from graphflow.plan.pipeline import mark_used
 from graphflow.runtime.assemble import PASS_THROUGH
 from graphflow.runtime.resources import ResourceStore
 
-_OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 Known = dict[str, tuple[tuple[int, ...], str]]
 
 
@@ -35,7 +35,7 @@ def specialise(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]], ctx
     """The plan for these shapes."""
     instructions: list[Instruction] = []
     for i in plan.instructions:
-        if i.type in _OF_SHAPES and all(n in known for n in i.inputs):
+        if i.type in OF_SHAPES and all(n in known for n in i.inputs):
             instructions += _constants(i, known)
         else:
             instructions.append(i)

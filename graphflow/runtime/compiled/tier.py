@@ -19,14 +19,14 @@ import numpy as np
 
 from graphflow.plan.ir import VARIABLE_TYPES, Plan, producers
 from graphflow.plan.passes import PassContext
-from graphflow.runtime.assemble import KernelTable, assemble
+from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled import native
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
+from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
-from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
 _OBSERVED_RUN: Final = 4
@@ -174,29 +174,7 @@ class TieredExecutable:
             state.lock.release()
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        known: Known = {
-            name: (np.shape(value), np.asarray(value).dtype.name)
-            for name, value in zip(self._plan.feeds, feeds, strict=True)
-        }
-
-        varying: set[str] = set()
-
-        def observe(name: str, value: Any) -> None:
-            dtype = getattr(value, "dtype", None)
-            if value is None:
-                return
-            seen = (np.shape(value), dtype.name) if dtype is not None else ((), "object")
-            if known.setdefault(name, seen) != seen:
-                varying.add(name)
-
-        observer = assemble(self._plan, self._store, self._kernels, observe=observe, lends=self._base.lends)
-        try:
-            with np.errstate(all="ignore"):
-                result: tuple[Any, ...] = observer.function(run, *feeds)
-        except Exception as error:
-            raise explain(error, observer, self._base.cells) from error
-        for name in varying:
-            del known[name]
+        result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
         self._draft(state, known)
         return result
 

@@ -1,0 +1,92 @@
+"""Which GPUs there are, asked of the driver itself: numba.cuda takes half a second to import, for mostly nothing.
+
+NUMBA_ENABLE_CUDASIM=1 puts Numba's simulator in the place of the driver. It is read here, once, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+_DRIVER: Final = "libcuda.so.1"
+_MAJOR, _MINOR = 75, 76
+"""The driver's numbers for the two parts of a compute capability."""
+_OLDEST: Final = (7, 0)
+_INSTALL: Final = "pip install 'graphflow[cuda]' (CUDA 13) or 'graphflow[cuda12]'"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU: its number, its name, its memory in bytes, its compute capability."""
+
+    index: int
+    name: str
+    memory: int
+    capability: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The GPUs that can be used; where there is none, `problem` says why in a sentence. `simulated`: by Numba."""
+
+    gpus: tuple[Gpu, ...] = ()
+    problem: str = ""
+    simulated: bool = False
+
+
+class DriverError(Exception):
+    """The CUDA driver does not work; the text says why."""
+
+
+@cache
+def found() -> Found:
+    """The GPUs of this machine, asked for once in a process. Never raises."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        return Found((Gpu(0, "Numba's CUDA simulator", 0, (0, 0)),), simulated=True)
+    try:
+        gpus = gpus_of(lambda: ctypes.CDLL(_DRIVER))
+    except DriverError as error:
+        return Found(problem=str(error))
+    if importlib.util.find_spec("numba_cuda") is None:
+        return Found(problem=f"the package numba-cuda is missing: {_INSTALL}.")
+    usable = tuple(gpu for gpu in gpus if gpu.capability >= _OLDEST)
+    if not usable:
+        names = ", ".join(f"{g.name} ({g.capability[0]}.{g.capability[1]})" for g in gpus)
+        needed = f"needs compute capability {_OLDEST[0]}.{_OLDEST[1]}"
+        return Found(problem=f"graphflow {needed}, and there is {names or 'no GPU'}.")
+    return Found(usable)
+
+
+def gpus_of(load: Callable[[], Any]) -> tuple[Gpu, ...]:
+    """The GPUs that a driver library shows; DriverError where there is no driver, or it does not start."""
+    try:
+        driver = load()
+    except OSError:
+        raise DriverError(f"there is no NVIDIA driver ({_DRIVER} was not found).") from None
+
+    def call(name: str, *arguments: Any) -> None:
+        code = getattr(driver, name)(*arguments)
+        if code:
+            raise DriverError(f"the NVIDIA driver does not work ({name} returned {code}; see nvidia-smi).")
+
+    call("cuInit", 0)
+    count = ctypes.c_int()
+    call("cuDeviceGetCount", ctypes.byref(count))
+    gpus = []
+    for index in range(count.value):
+        device, memory, name = ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(128)
+        call("cuDeviceGet", ctypes.byref(device), index)
+        call("cuDeviceGetName", name, len(name), device)
+        call("cuDeviceTotalMem_v2", ctypes.byref(memory), device)
+        capability = []
+        for attribute in (_MAJOR, _MINOR):
+            number = ctypes.c_int()
+            call("cuDeviceGetAttribute", ctypes.byref(number), attribute, device)
+            capability.append(number.value)
+        gpus.append(Gpu(index, name.value.decode(), memory.value, (capability[0], capability[1])))
+    return tuple(gpus)

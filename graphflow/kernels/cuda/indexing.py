@@ -1,0 +1,162 @@
+"""Kernels of rows by index: gather, scatter, sparse updates, unsorted segments, argmax.
+
+Sums go through atomic additions, whose order is not defined: two runs may differ in a float's last bits. What is
+replaced, multiplied or divided goes in the order of the indices, a thread a column: the last of equal ones wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+_WALK: Final = "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n    while i < count:\n"
+
+
+@cache
+def gather_source(inner: bool) -> str:
+    """Rows by index along an axis; status 2 for an index that there is not.
+
+    kernel(status, number, count, x, indices, y, size, taken, columns): y[a, k, b] = x[a, indices[k], b], where x has
+    `size` rows, y `taken`, and `columns` elements each; `inner` is whether columns is more than one.
+    """
+    b, rest = ("i % columns", "i // columns") if inner else ("0", "i")
+    return (
+        "def kernel(status, number, count, x, indices, y, size, taken, columns):\n"
+        + _WALK
+        + f"""        b = {b}
+        rest = {rest}
+        index = int64(indices[rest % taken])
+        if index < 0 or index >= size:
+            status[0] = 2
+            status[1] = number
+        else:
+            y[i] = x[(rest // taken * size + index) * columns + b]
+        i += step
+"""
+    )
+
+
+@cache
+def scatter_add_source(dtype: str, sign: str) -> str:
+    """x[indices[k]] += y[k], or -= (`sign` "-"): kernel(status, number, count, x, indices, y, rows, columns)."""
+    return (
+        "def kernel(status, number, count, x, indices, y, rows, columns):\n"
+        "    if status[0] != 0:\n        return\n"
+        + _WALK
+        + f"""        index = int64(indices[i // columns])
+        if index < 0 or index >= rows:
+            status[0] = 2
+            status[1] = number
+        else:
+            cuda.atomic.add(x, index * columns + i % columns, {dtype}({sign}y[i]))
+        i += step
+"""
+    )
+
+
+@cache
+def segment_sum_source(dtype: str) -> str:
+    """x[segments[k]] += y[k]; rows of segments below zero are dropped, status 2 for one that is too large.
+
+    kernel(status, number, count, x, segments, y, rows, columns)
+    """
+    return (
+        "def kernel(status, number, count, x, segments, y, rows, columns):\n"
+        + _WALK
+        + f"""        index = int64(segments[i // columns])
+        if index >= rows:
+            status[0] = 2
+            status[1] = number
+        elif index >= 0:
+            cuda.atomic.add(x, index * columns + i % columns, {dtype}(y[i]))
+        i += step
+"""
+    )
+
+
+_IN_ORDER: Final = {
+    "update": "y[k * columns + i]",
+    "mul": "x[place] * y[k * columns + i]",
+    "div": "x[place] / y[k * columns + i]",
+    "min": "min(x[place], y[k * columns + i])",
+    "max": "max(x[place], y[k * columns + i])",
+}
+
+
+@cache
+def scatter_source(dtype: str, operation: str) -> str:
+    """x[indices[k]] op= y[k] in the order of k, a thread a column; nothing is written where an index is wrong.
+
+    kernel(status, number, count, x, indices, y, rows, taken): `count` columns, `taken` indices.
+    """
+    return f"""
+def kernel(status, number, count, x, indices, y, rows, taken):
+    if status[0] != 0:
+        return
+    columns = count
+{_WALK}        for k in range(taken):
+            index = int64(indices[k])
+            if index < 0 or index >= rows:
+                status[0] = 2
+                status[1] = number
+            else:
+                place = index * columns + i
+                x[place] = {dtype}({_IN_ORDER[operation]})
+        i += step
+"""
+
+
+@cache
+def row_update_source(slots: Sequence[str], arguments: Sequence[str], lines: Sequence[str]) -> str:
+    """A sparse update of an optimizer, in the order of the indices, a thread a column.
+
+    kernel(status, number, count, rows, taken, indices, *slots, *arguments, grad): `lines` compute {new_slot} values
+    from {slot} and argument names. Every old value of a row is read before any new one is written.
+    """
+    body = [
+        "def kernel("
+        + ", ".join(["status, number, count, rows, taken, indices", *(f"p_{s}" for s in slots)])
+        + "".join(f", p_{a}" for a in arguments)
+        + ", p_grad):",
+        "    if status[0] != 0:",
+        "        return",
+        "    i = cuda.grid(1)",
+        "    step = cuda.gridsize(1)",
+        *(f"    v_{a} = p_{a}[0]" for a in arguments),
+        "    while i < count:",
+        "        for k in range(taken):",
+        "            index = int64(indices[k])",
+        "            if index < 0 or index >= rows:",
+        "                status[0] = 2",
+        "                status[1] = number",
+        "            else:",
+        "                place = index * count + i",
+        *(f"                v_{s} = p_{s}[place]" for s in slots),
+        "                v_grad = p_grad[k * count + i]",
+        *(f"                {line}" for line in lines),
+        "        i += step",
+    ]
+    return "\n".join(body) + "\n"
+
+
+@cache
+def argument_source(dtype: str, output: str, largest: bool) -> str:
+    """argmax or argmin along an axis, the first of equals, a NaN first of all: kernel(count, x, y, along, inner)."""
+    better = "value > best" if largest else "value < best"
+    nan = " or (value != value and best == best)" if dtype.startswith("float") else ""
+    return (
+        "def kernel(count, x, y, along, inner):\n"
+        + _WALK
+        + f"""        first = i // inner * along * inner + i % inner
+        best = x[first]
+        place = 0
+        for j in range(1, along):
+            value = x[first + j * inner]
+            if {better}{nan}:
+                best = value
+                place = j
+        y[i] = {output}(place)
+        i += step
+"""
+    )

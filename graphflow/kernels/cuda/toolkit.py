@@ -1,0 +1,288 @@
+"""The only module that imports numba.cuda, which is to be replaced by a package with the same `cuda.jit` one day.
+
+The rest of the library knows: kernels as texts, launches of them, blocks of device memory, and the one stream of a
+device. In Numba's simulator all of this works on NumPy arrays; what differs there is decided here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.kernels.cuda.discovery import found
+from graphflow.kernels.native.cache import default_directory
+
+cuda: Any = import_module("numba.cuda")
+SIMULATED: Final = found().simulated
+BLOCK: Final = 4 if SIMULATED else 256
+"""Threads of a block. The simulator starts a Python thread for each."""
+_MOST_BLOCKS: Final = 2 if SIMULATED else 4096
+
+_FLOAT_FUNCTIONS: Final = [
+    "exp",
+    "expm1",
+    "exp2",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "tanh",
+    "erf",
+    "erfc",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "lgamma",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "pow",
+    "atan2",
+    "fmod",
+]
+_DTYPES: Final = [
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+
+def _simulated_function(name: str) -> Callable[..., Any]:
+    """A function of libdevice for the simulator, where libdevice returns None: NumPy's, which keeps float32."""
+    if name in ("erf", "erfc", "lgamma"):
+        function = getattr(math, name)
+
+        def scalar(x: Any) -> Any:
+            pole = name == "lgamma" and (math.isinf(x) or (x <= 0 and x == math.floor(x)))
+            return type(x)(math.inf if pole else function(x))
+
+        return scalar
+    if name == "rsqrt":
+        return lambda x: type(x)(1) / np.sqrt(x)
+    renamed = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "pow": "power", "atan2": "arctan2"}
+    inverse = {f"a{n}": f"arc{n}" for n in ("sinh", "cosh", "tanh")}
+    return getattr(np, (renamed | inverse).get(name, name))  # type: ignore[no-any-return]
+
+
+def _libdevice() -> Any:
+    return import_module("numba.cuda.libdevice")
+
+
+def _simulated_bits(x: Any) -> int:
+    return int(np.float64(x).view(np.int64))
+
+
+@cache
+def namespace() -> dict[str, Any]:
+    """The names that texts of kernels may use: cuda, the dtypes, and functions such as exp_float32."""
+    names: dict[str, Any] = {"cuda": cuda, "errstate": np.errstate}
+    names.update((dtype, getattr(np, dtype)) for dtype in _DTYPES)
+    names["bits_float64"] = _simulated_bits if SIMULATED else _libdevice().double_as_longlong
+    for name in _FLOAT_FUNCTIONS:
+        if SIMULATED:
+            names[f"{name}_float32"] = names[f"{name}_float64"] = _simulated_function(name)
+        else:
+            names[f"{name}_float32"] = getattr(_libdevice(), f"{name}f")
+            names[f"{name}_float64"] = getattr(_libdevice(), name)
+    return names
+
+
+_SIMULATOR_ENTRY: Final = """
+
+def entry(*arguments):
+    with errstate(all="ignore"):
+        kernel(*arguments)
+"""
+
+
+@cache
+def _directory() -> str:
+    """Where the texts of kernels lie, so that Numba can keep what it makes of them beside."""
+    if SIMULATED:
+        return tempfile.gettempdir()
+    folder = default_directory() / "cuda"
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
+
+
+def python_function(source: str) -> Callable[..., None]:
+    """The function `kernel` of a text, under a file's name of its own, by which the simulator knows shared arrays."""
+    path = Path(_directory()) / f"gf_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
+    names = dict(namespace())
+    exec(compile(source + (_SIMULATOR_ENTRY if SIMULATED else ""), str(path), "exec"), names)
+    return names["entry" if SIMULATED else "kernel"]  # type: ignore[no-any-return]
+
+
+@cache
+def kernel(source: str) -> Any:
+    """The compiled kernel of a text; compiled for the dtypes of its arguments at its first launch."""
+    if SIMULATED:
+        return cuda.jit(python_function(source))
+    path = Path(_directory()) / f"gf_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
+    if not path.exists():
+        handle, temporary = tempfile.mkstemp(dir=_directory(), suffix=".tmp")
+        with os.fdopen(handle, "w") as file:
+            file.write(source)
+        os.utime(temporary, (1_600_000_000,) * 2)  # Numba's cache looks at the time of the file.
+        os.replace(temporary, path)
+    return cuda.jit(python_function(source), cache=True)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """What the simulator needs to be quick and right: it waits for its threads by asking them again and again, so that
+    they must take turns often; and then two threads of a block may both make a shared array that is to be one.
+    """
+    import_module("numba.cuda.simulator.kernelapi").FakeCUDAShared.array = _locked_shared_array
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+_SHARED_LOCK: Final = threading.Lock()
+
+
+def _locked_shared_array(self: Any, shape: Any, dtype: Any) -> Any:
+    caller = sys._getframe(1)
+    key = caller.f_code.co_filename, caller.f_lineno
+    with _SHARED_LOCK:
+        if key not in self._allocations:
+            self._allocations[key] = np.empty(shape, dtype)
+        return self._allocations[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A kernel's text, the blocks and the threads of a block it is started with, and its arguments."""
+
+    source: str
+    blocks: int | tuple[int, int]
+    threads: int
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Work for the stream that is no kernel of ours: function(stream handle), such as a library's."""
+
+    function: Callable[[int], None]
+
+
+Work = Launch | Call
+
+
+def elementwise_launch(source: str, count: int, arguments: Sequence[Any], each: int = 1) -> Launch:
+    """A launch of a kernel that walks `count` elements with a stride of the whole grid, `each` a thread at a time."""
+    blocks = max(1, min(_MOST_BLOCKS, -(-count // (BLOCK * each))))
+    return Launch(source, blocks, BLOCK, tuple(arguments))
+
+
+class OutOfDeviceMemory(Exception):
+    """The device has not so much memory."""
+
+
+class Device:
+    """One GPU: its memory, its one stream, and a lock that whoever uses it holds. Thread-safe under that lock."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.lock = threading.RLock()
+        self._numba = cuda.gpus[0 if SIMULATED else index]
+        with self.current():
+            self._stream = cuda.stream()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Holds the lock, and makes the GPU the one of this thread."""
+        with self.lock, nullcontext() if SIMULATED else self._numba:
+            yield
+
+    def allocate(self, count: int, dtype: str) -> Any:
+        """A block of device memory; OutOfDeviceMemory where there is not so much."""
+        try:
+            return cuda.device_array(max(1, count), memory_type(dtype))
+        except Exception as error:
+            if "OUT_OF_MEMORY" in str(error) or isinstance(error, MemoryError):
+                raise OutOfDeviceMemory(str(error)) from error
+            raise
+
+    def pinned(self, count: int) -> Any:
+        """Bytes of host memory that the GPU can reach, so that copies do not wait for each other."""
+        return cuda.pinned_array(max(1, count), np.uint8)
+
+    def upload(self, target: Any, source: Any) -> None:
+        """Copies a host array to a block of the same dtype and size, in the order of the stream."""
+        target.copy_to_device(source, stream=self._stream)
+
+    def download(self, source: Any, target: Any) -> None:
+        """Copies a block to a host array of the same dtype and size, in the order of the stream."""
+        source.copy_to_host(target, stream=self._stream)
+
+    def launch(self, work: Work) -> None:
+        """Starts work in the order of the stream."""
+        if isinstance(work, Call):
+            work.function(int(self._stream))
+            return
+        with _patience() if SIMULATED else nullcontext():
+            kernel(work.source)[work.blocks, work.threads, self._stream](*work.arguments)
+
+    def wait(self) -> None:
+        """Returns when the stream has done everything."""
+        self._stream.synchronize()
+
+
+def part(block: Any, start: int, count: int, dtype: str) -> Any:
+    """`count` elements of a dtype within a block of bytes, from byte `start` on; shares memory."""
+    kind = np.dtype(memory_type(dtype))
+    return block[start : start + count * kind.itemsize].view(kind)
+
+
+def memory_type(dtype: str) -> str:
+    """The dtype that values of a dtype have in memory."""
+    return "uint8" if dtype == "bool" else dtype
+
+
+_devices: dict[int, Device] = {}
+_making = threading.Lock()
+
+
+def device(index: int) -> Device:
+    """The GPU of a number, made at first use."""
+    with _making:
+        if index not in _devices:
+            _devices[index] = Device(index)
+        return _devices[index]

@@ -1,0 +1,136 @@
+"""DeviceExecutable: a part of a plan that was placed on a GPU.
+
+The first run with some fed shapes is NumPy's, and shows the shape of every value; for these the launches are laid out,
+and from the second run on the GPU computes. A plan that cannot be laid out stays on NumPy, and says so once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.graph.devices import DeviceSpec
+from graphflow.plan.ir import VARIABLE_TYPES, Plan
+from graphflow.plan.passes import PassContext
+from graphflow.runtime.assemble import KernelTable
+from graphflow.runtime.compiled.observe import observed_run
+from graphflow.runtime.compiled.specialise import Known, complete, specialise
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.executor import Executable
+from graphflow.runtime.resources import ResourceStore
+
+_MOST_SHAPES: Final = 16
+_LOG = logging.getLogger("graphflow")
+
+
+def gpu_of(plan: Plan) -> str | None:
+    """The GPU that a part of a plan was placed on, by its full name; None for a part of the CPU."""
+    for i in plan.instructions:
+        if DeviceSpec.from_string(i.device).device_type == "GPU":
+            return i.device
+    return None
+
+
+@dataclass
+class _State:
+    """What is known of one combination of fed shapes."""
+
+    plan: Any = None
+    given_up: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class DeviceExecutable:
+    """Runs a part on a GPU. Thread-safe. `base` runs it on NumPy."""
+
+    def __init__(
+        self,
+        base: Executable,
+        plan: Plan,
+        name: str,
+        store: ResourceStore,
+        kernels: KernelTable,
+        ctx: PassContext,
+    ) -> None:
+        self._base = base
+        self._plan = plan
+        self._name = name
+        self._store = store
+        self._kernels = kernels
+        self._ctx = ctx
+        self._states: dict[Any, _State] = {}
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of an operation that fails."""
+        key = tuple([f.shape if isinstance(f, np.ndarray) else () for f in feeds])
+        state = self._states.get(key)
+        if state is None:
+            if len(self._states) >= _MOST_SHAPES:
+                return self._base.run(run, feeds)
+            state = self._states.setdefault(key, _State())
+        if state.plan is None:
+            if state.given_up or not state.lock.acquire(blocking=False):
+                return self._base.run(run, feeds)
+            try:
+                if state.plan is None:
+                    return self._first(state, run, feeds)
+            finally:
+                state.lock.release()
+        from graphflow.runtime.cuda.plan import Unusable
+
+        try:
+            result: tuple[Any, ...] = state.plan.run(run, feeds)
+            return result
+        except Unusable:
+            return self._base.run(run, feeds)
+
+    def describe(self) -> str:
+        """What runs on the GPU, for each combination of fed shapes; "" where nothing does yet."""
+        return "".join(
+            f"on {self._name} for {', '.join(map(str, shapes)) or 'no feeds'}\n{state.plan.describe()}\n"
+            for shapes, state in self._states.items()
+            if state.plan is not None
+        )
+
+    @property
+    def plans(self) -> list[Any]:
+        """The plans that were laid out, one for each combination of fed shapes."""
+        return [state.plan for state in self._states.values() if state.plan is not None]
+
+    def _first(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
+        try:
+            state.plan = self._laid_out(known)
+            state.given_up = state.plan is None
+        except errors.ResourceExhaustedError:
+            raise
+        except Exception:
+            state.given_up = True
+            _LOG.warning(
+                "A plan for %s stays on the CPU: it could not be lowered.", self._name, exc_info=True
+            )
+        return result
+
+    def _laid_out(self, known: Known) -> Any:
+        """The launches for the shapes of a run; None where a variable has no value, so no shape."""
+        from graphflow.kernels.cuda.toolkit import device
+        from graphflow.runtime.compiled.lower import Lowering
+        from graphflow.runtime.cuda.plan import DevicePlan
+        from graphflow.runtime.cuda.rules import DEVICE_RULES
+
+        complete(self._plan, known, self._store)
+        variables = [i.outputs[0] for i in self._plan.instructions if i.type in VARIABLE_TYPES]
+        if any(name not in known for name in (*self._plan.feeds, *variables)):
+            return None
+        plan = specialise(self._plan, known, self._ctx)
+        complete(plan, known, self._store)
+        lowering = Lowering(plan, known, self._kernels, DEVICE_RULES)
+        lowering.run()
+        index = DeviceSpec.from_string(self._name).device_index or 0
+        return DevicePlan(plan, lowering, device(index), self._name, self._store, self._kernels)

@@ -1,0 +1,63 @@
+"""DeviceNode: a node of a plan whose kernels are launches on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.nodes import KernelNode
+from graphflow.runtime.compiled.values import Value
+
+if TYPE_CHECKING:
+    from graphflow.kernels.cuda.toolkit import Work
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things lie on the device.
+
+    device: the number of the GPU. array: the elements of a value's block, from the value's lowest on.
+    status: where kernels say what went wrong.
+    number: the node's, for the status. words: the words that `before` of the node returns, None where it has none.
+    """
+
+    device: int
+    array: Callable[[Value], Any]
+    status: Any
+    number: int
+    words: Any = None
+
+
+Build: TypeAlias = "Callable[[Places], Sequence[Work]]"
+Before: TypeAlias = "Callable[[Any], Any]"
+"""Given the run, the words (an int64 array of fixed size) that the node's kernels take this time."""
+
+
+@dataclass(eq=False)
+class DeviceNode(KernelNode):
+    """What is no fused region: `build` gives its launches, in order.
+
+    before: where it is given, a run first asks it for `words` words from the host, such as the counter of a random
+    state; they reach the device with the feeds.
+    """
+
+    build: Build | None = None
+    before: Before | None = None
+    words: int = 0
+
+
+def device_node(
+    i: Instruction,
+    reads: Sequence[Value],
+    targets: Sequence[Value],
+    build: Build,
+    variables: Sequence[str] = (),
+    before: Before | None = None,
+    words: int = 0,
+) -> DeviceNode:
+    """A node that reads some values and fills others."""
+    return DeviceNode(
+        i, list(reads), [t.root for t in targets], list(variables), build=build, before=before, words=words
+    )

@@ -1,0 +1,493 @@
+"""DevicePlan: a plan for known shapes as launches on one GPU, over memory laid out beforehand.
+
+What comes from the host in a run - feeds, the counters of random states, a cleared status - lies in one block and takes
+one copy; results share one arena; variables stay where they are. So a run allocates nothing on the device, and its
+launches are the same each time. What has no kernel is a stretch of NumPy between copies. Nothing is computed twice: an
+error is seen at the end of the run, and kernels that write variables do nothing once there was one.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.kernels.cuda.regions import Operand, region_launches
+from graphflow.kernels.cuda.toolkit import Device, OutOfDeviceMemory, Work, part
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
+from graphflow.runtime.compiled.combine import with_short_sums
+from graphflow.runtime.compiled.draft import stored_roots
+from graphflow.runtime.compiled.emit import fused_region
+from graphflow.runtime.compiled.fuse import Group, fuse
+from graphflow.runtime.compiled.lower import Lowering
+from graphflow.runtime.compiled.memory import assign_clusters
+from graphflow.runtime.compiled.nodes import PythonNode, Statements
+from graphflow.runtime.compiled.values import Value
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.cells import DeviceCell
+from graphflow.runtime.cuda.nodes import DeviceNode, Places
+from graphflow.runtime.explain import explain
+from graphflow.runtime.resources import ResourceStore
+
+_ALIGNMENT: Final = 256
+_MOST_SCALARS: Final = 12
+"""Statements on scalars that one kernel computes."""
+_WHAT: Final = {1: "Integer division by zero", 2: "an index is out of range"}
+
+
+class Unusable(Exception):
+    """This run must be NumPy's."""
+
+
+@dataclass
+class _DeviceSegment:
+    groups: list[tuple[int, Group]]
+    works: list[Work] = field(default_factory=list)
+    written: list[DeviceCell] = field(default_factory=list)
+
+
+@dataclass
+class _HostSegment:
+    part: Any
+    inputs: list[str]
+    outputs: list[str]
+
+
+class _Layout:
+    """Places of blocks that follow each other, each aligned."""
+
+    def __init__(self) -> None:
+        self.starts: dict[str, int] = {}
+        self.total = 0
+
+    def add(self, name: str, size: int) -> None:
+        self.starts[name] = self.total
+        self.total += -(-max(1, size) // _ALIGNMENT) * _ALIGNMENT
+
+
+def _bytes(value: Value) -> int:
+    return value.size * np.dtype(value.dtype).itemsize
+
+
+class DevicePlan:
+    """A lowered plan on a GPU. Thread-safe: one run at a time."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        lowering: Lowering,
+        device: Device,
+        name: str,
+        store: ResourceStore,
+        kernels: KernelTable,
+    ) -> None:
+        self._plan = plan
+        self._lowering = lowering
+        self._device = device
+        self._name = name
+        self._store = store
+        self._lock = threading.Lock()
+        self._fetched = {f: self._compact(f) for f in plan.fetches}
+        roots = {value.root for value in self._fetched.values() if value is not None}
+        self.groups = [
+            small for group in fuse(with_short_sums(lowering, roots)) for small in _small_groups(group)
+        ]
+        self._stored = stored_roots(self.groups, plan, lowering) | roots
+        self._makers = {o: i for i in plan.instructions for o in i.outputs}
+        self._cells: dict[str, DeviceCell] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        for variable, i in lowering.variables.items():
+            if variable in lowering.values:
+                cell = store.cell(i)
+                assert isinstance(cell, DeviceCell)
+                self._cells[variable] = cell
+                self._shapes[variable] = lowering.known[variable][0]
+        self._bound: dict[str, Any] = {}
+        self._scratch: dict[tuple[int, int], Any] = {}
+        self._segments = self._cut(kernels)
+        self._lay_out()
+
+    # ---- what runs where --------------------------------------------------------------------------------------------
+
+    def _compact(self, name: str) -> Value | None:
+        """Where a fetched value lies, side by side."""
+        value = self._lowering.values.get(name)
+        if value is None or value.contiguous:
+            return value
+        anything = self._plan.instructions[0]
+        makers = {o: i for i in self._plan.instructions for o in i.outputs}
+        return self._lowering.compact(makers.get(name, anything), value)
+
+    def _cut(self, kernels: KernelTable) -> list[_DeviceSegment | _HostSegment]:
+        segments: list[_DeviceSegment | _HostSegment] = []
+        stretch: list[PythonNode] = []
+        for number, group in enumerate(self.groups):
+            first = group.nodes[0]
+            if isinstance(first, PythonNode):
+                if stretch and self._takes_made(stretch, first):
+                    segments.append(self._host_segment(stretch, kernels))
+                    stretch = []
+                stretch.append(first)
+                continue
+            if stretch:
+                segments.append(self._host_segment(stretch, kernels))
+                stretch = []
+            if not segments or not isinstance(segments[-1], _DeviceSegment):
+                segments.append(_DeviceSegment([]))
+            last = segments[-1]
+            assert isinstance(last, _DeviceSegment)
+            last.groups.append((number, group))
+            written = (self._cells[root] for node in group.nodes for root in node.variables)
+            last.written = list(dict.fromkeys([*last.written, *written]))
+        if stretch:
+            segments.append(self._host_segment(stretch, kernels))
+        return segments
+
+    def _takes_made(self, before: Sequence[PythonNode], node: PythonNode) -> bool:
+        """Whether a node takes a view of what those before make, which is on the device only after them."""
+        made = {root for n in before for root in n.makes}
+        inside = {o for n in before for o in n.instruction.outputs}
+        names = [n for n in node.instruction.taken() if n not in inside]
+        values = [self._lowering.values.get(n) for n in names]
+        return any(v is not None and v.root in made for v in values)
+
+    def _host_segment(self, nodes: Sequence[PythonNode], kernels: KernelTable) -> _HostSegment:
+        inside = {o for node in nodes for o in node.instruction.outputs}
+        around: dict[str, Instruction] = {}
+        inputs: dict[str, None] = {}
+        for name in (n for node in nodes for n in node.instruction.taken() if n not in inside):
+            maker = self._makers.get(name)
+            if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+                around[maker.name] = maker
+            else:
+                inputs[name] = None
+        outputs = [o for node in nodes for o in node.instruction.outputs]
+        instructions = (*around.values(), *(n.instruction for n in nodes))
+        plan = Plan(instructions, feeds=tuple(inputs), fetches=tuple(outputs))
+        return _HostSegment(assemble(plan, self._store, kernels), list(inputs), outputs)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        """Takes the memory that every run uses; ResourceExhaustedError where the device has not so much."""
+        lowering = self._lowering
+        inputs, outputs = _Layout(), _Layout()
+        inputs.add("status", 8)
+        outputs.add("status", 8)
+        self._feeds = [n for n in self._plan.feeds if n in lowering.values]
+        for name in self._feeds:
+            inputs.add(name, _bytes(lowering.values[name]))
+        self._asked = {
+            number: node
+            for number, group in enumerate(self.groups)
+            for node in group.nodes
+            if isinstance(node, DeviceNode) and node.before is not None
+        }
+        for number, node in self._asked.items():
+            inputs.add(f"words {number}", 8 * node.words)
+        for name, value in self._fetched.items():
+            if value is not None:
+                outputs.add(name, _bytes(value))
+        self._inputs, self._outputs = inputs, outputs
+        blocks = lowering.blocks
+        lives = self._lives()
+        sizes = {root: blocks[root] for root in lives if root in self._stored and root in blocks}
+        offsets, total = assign_clusters(sizes, {r: lives[r] for r in sizes}, set(lowering.clusters.values()))
+        self._offsets = offsets
+        self._largest = max(sizes, key=lambda r: sizes[r], default="")
+        self._needs = {"results": total, "feeds": inputs.total}
+        self._blocks: dict[str, Any] = {}
+        with self._device.current():
+            try:
+                self._arena = self._device.allocate(total, "uint8")
+                self._received = self._device.allocate(inputs.total, "uint8")
+                self._bind()
+            except OutOfDeviceMemory as error:
+                raise self._exhausted() from error
+            self._sent = self._device.pinned(inputs.total)
+            self._sent[:] = 0
+            self._returned = self._device.pinned(outputs.total)
+
+    def _exhausted(self) -> errors.ResourceExhaustedError:
+        variables = sum(
+            math.prod(shape) * np.dtype(self._lowering.known[n][1]).itemsize
+            for n, shape in self._shapes.items()
+        )
+        constants = sum(_bytes(v) for v in self._lowering.values.values() if v.root in self._blocks)
+        needs = {**self._needs, "variables": variables, "constants": constants}
+        root = self._largest.partition("#")[0]
+        maker = self._makers.get(root)
+        largest = self._lowering.blocks.get(self._largest, 0)
+        what = root if maker is None else maker.describe()
+        told = ", ".join(f"{count / 2**20:.1f} MB for {kind}" for kind, count in needs.items())
+        return errors.ResourceExhaustedError(
+            None,
+            None if maker is None else maker.op,
+            f"{self._name} has not enough memory for this plan, which needs {told}. The largest result is that of "
+            f"{what} with {largest / 2**20:.1f} MB. Feed smaller batches, or place a part of the graph elsewhere.",
+        )
+
+    def _lives(self) -> dict[str, tuple[int, int]]:
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for position, group in enumerate(self.groups):
+            for node in group.nodes:
+                for root in (*(v.root for v in node.reads), *node.makes):
+                    first.setdefault(root, position)
+                    last[root] = position
+        for value in self._fetched.values():
+            if value is not None:
+                first.setdefault(value.root, len(self.groups))
+                last[value.root] = len(self.groups)
+        return {root: (first[root], last[root]) for root in first}
+
+    def _root(self, root: str, dtype: str) -> Any:
+        """The memory of a block, as an array of a dtype."""
+        if root in self._cells:
+            return self._bound[root]
+        if root in self._offsets:
+            size = self._lowering.blocks[root]
+            return part(self._arena, self._offsets[root], size // np.dtype(dtype).itemsize, dtype)
+        if root in self._inputs.starts:
+            return part(self._received, self._inputs.starts[root], self._lowering.values[root].size, dtype)
+        if root not in self._blocks:
+            array = np.array(self._lowering.constants[root], order="C", ndmin=1).reshape(-1)
+            array = array.view(np.uint8) if array.dtype == bool else array
+            self._blocks[root] = self._device.allocate(array.size, array.dtype.name)
+            self._device.upload(self._blocks[root], array)
+            self._device.wait()
+        return self._blocks[root]
+
+    def _array(self, value: Value) -> Any:
+        """The elements of a block, from a value's lowest on."""
+        return self._root(value.root, value.dtype)[_lowest(value) :]
+
+    def _operand(self, value: Value, strides: tuple[int, ...] | None) -> Operand:
+        return Operand(self._array(value), value.offset - _lowest(value), strides or ())
+
+    # ---- launches ----------------------------------------------------------------------------------------------------
+
+    def _bind(self) -> None:
+        """Makes the launches, for the memory in which variables and everything else lie now."""
+        for name, cell in self._cells.items():
+            if cell.shape() != self._shapes[name]:
+                raise Unusable
+            self._bound[name] = cell.block(self._device)
+        status = part(self._received, 0, 2, "int32")
+        for segment in self._segments:
+            if isinstance(segment, _DeviceSegment):
+                segment.works = [
+                    work for number, group in segment.groups for work in self._works(number, group, status)
+                ]
+
+    def _works(self, number: int, group: Group, status: Any) -> Sequence[Work]:
+        node = group.nodes[0]
+        if isinstance(node, DeviceNode):
+            assert node.build is not None
+            words = self._inputs.starts.get(f"words {number}")
+            given = None if words is None else part(self._received, words, node.words, "int64")
+            return node.build(Places(self._device.index, self._array, status, number, given))
+        fused = fused_region(group, self._stored)
+        count = 0
+
+        def allocate(elements: int, dtype: str) -> Any:
+            nonlocal count
+            count += 1
+            key = (number, count)
+            if key not in self._scratch:
+                self._scratch[key] = self._device.allocate(elements, dtype)
+            return self._scratch[key]
+
+        return region_launches(
+            fused.region,
+            fused.sizes,
+            [self._operand(value, strides) for value, strides in fused.inputs],
+            [self._operand(value, strides) for value, strides in fused.outputs],
+            status,
+            number,
+            allocate,
+        )
+
+    @property
+    def launches(self) -> int:
+        """The launches of a run."""
+        return sum(len(s.works) for s in self._segments if isinstance(s, _DeviceSegment))
+
+    @property
+    def on_host(self) -> list[str]:
+        """The instructions that NumPy runs between the kernels."""
+        return [n.instruction.describe() for g in self.groups for n in g.nodes if isinstance(n, PythonNode)]
+
+    def describe(self) -> str:
+        """What runs, in a few lines."""
+        lines = []
+        for segment in self._segments:
+            if isinstance(segment, _HostSegment):
+                lines.append(f"on the CPU: {', '.join(segment.outputs)}")
+                continue
+            for _, group in segment.groups:
+                space = "x".join(map(str, group.space or ()))
+                lines.append(f"{space:>12} {' '.join(n.instruction.type for n in group.nodes)}")
+        megabytes = self._needs["results"] / 2**20
+        return "\n".join([*lines, f"{self.launches} launches on {self._name}; arena {megabytes:.1f} MB"])
+
+    # ---- a run -------------------------------------------------------------------------------------------------------
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """One run; Unusable, before anything happened, where variables have no values of the known shapes."""
+        with self._lock:
+            if any(cell.shape() != self._shapes[name] for name, cell in self._cells.items()):
+                raise Unusable
+            objects = {n: operand(v) for n, v in zip(self._plan.feeds, feeds, strict=True)}
+            self._gather(run, objects)
+            try:
+                with self._device.current():
+                    self._device.upload(self._received, self._sent)
+                for segment in self._segments:
+                    if isinstance(segment, _DeviceSegment):
+                        self._run_device(segment)
+                    else:
+                        self._run_host(segment, run, objects)
+                return self._results(objects)
+            except BaseException:
+                self._device.wait()  # The next run may change what this one sends only once it is there.
+                raise
+
+    def _gather(self, run: RunContext, objects: dict[str, Any]) -> None:
+        """Puts what comes from the host into the block that is sent."""
+        for name in self._feeds:
+            value = self._lowering.values[name]
+            part(self._sent, self._inputs.starts[name], value.size, value.dtype)[:] = np.asarray(
+                objects[name]
+            ).reshape(-1)
+        for number, node in self._asked.items():
+            assert node.before is not None
+            start = self._inputs.starts[f"words {number}"]
+            part(self._sent, start, node.words, "int64")[:] = node.before(run)
+
+    def _find_variables(self) -> None:
+        """Sees to it that the device has the variables' newest values, where the launches look for them."""
+        blocks = {name: cell.block(self._device) for name, cell in self._cells.items()}
+        if any(blocks[name] is not self._bound[name] for name in blocks):
+            self._bind()
+
+    def _run_device(self, segment: _DeviceSegment) -> None:
+        with self._device.current():
+            self._find_variables()
+            for work in segment.works:
+                self._device.launch(work)
+            for cell in segment.written:
+                cell.changed_on_device()
+
+    def _run_host(self, segment: _HostSegment, run: RunContext, objects: dict[str, Any]) -> None:
+        arguments = [self._on_host(name, objects) for name in segment.inputs]
+        try:
+            with np.errstate(all="ignore"):
+                results = segment.part.function(run, *arguments)
+        except Exception as error:
+            raise explain(error, segment.part) from error
+        with self._device.current():
+            for name, result in zip(segment.outputs, results, strict=True):
+                value = self._lowering.values.get(name)
+                if value is None:
+                    objects[name] = operand(result)
+                    continue
+                if np.shape(result) != value.shape:
+                    raise errors.InternalError(
+                        None, None, f"{name!r} changed its shape from {value.shape} to {np.shape(result)}."
+                    )
+                array = np.ascontiguousarray(result).reshape(-1)
+                self._device.upload(
+                    self._root(value.root, value.dtype),
+                    array.view(np.uint8) if array.dtype == bool else array,
+                )
+            self._device.wait()
+
+    def _on_host(self, name: str, objects: dict[str, Any]) -> Any:
+        """A value for a kernel of NumPy's."""
+        value = self._lowering.values.get(name)
+        if name in objects:
+            return objects[name]
+        if value is None:
+            return self._lowering.constants[name]
+        with self._device.current():
+            block = self._array(value)
+            lowest = _lowest(value)
+            extent = value.offset - lowest + _reach(value)
+            array = np.empty(extent, np.uint8 if value.dtype == "bool" else value.dtype)
+            self._device.download(block[:extent], array)
+            self._device.wait()
+        array = array.view(value.dtype)
+        item = array.itemsize
+        strides = tuple(s * item for s in value.strides)
+        found = np.ndarray(value.shape, array.dtype, array, (value.offset - lowest) * item, strides)
+        return found if value.shape else found[()]
+
+    def _results(self, objects: dict[str, Any]) -> tuple[Any, ...]:
+        device = self._device
+        with device.current():
+            self._find_variables()
+            status = part(self._returned, 0, 2, "int32")
+            device.download(part(self._received, 0, 2, "int32"), status)
+            places = {}
+            for name, value in self._fetched.items():
+                if value is not None:
+                    start = self._outputs.starts[name]
+                    places[name] = part(self._returned, start, value.size, value.dtype)
+                    device.download(self._array(value)[: value.size], places[name])
+            device.wait()
+        if status[0]:
+            raise self._error(int(status[0]), int(status[1]))
+        results = []
+        for name in self._plan.fetches:
+            value = self._fetched[name]
+            if value is None:
+                found = objects[name] if name in objects else self._lowering.constants[name]
+                results.append(copied(own(found)) if name in objects else copied(found))
+                continue
+            array = places[name].view(value.dtype).reshape(value.shape)
+            results.append(array.copy() if value.shape else array[()])
+        return tuple(results)
+
+    def _error(self, code: int, number: int) -> errors.OpError:
+        nodes = self.groups[number].nodes
+        suspects = [n for n in nodes if "Div" in n.instruction.type or "Mod" in n.instruction.type] or nodes
+        i = suspects[0].instruction
+        built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
+        return errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {_WHAT[code]}.{built}")
+
+
+def _lowest(value: Value) -> int:
+    """The first element of its block that a value has: it may be walked backwards."""
+    return value.offset + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s < 0)
+
+
+def _reach(value: Value) -> int:
+    """The number of elements from where a value begins to its last."""
+    return 1 + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s > 0)
+
+
+def _small_groups(group: Group) -> list[Group]:
+    """A group of statements on scalars as groups of few, none of which reads what another statement of it writes."""
+    if group.space != ():
+        return [group]
+    found: list[Group] = []
+    written: set[str] = set()
+    for node, number in zip(group.nodes, group.numbers, strict=True):
+        assert isinstance(node, Statements)
+        touched = {v.root for v in node.reads} | set(node.variables)
+        if not found or len(found[-1].nodes) >= _MOST_SCALARS or touched & written:
+            found.append(Group(space=()))
+            written = set()
+        found[-1].nodes.append(node)
+        found[-1].numbers.append(number)
+        written |= set(node.variables)
+        if node.forced or node.reduce is not None:
+            written |= set(node.makes)
+    return found

@@ -1,0 +1,67 @@
+"""Rules of random ops on a GPU: the host counts, the device makes the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.kernels.philox import Philox
+from graphflow.kernels.philox_bits import RESERVED_PER_OUTPUT
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.values import Value, whole
+from graphflow.runtime.cuda.nodes import Places, device_node
+
+
+def _constant(lowering: Lowering, label: str, array: Any) -> Value:
+    value = whole(lowering.fresh(label), array.dtype.name, array.shape)
+    lowering.constants[value.root] = array
+    return value
+
+
+def _random(lowering: Lowering, i: Instruction) -> bool:
+    dtype = lowering.known[i.outputs[0]][1]
+    integers = i.type == "RandomUniformInt"
+    if lowering.constant(i.inputs[0]) is None or dtype != ("int32" if integers else "float32"):
+        return False
+    bounds = [lowering.constant(n) for n in i.inputs[1:]]
+    if any(b is None for b in bounds) or integers and bounds[0] >= bounds[1]:
+        return False
+    tables: list[Value] = []
+    if i.type == "RandomStandardNormal":
+        from graphflow.kernels.cuda.philox import normal_tables
+
+        tables = [_constant(lowering, i.name, np.array(t)) for t in normal_tables()]
+    target = lowering.result(i)
+    count, key, seeds = target.size, f"random/{i.name}", (i.attrs["seed"], i.attrs["seed2"])
+
+    def before(run: Any) -> Any:
+        from graphflow.kernels.cuda.philox import words_of
+
+        state: Philox = run.store.other(key, lambda: Philox(*seeds))
+        return words_of(state.reserve(count * RESERVED_PER_OUTPUT))
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow.kernels.cuda import philox
+        from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+        blocks = -(-count // 4)
+        extra: list[Any] = [places.array(t) for t in tables]
+        source = philox.normal_source() if tables else philox.uniform_source()
+        if integers:
+            source, low = philox.uniform_int_source(), int(bounds[0])
+            extra = [low, int(bounds[1]) - low]
+        arguments = [blocks, places.words, places.array(target), count, *extra]
+        return [elementwise_launch(source, blocks, arguments)]
+
+    from graphflow.kernels.cuda.philox import WORDS
+
+    lowering.add(device_node(i, tables, [target], build, before=before, words=WORDS))
+    return True
+
+
+RANDOM_RULES: Final[dict[str, Rule]] = dict.fromkeys(
+    ("RandomUniform", "RandomStandardNormal", "RandomUniformInt"), _random
+)

@@ -1,0 +1,204 @@
+"""Rules of convolutions and pools on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from graphflow.kernels.windows import Axis
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.values import Value, row_major
+from graphflow.runtime.cuda.nodes import Places, device_node
+from graphflow.runtime.cuda.products import add_product, turned
+
+_FLOATS: Final = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The windows of an instruction over images of so many channels."""
+
+    vertical: Axis
+    horizontal: Axis
+    channels: int
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The sizes as kernels take them."""
+        from graphflow.kernels.cuda.windows import size_arguments
+
+        return size_arguments(self.vertical, self.horizontal, self.channels)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _windows(
+    i: Instruction, image: tuple[int, ...], window: Sequence[int], outputs: tuple[int, ...]
+) -> _Windows | None:
+    """The windows of an instruction; None for layouts and paddings without a kernel."""
+    padding = _text(i.attrs["padding"])
+    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or padding not in ("SAME", "VALID"):
+        return None
+    strides, dilations = i.attrs["strides"], i.attrs.get("dilations") or [1, 1, 1, 1]
+    if any(int(n) != 1 for n in (strides[0], strides[3], dilations[0], dilations[3])):
+        return None
+    axes = [
+        Axis.of(image[k + 1], int(window[k]), int(strides[k + 1]), padding, int(dilations[k + 1]))
+        for k in (0, 1)
+    ]
+    if (axes[0].outputs, axes[1].outputs) != tuple(outputs[1:3]):
+        return None
+    return _Windows(axes[0], axes[1], image[3])
+
+
+def _values(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
+    values = [lowering.value(i.inputs[k]) for k in positions]
+    if any(v is None or v.dtype not in _FLOATS or len(v.shape) != 4 for v in values):
+        return None
+    return [lowering.compact(i, v) for v in values if v is not None]
+
+
+def _matrix(value: Value, rows: int, columns: int) -> Value:
+    """A value that lies side by side, as a matrix."""
+    return Value(value.root, value.dtype, (rows, columns), row_major((rows, columns)), value.offset)
+
+
+def _launched(
+    lowering: Lowering,
+    i: Instruction,
+    name: str,
+    arguments: Sequence[Any],
+    reads: list[Value],
+    target: Value,
+    w: Any,
+) -> None:
+    """Adds an elementwise kernel of windows.py over the target: its text is made by `name`(*arguments)."""
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow.kernels.cuda import windows
+        from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+        arrays = [places.array(v) for v in (*reads, target)]
+        source = getattr(windows, name)(*arguments)
+        return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments])]
+
+    lowering.add(device_node(i, reads, [target], build))
+
+
+def _patches(lowering: Lowering, i: Instruction, x: Value, w: _Windows) -> Value:
+    """The matrix of patches: a row for each window."""
+    rows = x.shape[0] * w.vertical.outputs * w.horizontal.outputs
+    columns = w.vertical.size * w.horizontal.size * w.channels
+    alone = all(a.size == a.stride == 1 for a in (w.vertical, w.horizontal))
+    if alone:
+        return _matrix(x, rows, columns)
+    target = lowering.temporary(i.name, x.dtype, (rows, columns))
+    _launched(lowering, i, "patches_source", [x.dtype], [x], target, w)
+    return target
+
+
+def _forward(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 0, 1)
+    if values is None or values[1].shape[2] != values[0].shape[3]:
+        return False
+    x, kernel = values
+    w = _windows(i, x.shape, kernel.shape, lowering.shape(i.outputs[0]))
+    if w is None:
+        return False
+    patches = _patches(lowering, i, x, w)
+    target = lowering.result(i)
+    rows, depth = patches.shape
+    add_product(
+        lowering, i, patches, _matrix(kernel, depth, kernel.shape[3]), _matrix(target, rows, kernel.shape[3])
+    )
+    return True
+
+
+def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 1, 2)
+    shape = lowering.shape(i.outputs[0])
+    if values is None or values[0].shape[2] != shape[3]:
+        return False
+    kernel, g = values
+    w = _windows(i, shape, kernel.shape, g.shape)
+    if w is None:
+        return False
+    rows, filters = g.size // g.shape[3], g.shape[3]
+    depth = kernel.size // filters
+    target = lowering.result(i)
+    alone = all(a.size == a.stride == 1 for a in (w.vertical, w.horizontal))
+    parts = _matrix(target, rows, depth) if alone else lowering.temporary(i.name, g.dtype, (rows, depth))
+    add_product(lowering, i, _matrix(g, rows, filters), turned(_matrix(kernel, depth, filters)), parts)
+    if not alone:
+        _launched(lowering, i, "fold_source", [g.dtype], [parts], target, w)
+    return True
+
+
+def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 0, 2)
+    shape = lowering.shape(i.outputs[0])
+    if values is None or values[0].shape[3] != shape[2]:
+        return False
+    x, g = values
+    w = _windows(i, x.shape, shape, g.shape)
+    if w is None:
+        return False
+    patches = _patches(lowering, i, x, w)
+    rows, depth = patches.shape
+    target = lowering.result(i)
+    add_product(
+        lowering, i, turned(patches), _matrix(g, rows, g.shape[3]), _matrix(target, depth, g.shape[3])
+    )
+    return True
+
+
+def _pool_windows(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> _Windows | None:
+    window = i.attrs["ksize"]
+    if int(window[0]) != 1 or int(window[3]) != 1:
+        return None
+    return _windows(i, image, window[1:3], outputs)
+
+
+def _pool(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 0)
+    w = None if values is None else _pool_windows(i, values[0].shape, lowering.shape(i.outputs[0]))
+    if values is None or w is None:
+        return False
+    target = lowering.result(i)
+    _launched(lowering, i, "pool_source", [target.dtype, i.type == "MaxPool"], values, target, w)
+    return True
+
+
+def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 0, 1, 2)
+    w = None if values is None else _pool_windows(i, values[0].shape, values[2].shape)
+    if values is None or w is None:
+        return False
+    target = lowering.result(i)
+    _launched(lowering, i, "max_pool_gradient_source", [target.dtype], values, target, w)
+    return True
+
+
+def _avg_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
+    values = _values(lowering, i, 1)
+    w = None if values is None else _pool_windows(i, lowering.shape(i.outputs[0]), values[0].shape)
+    if values is None or w is None:
+        return False
+    target = lowering.result(i)
+    _launched(lowering, i, "avg_pool_gradient_source", [target.dtype], values, target, w)
+    return True
+
+
+WINDOW_RULES: Final[dict[str, Rule]] = {
+    "Conv2D": _forward,
+    "Conv2DBackpropInput": _input_gradient,
+    "Conv2DBackpropFilter": _filter_gradient,
+    "MaxPool": _pool,
+    "AvgPool": _pool,
+    "MaxPoolGrad": _max_pool_gradient,
+    "AvgPoolGrad": _avg_pool_gradient,
+}
