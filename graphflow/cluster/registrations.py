@@ -33,6 +33,8 @@ class Runner:
     executable: Any
     blocks: bool
     changes: Changes
+    kept: dict[str, Any]
+    """What operations keep on this task for the session."""
     seconds: float = 1.0
 
 
@@ -46,6 +48,10 @@ class Registrations(Greetings):
         self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
         self._traced: dict[StepKey, None] = {}
         """The plans that are traced; in order, the oldest first."""
+        self._kept: dict[tuple[int, str], dict[str, Any]] = {}
+        """What operations keep on this task, by master and session, until the session ends."""
+        self._tasks_of: dict[str, set[str]] = {}
+        """The other tasks that each session of this master has plans on."""
         self._numbers = count((self._incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
 
     def _register(self, client: bytes, message: Message) -> None:
@@ -80,10 +86,12 @@ class Registrations(Greetings):
                 self._registration_failed(number, as_details(started_again(task)))
                 return
         for task, part in tasks.items():
+            details = {**part, "session": session}
             order = Message(
-                Kind.REGISTER, self._incarnation, number, details=part, tensors=message.tensors[arrays[task]]
+                Kind.REGISTER, self._incarnation, number, 0, details, message.tensors[arrays[task]]
             )
             if task != self._task:
+                self._tasks_of.setdefault(session, set()).add(task)
                 self._to_peer(task, order)
                 continue
             try:
@@ -122,6 +130,17 @@ class Registrations(Greetings):
             elif task in self._peers and self._peers[task].incarnation:
                 self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
 
+    def _forget_session(self, session: str) -> None:
+        """Frees what operations have kept for a session of this master."""
+        self._kept.pop((self._incarnation, session), None)
+        for task in self._tasks_of.pop(session, ()):
+            if self._peers[task].incarnation:
+                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, details={"session": session}))
+
+    def _drop_kept(self, incarnation: int) -> None:
+        """Frees what operations have kept for the sessions of a master that is gone."""
+        self._kept = {key: kept for key, kept in self._kept.items() if key[0] != incarnation}
+
     def _take_parts_of(self, peer: Peer, message: Message) -> None:
         if self._worker.had((message.a, message.b)):
             return
@@ -143,11 +162,13 @@ class Registrations(Greetings):
         if traced:
             self._is_traced((message.a, message.b))
 
+        kept = self._kept.setdefault((message.a, str(message.details["session"])), {})
+
         def runner(plan: Any, seeded: bool, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
                 return self._make(plan, seeded, traced)
 
-            return Runner(make(plan), blocks, Changes(self._store, plan, make))
+            return Runner(make(plan), blocks, Changes(self._store, plan, make), kept)
 
         parts = read_parts(message, self._task, self._peers, runner)
         self._worker.register((message.a, message.b), parts)

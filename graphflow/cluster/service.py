@@ -30,7 +30,6 @@ from graphflow.cluster.step_output import StepContext
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskSteps
 from graphflow.ops import load_all
 from graphflow.runtime.assemble import operand
-from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
 from graphflow.transport.keys import Access
@@ -112,6 +111,7 @@ class Service(Reports):
         with self._groups.collectives.condition:
             self._groups.lost(peer.task, error)
         self._worker.release_master(incarnation)
+        self._drop_kept(incarnation)
         self._drop_contexts()
         self._direct(self._master.lost(peer.task, as_details(error)))
         for number in self._master.of_task(peer.task):
@@ -187,6 +187,7 @@ class Service(Reports):
             self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
         for number in self._master.of_session(session):
             self._release(number)
+        self._forget_session(session)
 
     def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
@@ -246,6 +247,7 @@ class Service(Reports):
                 self._pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
                 self._worker.release((message.a, message.b))
+                self._kept.pop((message.a, str(message.details.get("session"))), None)
             case Kind.STATUS | Kind.RESET | Kind.STOP if message.b > peer.round:
                 peer.round = message.b
                 self._to_peer(peer.task, self._rounds.answer(message))
@@ -418,9 +420,10 @@ class Service(Reports):
             return self._worker.stage_failed(work, error)
         return self._worker.stage_done(work, results)
 
-    def _compute(self, work: RunStage, context: RunContext) -> tuple[Sequence[Any], Exception | None]:
+    def _compute(self, work: RunStage, context: StepContext) -> tuple[Sequence[Any], Exception | None]:
         """The results of a stage, or its error; in any thread."""
         runner: Runner = work.stage.run
+        context.kept = runner.kept
         begun = time.perf_counter()
         if runner.blocks:  # A wait of a stage of its own, which holds no variable.
             context.pausable = True

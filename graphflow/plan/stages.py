@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from graphflow.graph import dtypes
 from graphflow.graph.op_def import lookup
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.plan.partition import Partition
@@ -73,6 +74,8 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
     """The lowest number that may use what an instruction leaves behind."""
     reads: dict[str, int] = {}
     writes: dict[str, int] = {}
+    used: dict[str, int] = {}
+    """The lowest number that may use a handle, as of a queue, after who has used it so far."""
     blocked = 0
     for i in part.instructions:
         taken = i.taken()
@@ -81,6 +84,8 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
         before += [after[c] for c in i.control if c in after]
         before += [writes.get(n, 0) for n in taken if n in places]
         before += [reads.get(n, 0) for n in written]
+        handles = [n for n in taken if n in makers and _is_handle(makers[n], n)]
+        before += [used.get(n, 0) for n in handles]
         number = max(before, default=0)
         if i.type == "Recv":
             number = max(number, sent.get(i.attrs["key"], -1) + 1)
@@ -89,12 +94,17 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
             blocked = number + 1
         found[i.name] = number
         after[i.name] = number + i.blocks
+        used.update(dict.fromkeys(handles, number + i.blocks))
         for name in taken:
             if name in places:
                 reads[name] = max(reads.get(name, 0), number)
         for name in written:
             writes[name] = max(writes.get(name, 0), number)
     return found
+
+
+def _is_handle(maker: Instruction, value: str) -> bool:
+    return maker.dtypes[maker.outputs.index(value)] is dtypes.resource
 
 
 def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Stage]:

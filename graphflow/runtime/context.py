@@ -70,6 +70,10 @@ class RunContext:
             free()
         self._break_pledges()
 
+    def mine(self, name: str, make: Callable[[], Any]) -> Any:
+        """What an operation keeps from run to run of one session, such as a random state; made on first use."""
+        return self.store.other(name, make)
+
     def write(self, text: str, stream: str = "stderr") -> None:
         """Writes text to sys.stderr or sys.stdout, as they are at that time."""
         target = sys.stdout if stream == "stdout" else sys.stderr

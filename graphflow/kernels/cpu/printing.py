@@ -79,7 +79,7 @@ def _print(node: Node) -> Kernel:
     key = f"print/{node.name}"  # The count is the session's: an op may be in several plans.
 
     def run_print(run: Any, value: Any, *data: Any) -> Any:
-        times = run.store.other(key, itertools.count) if first >= 0 else None
+        times = run.mine(key, itertools.count) if first >= 0 else None
         if times is None or next(times) < first:
             run.write(message + "".join(summarized(d, count) for d in data) + "\n")
         return value

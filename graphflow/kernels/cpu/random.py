@@ -30,7 +30,7 @@ def _random(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable[[Node
             key, seeds = f"random/{node.name}", (node.attrs["seed"], node.attrs["seed2"])
 
             def run_random(run: Any, *inputs: Any) -> Any:
-                return draw(run.store.other(key, lambda: Philox(*seeds)), *inputs)
+                return draw(run.mine(key, lambda: Philox(*seeds)), *inputs)
 
             return run_random
 
