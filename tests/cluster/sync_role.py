@@ -1,16 +1,15 @@
-"""A task of the cluster that test_sync_replicas.py trains with and kills: sync_role.py JOB INDEX SPEC FOLDER STEPS.
+"""A process of test_sync_replicas.py: a ps, a worker, or a "monitored" worker, with a MonitoredTrainingSession.
 
-JOB is ps, worker, or monitored for a worker under MonitoredTrainingSession. A worker trains until the global step is
-STEPS. Each run's gradients carry a tag that no other run has: they count it up in two ledgers, one on each ps task, and
-the run that returns writes it down in FOLDER as acknowledged.
+A worker trains until the global step is `steps`. Each run's gradients carry a tag that no other run has: they count it
+up in two ledgers, one on each ps task, and the run that returns writes it down as acknowledged.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,19 @@ class Training:
         self.ready = gf.report_uninitialized_variables()
 
 
-def work(index: int, spec: Any, folder: Path, steps: int) -> None:
+def run(folder: str, name: str, role: str, **arguments: Any) -> None:
+    """One process."""
+    logging.basicConfig(level=logging.INFO)
+    {"ps": serve, "worker": work, "monitored": work_monitored}[role](Path(folder), name, **arguments)
+
+
+def serve(folder: Path, name: str, index: int, life: int, spec: Any) -> None:
+    """A parameter server."""
+    gf.train.Server(spec, "ps", index).join()
+
+
+def work(folder: Path, name: str, index: int, life: int, spec: Any, steps: int) -> None:
+    """A worker with bare sessions, which it makes anew."""
     server = gf.train.Server(spec, "worker", index)
     device = gf.train.replica_device_setter(
         worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(spec)
@@ -78,9 +89,8 @@ def work(index: int, spec: Any, folder: Path, steps: int) -> None:
     with gf.Graph().as_default(), gf.device(device):
         training = Training(index)
         config = gf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
-        first = len(list(folder.glob(f"acknowledged_{index}_*")))
-        acknowledged = (folder / f"acknowledged_{index}_{first}").open("a")
-        tags = itertools.count(index * TAGS + first * 400)
+        acknowledged = (folder / f"acknowledged_{name}").open("a")
+        tags = itertools.count(index * TAGS + life * 400)
         session: Any = None
         step = 0
         while step < steps:
@@ -112,7 +122,7 @@ def work(index: int, spec: Any, folder: Path, steps: int) -> None:
         os._exit(0)
 
 
-def work_monitored(index: int, spec: Any, folder: Path, steps: int) -> None:
+def work_monitored(folder: Path, name: str, index: int, life: int, spec: Any, steps: int) -> None:
     """The same model, with Adam and under MonitoredTrainingSession; the chief, worker 0, keeps checkpoints."""
     server = gf.train.Server(spec, "worker", index)
     device = gf.train.replica_device_setter(
@@ -129,7 +139,7 @@ def work_monitored(index: int, spec: Any, folder: Path, steps: int) -> None:
         log_step_count_steps=None, config=gf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"]),
     ) as session:  # fmt: skip
         step = 0
-        with (folder / f"acknowledged_{index}").open("a") as acknowledged:
+        with (folder / f"acknowledged_{name}").open("a") as acknowledged:
             while step < steps:
                 session.run(train_op)
                 step = int(session.run(counter))
@@ -142,13 +152,3 @@ def work_monitored(index: int, spec: Any, folder: Path, steps: int) -> None:
         while not (folder / "result").exists():
             time.sleep(0.02)
     os._exit(0)
-
-
-if __name__ == "__main__":
-    job, number, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
-    if job == "ps":
-        gf.train.Server(cluster, "ps", number).join()
-    elif job == "monitored":
-        work_monitored(number, cluster, Path(sys.argv[4]), int(sys.argv[5]))
-    else:
-        work(number, cluster, Path(sys.argv[4]), int(sys.argv[5]))

@@ -8,106 +8,54 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import random
 import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sync_role
+from processes import Processes
 
 import graphflow as gf
 
-PROJECT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the processes are looked after as Linux does"
+)
+
 STEPS = 100
 KILLS = 3
 
 
-class Cluster:
-    """The processes of one run."""
-
-    def __init__(self, folder: Path, steps: int, kind: str) -> None:
-        ports = []
-        for _ in range(5):
-            with socket.socket() as found:
-                found.bind(("127.0.0.1", 0))
-                ports.append(f"localhost:{found.getsockname()[1]}")
-        self.spec = {"ps": ports[:2], "worker": ports[2:]}
-        self.folder, self.steps, self.kind = folder, steps, kind
-        self.all: list[subprocess.Popen[str]] = []
-        self.logs: list[Path] = []
-        for index in range(2):
-            self.start("ps", index)
-        self.workers = [self.start(kind, index) for index in range(3)]
-
-    def start(self, job: str, index: int) -> subprocess.Popen[str]:
-        log = self.folder / f"log_{len(self.all)}_{job}_{index}"
-        command = [sys.executable, str(PROJECT / "tests/cluster/sync_role.py"), job, str(index)]
-        command += [json.dumps(self.spec), str(self.folder), str(self.steps)]
-        with log.open("w") as out:
-            process = subprocess.Popen(
-                command, stdout=out, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": str(PROJECT)},
-            )  # fmt: skip
-        self.all.append(process)
-        self.logs.append(log)
-        return process
-
-    def kill(self, worker: int) -> None:
-        self.workers[worker].send_signal(signal.SIGKILL)
-        self.workers[worker].wait()
-
-    def start_again(self, worker: int) -> None:
-        self.workers[worker] = self.start(self.kind, worker)
-
-    def acknowledged(self) -> list[int]:
-        files = sorted(self.folder.glob("acknowledged_*"))
-        return [int(line) for file in files for line in file.read_text().splitlines()]
-
-    def wait_until(self, count: int, seconds: float = 60) -> None:
-        """Until so many steps in all are acknowledged."""
-        limit = time.monotonic() + seconds
-        while len(self.acknowledged()) < count:
-            assert time.monotonic() < limit, self.text()
-            time.sleep(0.005)
-
-    def finish(self, seconds: float = 60) -> dict[str, Any]:
-        limit = time.monotonic() + seconds
-        for worker in self.workers:
-            try:
-                assert worker.wait(max(0.1, limit - time.monotonic())) == 0, self.text()
-            except subprocess.TimeoutExpired:
-                raise AssertionError(self.text()) from None
-        result: dict[str, Any] = json.loads((self.folder / "result").read_text())
-        return result
-
-    def text(self) -> str:
-        return "\n".join(f"{log.name}\n{log.read_text()[-2000:]}" for log in self.logs)
-
-    def close(self) -> None:
-        for process in self.all:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Any]:
-    made: list[Cluster] = []
+def train(tmp_path: Path) -> Iterator[Any]:
+    with ExitStack() as stack:
 
-    def make(name: str, steps: int = STEPS, kind: str = "worker") -> Cluster:
-        (tmp_path / name).mkdir()
-        made.append(Cluster(tmp_path / name, steps, kind))
-        return made[-1]
+        def begin(kind: str = "worker", steps: int = STEPS) -> Processes:
+            run = stack.enter_context(Processes(tmp_path / kind, "sync_role", {"ps": 2, "worker": 3}))
+            for index in range(2):
+                run.start("ps", index)
+            for index in range(3):
+                run.start(kind, index, steps=steps)
+            return run
 
-    yield make
-    for each in made:
-        each.close()
+        yield begin
+
+
+def end(run: Processes, kind: str = "worker") -> dict[str, Any]:
+    """What a training ends with."""
+    for index in range(3):
+        assert run.ended(kind, index) == 0, run.text()
+    result: dict[str, Any] = json.loads((run.folder / "result").read_text())
+    return result
+
+
+def seeds(short: int) -> list[Any]:
+    return [*range(short), *(pytest.param(n, marks=pytest.mark.slow) for n in range(short, 50))]
 
 
 @functools.cache
@@ -128,18 +76,18 @@ def alone(kind: str) -> list[list[str]]:
         return sync_role.bits(session.run(variables))
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 50))])
-def test_killed_workers_change_neither_what_counts_nor_the_bits(seed: int, cluster: Any) -> None:
-    run, chance = cluster("killed"), random.Random(seed)
+@pytest.mark.parametrize("seed", seeds(1))
+def test_killed_workers_change_neither_what_counts_nor_the_bits(seed: int, train: Any) -> None:
+    run, chance = train(), random.Random(seed)
     for number in range(KILLS):
         run.wait_until(60 * number + 30)
         time.sleep(chance.random() * 0.02)
         worker = chance.randrange(3)
-        run.kill(worker)
+        run.signal("worker", worker, signal.SIGKILL)
         if chance.random() < 0.5:
             time.sleep(chance.random() * 0.3)
-        run.start_again(worker)
-    found = run.finish()
+        run.start("worker", worker, steps=STEPS)
+    found = end(run)
     first, second = ({int(tag): count for tag, count in ledger.items()} for ledger in found["ledgers"])
     assert first == second, "a round was applied to one variable and not to another"
     assert set(first.values()) == {1.0}, "a gradient was applied twice"
@@ -150,30 +98,50 @@ def test_killed_workers_change_neither_what_counts_nor_the_bits(seed: int, clust
     assert found["model"] == alone("sgd")
 
 
-@pytest.mark.parametrize(
-    "moments", [(45, 70), pytest.param((), marks=pytest.mark.slow)], ids=["killed", "undisturbed"]
-)
-def test_a_chief_killed_between_checkpoints_changes_no_bit(moments: tuple[int, ...], cluster: Any) -> None:
-    run = cluster("monitored", kind="monitored")
-    for step in moments:
+@pytest.mark.slow
+def test_undisturbed_the_bits_are_those_of_one_process(train: Any) -> None:
+    assert end(train("monitored"), "monitored")["model"] == alone("adam")
+
+
+def test_a_chief_killed_between_checkpoints_changes_no_bit(train: Any) -> None:
+    run = train("monitored")
+    for step in (45, 70):
         run.wait_until(3 * step)
-        run.kill(0)
-        run.start_again(0)
-    found = run.finish()
+        run.signal("monitored", 0, signal.SIGKILL)
+        run.start("monitored", 0, steps=STEPS)
+    found = end(run, "monitored")
     assert found["step"] == STEPS
     assert found["model"] == alone("adam")
 
 
-def test_promise_5_a_worker_that_stays_away_is_named_within_five_seconds(cluster: Any) -> None:
-    run = cluster("gone", steps=100_000)
+@pytest.mark.parametrize("seed", seeds(1))
+def test_promise_7_whoever_is_killed_the_bits_are_the_same(seed: int, train: Any) -> None:
+    run, chance = train("monitored"), random.Random(seed)
+    for number in range(KILLS):
+        run.wait_until(60 * number + 30)
+        time.sleep(chance.random() * 0.02)
+        role, index = chance.choice(
+            [("ps", 0), ("ps", 1), ("monitored", 0), ("monitored", 1), ("monitored", 2)]
+        )
+        run.signal(role, index, signal.SIGKILL)
+        time.sleep(chance.random() * 0.3)
+        run.start(role, index, **({"steps": STEPS} if role == "monitored" else {}))
+    found = end(run, "monitored")
+    assert found["step"] == STEPS
+    assert found["model"] == alone("adam")
+
+
+def test_promise_5_a_worker_that_stays_away_is_named_within_five_seconds(train: Any) -> None:
+    run = train(steps=100_000)
     run.wait_until(30)
-    run.kill(2)
+    run.signal("worker", 2, signal.SIGKILL)
     killed = time.monotonic()
-    while "AGAIN UnavailableError" not in run.logs[2].read_text():
+    other = run.latest("worker", 0)
+    while "AGAIN UnavailableError" not in run.log(other):
         assert time.monotonic() < killed + 5, run.text()
         time.sleep(0.05)
-    (line,) = [x for x in run.logs[2].read_text().splitlines() if x.startswith("AGAIN UnavailableError")][:1]
+    line = next(x for x in run.log(other).splitlines() if x.startswith("AGAIN UnavailableError"))
     assert "/job:worker/replica:0/task:2" in line
     count = len(run.acknowledged())
-    run.start_again(2)
+    run.start("worker", 2, steps=100_000)
     run.wait_until(count + 30)
