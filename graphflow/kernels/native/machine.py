@@ -15,7 +15,7 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +82,7 @@ class ThreadPool:
             raise OSError("this system has no unnamed semaphores")
         functions = (library.sem_post, library.sem_wait, library.sched_yield)
         addresses = [int(ctypes.cast(function, ctypes.c_void_p).value or 0) for function in functions]
-        constants = [ctypes.addressof(self._semaphore), *addresses, _SPINS]
+        constants = [ctypes.addressof(self._semaphore), *addresses, _SPINS, threads]
         self._words[POOL_CONSTANTS : POOL_CONSTANTS + len(constants)] = constants
         run = KERNEL_PROTOTYPE(worker_address)
         self._threads = [
@@ -196,11 +196,11 @@ class Program:
         """The argument words of every step."""
         return self._arguments
 
-    def run(self) -> int:
+    def run(self, check: Callable[[], None] | None = None) -> int:
         """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time.
 
         Long programs and long loops come back to Python several times a second, so that Ctrl-C works; they
-        are gone on with here.
+        are gone on with here, unless `check` raises.
         """
         control = self._control
         control[CONTROL_STATUS] = 0
@@ -214,6 +214,8 @@ class Program:
         if status != STATUS_AGAIN:
             return status
         while control[CONTROL_STATUS] == STATUS_AGAIN and not self._aborted:
+            if check is not None:
+                check()
             control[CONTROL_STATUS] = 0
             control[CONTROL_RESUME] = 1
             self._call(self._base, control[CONTROL_NEXT], self._count)

@@ -4,6 +4,10 @@ A job is published in one word, generation << 20 | pieces left, and claimed by c
 piece k while the word is unchanged knows that the job's description is unchanged too, so late threads can
 never run a stale job. A worker spins for some microseconds between jobs (a wake-up through the kernel costs
 more than most steps) and then sleeps on a semaphore.
+
+Programs that run at the same time, such as those of several devices, share the cores: each counts as a caller of its
+pool, and a step is given only as many workers as there are threads beyond the callers. With as many programs as
+threads each keeps to its own core; where one ends, the others have its core from their next step on.
 """
 
 from __future__ import annotations
@@ -21,10 +25,17 @@ STATUS_AGAIN = 3
 RESUME = -2
 
 # Words of a pool; what different threads write lies in different cache lines.
-POOL_JOB, POOL_UNFINISHED, POOL_DESCRIPTION, POOL_PARKED, POOL_STOP, POOL_BUSY, POOL_CONSTANTS = range(
-    0, 56, 8
-)
-POOL_WORDS = 64
+(
+    POOL_JOB,
+    POOL_UNFINISHED,
+    POOL_DESCRIPTION,
+    POOL_PARKED,
+    POOL_STOP,
+    POOL_BUSY,
+    POOL_CONSTANTS,
+    POOL_CALLERS,
+) = range(0, 64, 8)
+POOL_WORDS = 72
 PIECE_BITS = 20
 
 _CLAIM = f"""
@@ -92,11 +103,16 @@ def kernel(args, begin, end):
     status_address = program - {8 * (CONTROL_WORDS - CONTROL_STATUS)}
     resume = args[{CONTROL_RESUME}]
     args[{CONTROL_RESUME}] = 0
+    threads = 1
+    if pool != 0:
+        atomic_add(pool + {8 * POOL_CALLERS}, 1)
+        threads = pointer_int64(pool + {8 * POOL_CONSTANTS})[5]
+    following = end
     for step in range(begin, end):
         status = atomic_load(status_address)
         if status != 0:
-            args[{CONTROL_NEXT}] = step - 1 if status == {STATUS_AGAIN} else step
-            return
+            following = step
+            break
         words = pointer_int64(program + step * {8 * STEP_WORDS})
         step_kernel = words[{STEP_KERNEL}]
         step_args = words[{STEP_ARGS}]
@@ -110,7 +126,8 @@ def kernel(args, begin, end):
         if step_grain <= 0 or pool == 0 or step_end - step_begin <= step_grain:
             call_kernel(step_kernel, step_args, step_begin, step_end)
             continue
-        if not atomic_replace(pool + {8 * POOL_BUSY}, 0, 1):
+        spare = threads - atomic_load(pool + {8 * POOL_CALLERS})
+        if spare <= 0 or not atomic_replace(pool + {8 * POOL_BUSY}, 0, 1):
             call_kernel(step_kernel, step_args, step_begin, step_end)
             continue
         while (step_end - step_begin) // step_grain >= {2**PIECE_BITS - 2}:
@@ -128,7 +145,7 @@ def kernel(args, begin, end):
         atomic_store(pool, (generation << {PIECE_BITS}) | count)
         constants = pointer_int64(pool + {8 * POOL_CONSTANTS})
         parked = pool + {8 * POOL_PARKED}
-        wanted = count - 1
+        wanted = min(count - 1, spare)
         while wanted > 0:
             sleeping = atomic_load(parked)
             if sleeping <= 0:
@@ -145,5 +162,7 @@ def kernel(args, begin, end):
             else:
                 call_word(constants[3], 0)
         atomic_store(pool + {8 * POOL_BUSY}, 0)
-    args[{CONTROL_NEXT}] = end - 1 if atomic_load(status_address) == {STATUS_AGAIN} else end
+    args[{CONTROL_NEXT}] = following - 1 if atomic_load(status_address) == {STATUS_AGAIN} else following
+    if pool != 0:
+        atomic_add(pool + {8 * POOL_CALLERS}, -1)
 """

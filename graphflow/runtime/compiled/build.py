@@ -377,7 +377,7 @@ class CompiledPlan:
                 with single_threaded() if self._uses_blas else _NOTHING:
                     for segment in self._segments:
                         if isinstance(segment, _NativeSegment):
-                            status = segment.program.run()
+                            status = segment.program.run(run.check)
                             if status:
                                 self._fail(segment, status)
                         else:

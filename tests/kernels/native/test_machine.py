@@ -30,6 +30,20 @@ def kernel(args, begin, end):
     pointer_int64(args[0])[0] = args[1]
 """
 
+AWAIT_FLAG = """
+@kernel_function
+def kernel(args, begin, end):
+    atomic_store(args[0], 1)
+    while atomic_load(args[0] + 8) == 0:
+        relax()
+"""
+LONGEST = """
+@kernel_function
+def kernel(args, begin, end):
+    seen = pointer_int64(args[0])
+    seen[0] = max(seen[0], end - begin)
+"""
+
 
 @pytest.fixture(scope="module")
 def count(compiler: Compiler) -> int:
@@ -67,6 +81,32 @@ def test_programs_of_several_threads_share_a_pool(machine: Machine, count: int) 
         want = (want * 3 + 1) % 2**64
     for array in arrays:
         assert (array.view(np.uint64) == want).all()
+
+
+def test_as_many_programs_as_threads_keep_each_to_its_own_thread(
+    machine: Machine, compiler: Compiler
+) -> None:
+    """A step of a program that runs alone is shared out in pieces; while another program runs it is not."""
+    await_flag = compiler.compile_async(AWAIT_FLAG).result(60)
+    longest = compiler.compile_async(LONGEST).result(60)
+    flags, seen = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    other = machine.program([Step(await_flag, [flags.ctypes.data], 0, 1)], 2)
+    step = machine.program([Step(longest, [seen.ctypes.data], 0, 1000, 10)], 2)
+    step.run()
+    assert seen[0] == 10
+    thread = threading.Thread(target=other.run)
+    thread.start()
+    while not flags[0]:
+        pass
+    try:
+        step.run()
+        assert seen[0] == 1000
+    finally:
+        flags[1] = 1
+        thread.join()
+    seen[0] = 0
+    step.run()
+    assert seen[0] == 10
 
 
 def test_more_pieces_than_a_job_word_can_count(machine: Machine, count: int) -> None:
