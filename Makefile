@@ -4,7 +4,7 @@ PYTHON ?=
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-training bench-cluster lint format clean
+.PHONY: help demo test test-all bench bench-training bench-cluster faults soak lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
+	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
 	@echo "make lint      lint, format check, types and layers alone"
 
@@ -33,6 +34,9 @@ bench-training: $(VENV)/.dev
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.cluster.faults.table
+
+soak: $(VENV)/.dev
+	$(BIN)/python -m tests.cluster.faults.soak $(SOAK_ARGS)
 
 bench-cluster: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py $(BENCH_ARGS)

@@ -1,8 +1,8 @@
 """One cell of the table: a fault at a moment, what happened, and in how many seconds.
 
 The process at the moment stops there by itself, and goes on once the fault has been made: so the moment is exact. What
-was killed is started again after half a second, as whoever looks after a cluster does; what was stopped goes on after
-seven seconds, which is longer than its peers wait for a sign of life.
+was killed is started again after half a second, as whoever looks after a cluster does; what was stopped or cut off goes
+on after seven seconds, which is longer than its peers wait for a sign of life. After each cell nothing may be left.
 """
 
 from __future__ import annotations
@@ -10,23 +10,60 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 import graphflow as gf
+from tests.cluster.faults import frames
+from tests.cluster.faults.disk import Disk
 from tests.cluster.faults.lab import Lab, Process
-from tests.cluster.faults.task import LIFE
+from tests.cluster.faults.network import Network
+from tests.cluster.faults.task import TAGS
 
-FAULTS: Final = ("SIGKILL", "SIGTERM", "SIGSTOP")
-VICTIMS: Final = ("ps", "chief", "worker", "client")
-MOMENTS: Final = ("connect", "init", "step", "save", "restore", "shutdown")
+SIGNALS: Final = ("SIGKILL", "SIGTERM", "SIGSTOP")
+LINKS: Final[dict[str, dict[str, Any]]] = {
+    "cut": {"cut": True},
+    "one-way cut": {"cut": True, "one_way": True},
+    "short cut": {"cut": True},
+    "delay": {"delay": 0.1, "jitter": 0.1},
+    "loss": {"loss": 0.1},
+}
+"""What happens to the links of the victim, and which of them."""
+LONG_STOP: Final = "SIGSTOP beyond the lease"
+FULL_DISK: Final = "full disk"
+ROWS: Final = (
+    *((fault, victim) for fault in SIGNALS for victim in ("ps", "chief", "worker", "client")),
+    (LONG_STOP, "client"),
+    *(("cut", victim) for victim in ("ps", "chief", "worker", "client")),
+    *(("one-way cut", victim) for victim in ("ps", "worker")),
+    *((fault, "all") for fault in ("short cut", "delay", "loss")),
+    *((f"{kind} frames", "ps") for kind in frames.KINDS),
+    (FULL_DISK, "chief"),
+)
+"""Faults, and to whom they happen."""
+MOMENTS: Final = ("connect", "init", "step", "save", "rename", "restore", "shutdown")
+"""At "save" nothing is written yet; at "rename" the temporary file is, and has not got its name."""
+SECONDS: Final = {
+    "short cut": 0.7,
+    LONG_STOP: 20.0,
+    FULL_DISK: 1.0,
+    **{f"{k} frames": 1.5 for k in frames.KINDS},
+}
+"""How long a fault lasts that is not SIGKILL or SIGTERM, if not seven seconds."""
 STOPPED_SECONDS: Final = 7.0
 AWAY_SECONDS: Final = 0.5
 LIMIT_SECONDS: Final = 20.0
 """In which everything goes on after the cause is gone."""
+_UNDISTURBED_SECONDS: Final = 0.3
+_SETTLING_SECONDS: Final = 12.0
+"""In which idle threads end, and what was held for a peer that is gone is freed."""
+_MORE: Final = {"threads": 4, "sockets": 2, "memory": 8, "files": 8}
+"""By how much undisturbed processes differ: threads of pools, memory that is used again."""
 
 
 @dataclass
@@ -39,7 +76,7 @@ class Outcome:
     noticed: float | None = None
     """From the fault to the first word of another process about it."""
     resumed: float | None = None
-    """From the restart, or SIGCONT, until every process trains again."""
+    """From the restart, SIGCONT or the mended link until every process trains again."""
     seconds: float = 0.0
     """From the fault to the end of all processes."""
     lost: int = 0
@@ -48,14 +85,33 @@ class Outcome:
     backwards: int = 0
     """How many steps the global step went back."""
     recoveries: int = 0
+    sent: int = 0
+    """Frames that nobody should have sent."""
+    failed: str = ""
+    """The error of the victim, where the fault is one that ends it."""
+    network: str = ""
+    """What the network was made of."""
 
     def text(self) -> str:
         """The cell in the table."""
-        parts = []
+        parts = [f"{self.sent} frames"] if self.sent else []
+        if self.failed:
+            parts.append(f"ended with {self.failed}")
         if self.noticed is not None:
             parts.append(f"noticed in {self.noticed:.1f} s")
         if self.resumed is not None:
-            parts.append(f"goes on {self.resumed:.1f} s after its return")
+            returns = self.fault in ("SIGKILL", "SIGTERM") or self.failed
+            if (
+                not returns
+                and not self.recoveries
+                and self.noticed is None
+                and self.resumed < _UNDISTURBED_SECONDS
+            ):
+                parts.append("undisturbed")
+            else:
+                parts.append(
+                    f"goes on {self.resumed:.1f} s after {'its return' if returns else 'the end of it'}"
+                )
         elif self.moment == "shutdown":
             parts.append(f"all ended in {self.seconds:.1f} s")
         if self.backwards:
@@ -66,25 +122,63 @@ class Outcome:
 
 def run(fault: str, victim: str, moment: str) -> Outcome:
     """Makes a cell happen; Late where something hangs, AssertionError where something is wrong."""
-    with Lab() as lab:
-        return _Cell(lab, fault, victim, moment).run()
+    with ExitStack() as stack:
+        network = stack.enter_context(Network()) if fault in LINKS else None
+        lab = stack.enter_context(Lab(network))
+        outcome = _Cell(lab, stack, fault, victim, moment).run()
+        outcome.network = network.kind if network else ""
+        return outcome
+
+
+@cache
+def undisturbed(over_network: bool) -> dict[str, dict[str, int]]:
+    """What the processes of a lab hold to which nothing happens, by role."""
+    with ExitStack() as stack:
+        lab = stack.enter_context(Lab(stack.enter_context(Network()) if over_network else None))
+        roles = ("ps", "chief", "worker", "client")
+        for role in roles:
+            lab.start(role)
+        begun = time.monotonic()
+        lab.wait(lambda: time.monotonic() > begun + 4.5, "clients to have told that they are there")
+        return {role: lab.holds(lab.latest[role]) for role in roles}
+
+
+def applied(lab: Lab, model: str) -> tuple[int, int]:
+    """How many acknowledged updates are not in the last checkpoint, and how many are there twice."""
+    counts = gf.train.load_variable(model, "counts")
+    trainers = [p for p in lab.processes.values() if p.role in ("chief", "worker")]
+    acknowledged = {tag for process in trainers for _, tag, _ in process.acknowledged}
+    return sum(bool(counts[tag] == 0) for tag in acknowledged), int((counts > 1).sum())
 
 
 class _Cell:
-    def __init__(self, lab: Lab, fault: str, victim: str, moment: str) -> None:
-        self.lab = lab
+    def __init__(self, lab: Lab, stack: ExitStack, fault: str, victim: str, moment: str) -> None:
+        self.lab, self.stack = lab, stack
         self.outcome = Outcome(fault, victim, moment)
         self.fault, self.victim, self.moment = fault, victim, moment
-        self.anchor = (
-            "chief"
-            if victim == "ps" or (victim == "worker" and moment in ("init", "save", "restore"))
-            else victim
-        )
-        self.all_end = victim == "ps" and moment == "shutdown"
+        self.anchor = self.who_stops()
+        self.dies = fault in ("SIGKILL", "SIGTERM")
+        self.all_end = self.dies_or_stops and victim == "ps" and moment == "shutdown"
         """The worker is at its end, too: without the chief, nobody restores what a parameter server has lost."""
         self.with_client = victim == "client"
+        self.model = f"{lab.folder}/model"
+
+    def who_stops(self) -> str:
+        """Whose moment it is: the parameter server writes the client's checkpoints, and has no other moments."""
+        if self.victim in ("ps", "all") or (
+            self.victim == "worker" and self.moment in ("init", "save", "rename", "restore")
+        ):
+            return "chief"
+        return "ps" if (self.victim, self.moment) == ("client", "rename") else self.victim
+
+    @property
+    def dies_or_stops(self) -> bool:
+        return self.fault in SIGNALS
 
     def run(self) -> Outcome:
+        held = undisturbed(self.fault in LINKS)
+        if self.fault == FULL_DISK:
+            self.disk = self.stack.enter_context(Disk(self.model))
         if self.moment == "restore" and self.victim != "client":
             self.earlier()
         lab = self.lab
@@ -98,18 +192,25 @@ class _Cell:
             if self.all_end:
                 lab.tell(lab.latest["worker"], "finish")
                 lab.heard("worker", "AT shutdown")
+            elif (
+                self.anchor == "chief" and not self.dies and self.fault != FULL_DISK
+            ):  # So that its last checkpoint has everything.
+                for role in ("worker", *(["client"] if self.with_client else [])):
+                    lab.tell(lab.latest[role], "finish")
+                    assert lab.ended(lab.latest[role]) == 0, lab.story()
             lab.tell(lab.latest[self.anchor], "finish")
         lab.heard(self.anchor, f"AT {self.moment}")
         if self.victim == "worker" and self.anchor == "chief":
             lab.heard("worker", "CONNECTS")
+        survivors = [p for p in lab.latest.values() if p.status is None]
         begun = time.monotonic()
         self.strike()
         back = time.monotonic()
-        anchors = lab.latest[self.anchor]
-        lab.tell(anchors, "go")
-        if self.moment != "shutdown" or (self.fault != "SIGSTOP" and not self.all_end):
+        lab.tell(lab.latest[self.anchor], "go")
+        if self.moment != "shutdown" or (self.dies and not self.all_end) or self.outcome.failed:
             self.until_all_train(back)
             self.outcome.resumed = max(self.first_after(p, back) for p in self.trainers()) - back
+        self.survivors_hold_no_more([p for p in survivors if p.status is None], held)
         self.finish()
         self.outcome.seconds = time.monotonic() - begun
         self.notice(begun)
@@ -122,12 +223,12 @@ class _Cell:
         """An earlier training, in this process, that left a checkpoint."""
         with gf.Graph().as_default():
             step = gf.train.get_or_create_global_step()
-            gf.get_variable("counts", initializer=np.zeros(1 << 16, np.float32))
+            gf.get_variable("counts", initializer=np.zeros(TAGS, np.float32))
             gf.get_variable("weights", initializer=np.full(16, 40, np.float32))
             with gf.Session() as session:
                 session.run(gf.global_variables_initializer())
                 session.run(step.assign(40))
-                gf.train.Saver(sharded=False).save(session, f"{self.lab.folder}/model/model.ckpt", step)
+                gf.train.Saver(sharded=False).save(session, f"{self.model}/model.ckpt", step)
 
     def client_restores(self) -> None:
         """The client has saved; the parameter server is started again, so that the client restores."""
@@ -141,19 +242,61 @@ class _Cell:
 
     def strike(self) -> None:
         """Does it, and undoes it."""
+        lab = self.lab
+        seconds = SECONDS.get(self.fault, STOPPED_SECONDS)
+        if self.fault in LINKS:
+            assert lab.network is not None
+            lab.network.disturb(self.victim, **LINKS[self.fault])
+            lab.tell(lab.latest[self.anchor], "go")
+            self.pass_time(seconds)
+            one_way = LINKS[self.fault].get("one_way", False)
+            lab.network.disturb(self.victim, one_way=one_way)
+        elif self.fault == FULL_DISK:
+            self.fill_disk(seconds)
+        elif self.fault.endswith("frames"):
+            sender = frames.Sender(self.fault.partition(" ")[0], lab.cluster["ps"][0])
+            with sender:
+                lab.tell(lab.latest[self.anchor], "go")
+                self.pass_time(seconds)
+            self.outcome.sent = sender.count
+        else:
+            self.signal(seconds)
+
+    def signal(self, seconds: float) -> None:
+        """Kills a process and starts it again, or stops it for a while."""
         lab, process = self.lab, self.lab.latest[self.victim]
-        os.kill(process.pid, getattr(signal, self.fault))
+        os.kill(process.pid, getattr(signal, self.fault.partition(" ")[0]))
         if process.role != self.anchor:
             lab.tell(lab.latest[self.anchor], "go")
             if self.all_end:
                 lab.tell(lab.latest["worker"], "go")
-        if self.fault == "SIGSTOP":
-            self.pass_time(STOPPED_SECONDS)
+        if not self.dies:
+            self.pass_time(seconds)
+            if self.fault == LONG_STOP:
+                (ps,) = (
+                    t
+                    for t in gf.train.cluster_status(f"zmq://{lab.cluster['ps'][0]}", 1.0)
+                    if "ps" in t["task"]
+                )
+                assert not ps["sessions"] and not ps["steps"]["in_flight_as_master"], ps
             os.kill(process.pid, signal.SIGCONT)
             return
         lab.ended(process)
         self.pass_time(AWAY_SECONDS)
         lab.start(self.victim)
+
+    def fill_disk(self, seconds: float) -> None:
+        """Fills the disk of the checkpoints for a while; a process that ends of it is started again after that."""
+        lab, process = self.lab, self.lab.latest[self.victim]
+        process.may_fail = True
+        with self.disk.full(process.pid):
+            lab.tell(process, "go")
+            self.pass_time(seconds)
+        if process.status is not None:
+            said = lab.log(process)
+            assert "ResourceExhaustedError" in said and self.model in said, lab.story()
+            self.outcome.failed = "ResourceExhaustedError"
+            lab.start(self.victim)
 
     def pass_time(self, seconds: float) -> None:
         """Takes in events for a while."""
@@ -183,14 +326,34 @@ class _Cell:
     def finish(self) -> None:
         """Ends the training: the client, the worker, the chief, whose last checkpoint has everything, and the ps."""
         lab = self.lab
-        roles = [r for r in ("client", "worker", "chief") if r in lab.latest]
-        for role in roles:
+        for role in ("client", "worker", "chief"):
+            if role not in lab.latest or lab.latest[role].status == 0:
+                continue
             lab.tell(lab.latest[role], "finish")
             status = lab.ended(lab.latest[role], LIMIT_SECONDS)
             assert status == 0, f"{role} ended with {status}\n{lab.story()}"
-        stopped = gf.train.stop_cluster(f"zmq://{lab.cluster['ps'][0]}", 1.0)
-        assert lab.ended(lab.latest["ps"], 5) == 0, lab.story()
-        del stopped
+        lab.start("stopper")
+        for role in ("ps", "stopper"):
+            assert lab.ended(lab.latest[role], 5) == 0, lab.story()
+        left = lab.left()
+        assert not left, f"left: {left}\n{lab.story()}"
+
+    def survivors_hold_no_more(self, survivors: list[Process], held: dict[str, dict[str, int]]) -> None:
+        """Waits until those to whom nothing happened hold what they would hold if nothing had."""
+
+        def beyond() -> list[str]:
+            return [
+                f"{process.name} has {count} {kind}, not {most}"
+                for process in survivors
+                if process.status is None
+                for kind, count in self.lab.holds(process).items()
+                if count > (most := held[process.role][kind] + _MORE[kind])
+            ]
+
+        end = time.monotonic() + _SETTLING_SECONDS
+        while (found := beyond()) and time.monotonic() < end:
+            self.pass_time(0.2)
+        assert not found, f"{found}\n{self.lab.story()}"
 
     def notice(self, begun: float) -> None:
         """When another process first spoke of the victim."""
@@ -214,15 +377,7 @@ class _Cell:
     def check(self) -> None:
         """What was applied is what was acknowledged, once."""
         lab, outcome = self.lab, self.outcome
-        counts = gf.train.load_variable(f"{lab.folder}/model", "counts")
-        acknowledged = {
-            tag
-            for p in lab.processes.values()
-            if p.role in ("chief", "worker")
-            for _, tag, _ in p.acknowledged
-        }
-        outcome.lost = sum(bool(counts[tag] == 0) for tag in acknowledged)
-        outcome.twice = int((counts > 1).sum())
+        outcome.lost, outcome.twice = applied(lab, self.model)
         for process in lab.processes.values():
             if process.role in ("chief", "worker"):
                 steps = [step for _, _, step in process.acknowledged]
@@ -235,18 +390,16 @@ class _Cell:
                 assert back <= 0 or told, f"{process.name} did not say that the step went back\n{lab.story()}"
         outcome.recoveries = sum(e.words[0] == "RECOVERY" for e in lab.events)
         assert not outcome.twice, f"{outcome.twice} gradients were applied twice\n{lab.story()}"
-        before_first_save = (self.victim, self.moment) == ("chief", "init")
-        if (
-            self.victim != "ps"
-            and not (self.victim == "client" and self.moment == "restore")
-            and not before_first_save
-        ):
+        with_ps = (self.dies and self.victim == "ps") or (self.victim, self.moment) == ("client", "restore")
+        if not with_ps:
             assert not outcome.lost, f"{outcome.lost} acknowledged updates were lost\n{lab.story()}"
             assert outcome.backwards <= 0, lab.story()
-        assert counts.shape[0] > 4 * LIFE
+        if self.fault.endswith("frames") or self.fault == "short cut":
+            assert not outcome.recoveries and outcome.noticed is None, lab.story()
 
 
 if __name__ == "__main__":
     import sys
 
-    print(run(*sys.argv[1:4]).text())
+    found = run(*sys.argv[1:4])
+    print(found.text(), f"({found.network})" if found.network else "")

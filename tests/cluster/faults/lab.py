@@ -16,15 +16,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphflow.cluster.ports import ReservedPorts
+from graphflow.transport import keys
+from tests.cluster.faults.network import ROLES, Network
 
 _ROOT = Path(__file__).parents[3]
+_LISTEN = "0A"
 
 
 @dataclass
@@ -51,6 +54,7 @@ class Process:
     pid: int = 0
     status: int | None = None
     link: socket.socket | None = None
+    may_fail: bool = False
     acknowledged: list[tuple[float, int, int]] = field(default_factory=list)
     """Time, tag and global step of each step that succeeded."""
 
@@ -60,13 +64,17 @@ class Late(AssertionError):
 
 
 class Lab:
-    """A cluster of one ps and two workers, the first of them the chief, in processes. A context manager."""
+    """A cluster in processes, whose first worker is the chief; one ps, two workers on a network. A context manager."""
 
-    def __init__(self, cluster: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(self, network: Network | None = None, ps: int = 1, workers: int = 2) -> None:
         self.folder = tempfile.mkdtemp(prefix="faults-")
-        self._ports = ReservedPorts(3)
+        self.network = network
+        self._ports = ReservedPorts(0 if network else ps + workers)
         addresses = [f"127.0.0.1:{port}" for port in self._ports.ports]
-        self.cluster = cluster or {"ps": addresses[:1], "worker": addresses[1:]}
+        self.cluster = (
+            network.cluster("client") if network else {"ps": addresses[:ps], "worker": addresses[ps:]}
+        )
+        """As a client sees it."""
         self.events: list[Event] = []
         self.processes: dict[str, Process] = {}
         self.latest: dict[str, Process] = {}
@@ -76,7 +84,13 @@ class Lab:
         self._door.bind(f"{self.folder}/lab")
         self._door.listen(16)
         self._selector.register(self._door, selectors.EVENT_READ, "door")
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        os.mkdir(f"{self.folder}/tmp")
+        environment = {
+            **os.environ, "PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "TMPDIR": f"{self.folder}/tmp"
+        }  # fmt: skip
+        if network is not None and network.needs_keys:
+            keys.make(Path(self.folder, "keys"))
+            environment[keys.VARIABLE] = f"{self.folder}/keys"
         self._zygote = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("zygote.py")), self.folder],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
@@ -110,7 +124,14 @@ class Lab:
         life = self.latest[role].life + 1 if role in self.latest else 0
         process = Process(role, life, f"{role}.{life}")
         self.processes[process.name] = self.latest[role] = process
+        place = role if role in ROLES else "client"
         order = {"moments": moments, "cluster": self.cluster, "life": life, **arguments}
+        if self.network is not None:
+            order |= {
+                "cluster": self.network.cluster(place),
+                "door": self.network.door(place),
+                "tcp_only": True,
+            }
         assert self._zygote.stdin is not None
         self._zygote.stdin.write(f"{json.dumps([process.name, role, order])}\n".encode())
         self._zygote.stdin.flush()
@@ -141,7 +162,7 @@ class Lab:
             if left <= 0:
                 raise Late(f"waited {seconds:g} s for {what}\n{self.story()}")
             for process in self.processes.values():
-                if process.status is not None and process.status > 0:
+                if not process.may_fail and (process.status or 0) > 0:
                     raise Late(f"{process.name} failed while the lab waited for {what}\n{self.story()}")
             self._take(min(left, 0.2))
 
@@ -161,6 +182,41 @@ class Lab:
         self.wait(lambda: process.status is not None, f"the end of {process.name}", seconds)
         assert process.status is not None
         return process.status
+
+    def left(self) -> list[str]:
+        """What is left of the lab's processes once all have ended: processes and files."""
+        mark = f"TMPDIR={self.folder}/tmp".encode()
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                pid = int(path.parent.name)
+                if mark in path.read_bytes().split(b"\0") and pid != self._zygote.pid:
+                    found.append(f"process {pid}: {path.with_name('cmdline').read_bytes()!r}")
+        found += [f"file {path}" for path in Path(self.folder, "tmp").iterdir()]
+        found += [f"file {path}" for path in Path(self.folder).glob("**/*.tmp")]
+        found += [f"file {path}" for path in Path("/dev/shm").glob("*graphflow*")]
+        listening = {
+            int(port) for tasks in self.cluster.values() for _, _, port in (t.rpartition(":") for t in tasks)
+        }
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            if state == _LISTEN and int(local.rpartition(":")[2], 16) in listening:
+                found.append(f"socket {local}")
+        return found
+
+    def holds(self, process: Process) -> dict[str, int]:
+        """How many threads, sockets, files in memory and other files a process has; nothing where it has ended."""
+        folder = Path(f"/proc/{process.pid}")
+        found = dict.fromkeys(("threads", "sockets", "memory", "files"), 0)
+        with suppress(OSError):
+            found["threads"] = len(os.listdir(folder / "task"))
+            for path in list((folder / "fd").iterdir()):
+                target = os.readlink(path)
+                kind = (
+                    "sockets" if target.startswith("socket:") else "memory" if "memfd:" in target else "files"
+                )
+                found[kind] += 1
+        return found
 
     def story(self) -> str:
         """All that was said but acknowledgements, for a failure's text."""
@@ -187,8 +243,8 @@ class Lab:
             *lines, rest = (self._partial.pop(key.fd, b"") + data).split(b"\n")
             if rest:
                 self._partial[key.fd] = rest
-            for line in lines:
-                self._line(key, line.decode().split())
+            for line in lines:  # The first says who it is, which changes the key.
+                self._line(self._selector.get_key(key.fileobj), line.decode().split())
 
     def _line(self, key: selectors.SelectorKey, words: list[str]) -> None:
         now = time.monotonic()

@@ -6,70 +6,123 @@ so some run at the same time, each in a process of its own.
 
 from __future__ import annotations
 
-import subprocess
+import multiprocessing
+import os
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.faults.cells import FAULTS, MOMENTS, VICTIMS
+from tests.cluster.faults import cells
+from tests.cluster.faults.cells import MOMENTS, ROWS
 
 _AT_ONCE: Final = 3
 _ROOT: Final = Path(__file__).parents[3]
+_NAMES: Final = {"rename": "within a save"}
+Cell = tuple[str, str, str]
 
 
-def cells() -> list[tuple[str, str, str]]:
+def all_cells() -> list[Cell]:
     """Every fault, victim and moment."""
-    return [(fault, victim, moment) for fault in FAULTS for victim in VICTIMS for moment in MOMENTS]
+    return [(fault, victim, moment) for fault, victim in ROWS for moment in MOMENTS]
 
 
-def outcome(cell: tuple[str, str, str]) -> str:
-    """The text of a cell, or the story of its failure."""
-    command = [sys.executable, "-m", "tests.cluster.faults.cells", *cell]
-    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=200, check=False)
-    return done.stdout.strip() if done.returncode == 0 else f"FAILED\n{done.stdout}{done.stderr}"
+def outcome(cell: Cell) -> cells.Outcome | str:
+    """What happened in a cell, or the story of its failure."""
+    try:
+        return cells.run(*cell)
+    except Exception:
+        return f"FAILED\n{traceback.format_exc()}"
 
 
 def main(words: list[str]) -> int:
     """Runs the cells; 1 where one of them failed."""
-    wanted = [cell for cell in cells() if all(word in cell for word in words)]
+    wanted = [cell for cell in all_cells() if all(word in " ".join(cell) for word in words)]
     begun = time.monotonic()
-    found: dict[tuple[str, str, str], str] = {}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for cell, text in zip(wanted, pool.map(outcome, wanted), strict=True):
-            found[cell] = text
-            print(*cell, ":", text, flush=True)
-    failed = [cell for cell, text in found.items() if text.startswith("FAILED")]
-    print(f"{len(found)} cells in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
-    if not words:
-        (_ROOT / "docs" / "faults.md").write_text(page(found))
+    found: dict[Cell, cells.Outcome] = {}
+    failed = 0
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(_AT_ONCE, spawned) as pool:
+        for cell, result in zip(wanted, pool.map(outcome, wanted), strict=True):
+            if isinstance(result, str):
+                failed += 1
+            else:
+                found[cell] = result
+            print(*cell, ":", result if isinstance(result, str) else result.text(), flush=True)
+    seconds = time.monotonic() - begun
+    print(f"{len(wanted)} cells in {seconds:.0f} s, {failed} failed")
+    if not words and not failed:
+        (_ROOT / "docs" / "faults.md").write_text(page(found, seconds))
     return bool(failed)
 
 
-def page(found: dict[tuple[str, str, str], str]) -> str:
+def page(found: dict[Cell, cells.Outcome], seconds: float) -> str:
     """docs/faults.md."""
-    head = "| fault | " + " | ".join(MOMENTS) + " |"
-    lines = [head, "|--" * (1 + len(MOMENTS)) + "|"]
-    for fault in FAULTS:
-        for victim in VICTIMS:
-            texts = [found[fault, victim, moment].split("\n")[0] for moment in MOMENTS]
-            lines.append(f"| {fault} of {victim} | " + " | ".join(texts) + " |")
-    return _PAGE.format(table="\n".join(lines))
+    lines = [f"| fault | {' | '.join(_NAMES.get(m, m) for m in MOMENTS)} |", "|--" * (1 + len(MOMENTS)) + "|"]
+    for fault, victim in ROWS:
+        texts = [found[fault, victim, moment].text() for moment in MOMENTS]
+        lines.append(f"| {_row(fault, victim)} | " + " | ".join(texts) + " |")
+    outcomes = list(found.values())
+    lost = {cell: o.lost for cell, o in found.items() if o.lost}
+    return _PAGE.format(
+        table="\n".join(lines),
+        cells=len(outcomes),
+        minutes=round(seconds / 60),
+        cores=os.cpu_count(),
+        network=next(o.network for o in outcomes if o.network),
+        noticed=f"{max(o.noticed or 0.0 for o in outcomes):.1f}",
+        resumed=f"{max(o.resumed or 0.0 for o in outcomes):.1f}",
+        lost=sum(lost.values()),
+        lossy=len(lost),
+        frames=sum(o.sent for o in outcomes),
+    )
 
 
-_PAGE: Final = """# What happens when a process dies or stops
+def _row(fault: str, victim: str) -> str:
+    if fault in cells.LINKS:
+        where = "all links" if victim == "all" else f"the links of {victim}"
+        return f"{fault} of {where}"
+    if fault.endswith("frames"):
+        return f"{fault} to {victim}"
+    return f"{fault} of {victim}"
+
+
+_PAGE: Final = """# What happens when something breaks
 
 This page is written by `make faults`, which makes every one of these faults happen to real processes: a parameter
 server, a chief and a worker that train between-graph with `MonitoredTrainingSession`, checkpoints every five steps, and
-a client with a bare session. What was killed is started again after half a second; what was stopped by SIGSTOP goes on
-after seven seconds. Each gradient has a tag of its own, so that the lab can tell what was applied: in no cell was one
-applied twice.
+a client with a bare session. The last run had {cells} cells in {minutes} minutes, on {cores} cores, three at a time.
 
-"noticed": from the fault to the first word of another process about it. "goes on": from the restart, or SIGCONT, to the
-first step of the last process that trains again. "lost": updates that were acknowledged, and are not in the last
-checkpoint. There are some where the parameter server itself was killed (as it is, too, before the client restores), and
-where the chief was killed between initializing the variables and its first checkpoint: it initializes them again.
+| fault | what is done |
+|--|--|
+| SIGKILL, SIGTERM | the process is started again half a second after its end |
+| SIGSTOP | SIGCONT after 7 s; beyond the lease: after 20 s, when the server has freed all that was the client's |
+| cut | no packet to or from the host for 7 s; one-way: none from it; short: 0.7 s |
+| delay | each packet takes 0.1 to 0.2 s longer, for 7 s |
+| loss | each tenth packet is lost, for 7 s |
+| garbage frames | random bytes for 1.5 s, as messages and as connections |
+| truncated frames | recorded messages, cut off somewhere, from a client that has the token |
+| oversized frames | those that are too large for a stranger, or say that they are larger than anything |
+| replayed frames | the messages of a session that is still open, again, from a client that has the token |
+| full disk | no byte is left where the checkpoints are, for 1 s |
+
+Links in this run: {network}. A process stops by itself at the moment of the column, and the fault is made there: while
+it connects; after initializing, before the first checkpoint; within a step; before a checkpoint is written; within a
+save, when the temporary file is written and has not got its name; before a checkpoint is restored; after the last step,
+before the last checkpoint.
+
+Each gradient has a tag of its own, so that the lab can tell what was applied: in no cell was one applied twice. After
+each cell the lab looks for what is left: processes, temporary files, shared memory, listening sockets, and threads,
+sockets and files of the processes to which nothing happened, beyond what they have where nothing breaks. There was
+nothing.
+
+"noticed": from the fault to the first word of another process about it, at most {noticed} s. "goes on": from the
+restart, SIGCONT or the mended link to the first step of the last process that trains again, at most {resumed} s.
+"lost": updates that were acknowledged, and are not in the last checkpoint: {lost} in {lossy} cells. Those are where the
+parameter server itself was killed (as it is, too, before the client restores). {frames} frames that nobody should have
+sent disturbed nobody.
 
 {table}
 
@@ -83,7 +136,10 @@ where the chief was killed between initializing the variables and its first chec
 * A bare `Session` raises and leaves the rest to the program.
 * A task that has finished is not missed: sessions wait only for tasks that were not there yet, or that their graph
   uses.
-* The chief's first checkpoint is written as it begins. Where it is killed before that, it initializes again.
+* The chief's first checkpoint is written as it begins. Where it is killed between initializing and that, it goes on
+  with the variables that are there: the file `initialized` in the folder of the checkpoints says that they are its own.
+* Where the disk is full, saving raises `ResourceExhaustedError` naming the file; the checkpoints before are whole. A
+  program that does not catch it ends; started again, it goes on with the variables that the parameter server has.
 """
 
 

@@ -1,24 +1,30 @@
 """What the processes of the lab do: a parameter server, a chief, a worker, and a client with a bare session.
 
 Each tells the lab where it is, a line for each event, and where the lab has armed a moment it stops there until the lab
-says "go". Every gradient has a tag of its own: the variable `counts` has, for each tag, how often it was applied.
+says "go". Every gradient has a tag of its own, which it keeps where the session repeats the step after a recovery: the
+variable `counts` has, for each tag, how often it was applied.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import re
 import socket
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import graphflow as gf
 
-TAGS = 1 << 16
-LIFE = 1 << 10
+Cluster = dict[str, list[str]]
+
+TAGS = 1 << 17
+LIFE = 1 << 13
 """Tags that one process has."""
 
 
@@ -74,51 +80,66 @@ class _ToLab(logging.Handler):
 
 
 def run(folder: str, name: str, role: str, **arguments: Any) -> None:
-    """One process; `moments` are those it stops at."""
+    """One process; `moments` are those it stops at. Roles are ps, chief, worker (1), client; "ps:1" is another ps."""
     line = Line(f"{folder}/lab", name, arguments.pop("moments"))
     _LINES.append(line)
     logger = logging.getLogger("graphflow")
     logger.setLevel(logging.INFO)
     logger.addHandler(_ToLab(line))
-    {"ps": ps, "chief": train, "worker": train, "client": client}[role](line, folder, role, **arguments)
+    _stop_inside_saves(line)
+    roles = {"ps": ps, "chief": train, "worker": train, "client": client, "stopper": stopper}
+    config = gf.ConfigProto(tcp_only=arguments.pop("tcp_only", False))
+    kind, _, index = role.partition(":")
+    roles[kind](line, folder, int(index or kind == "worker"), config=config, **arguments)
     line.say("END")
 
 
-def ps(line: Line, folder: str, role: str, cluster: dict[str, list[str]], life: int) -> None:
+def _stop_inside_saves(line: Line) -> None:
+    """The moment within a save: its temporary file is there and whole, and has not got its name yet."""
+    rename = os.rename
+
+    def stopping(source: Any, target: Any) -> None:
+        step = re.search(r"-(\d+)\.", str(target))
+        if int(step[1]) > 6 if step else "client.ckpt" in str(target):
+            line.at("rename")
+        rename(source, target)
+
+    os.rename = stopping
+
+
+def stopper(line: Line, folder: str, index: int, cluster: Cluster, life: int, config: gf.ConfigProto) -> None:
+    """Ends what is left of the cluster."""
+    gf.train.stop_cluster("zmq://" + cluster["ps"][0], 1.0)
+
+
+def ps(line: Line, folder: str, index: int, cluster: Cluster, life: int, config: gf.ConfigProto) -> None:
     """A parameter server."""
-    server = gf.train.Server(cluster, "ps", 0)
+    server = gf.train.Server(cluster, "ps", index, config=config)
     line.say("SERVES")
     server.join()
 
 
-class _Tags(gf.train.SessionRunHook):  # type: ignore[misc]
-    """Gives each attempt of a step a tag, and tells the lab of each that was acknowledged."""
+class _Told(gf.train.SessionRunHook):  # type: ignore[misc]
+    """Tells the lab of each session, and stops at the moment of the end."""
 
-    def __init__(self, line: Line, tag: Any, first: int) -> None:
-        self._line, self._tag, self._next = line, tag, first
+    def __init__(self, line: Line) -> None:
+        self._line = line
         self._step = gf.train.get_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         self._line.say("SESSION", session.run(self._step))
-
-    def before_run(self, run_context: Any) -> Any:
-        self._next += 1
-        return gf.train.SessionRunArgs(self._step, {self._tag: self._next})
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self._line.say("ACK", self._next, run_values.results)
-        if self._line.finish.is_set():
-            run_context.request_stop()
 
     def end(self, session: Any) -> None:
         self._line.at("shutdown")
 
 
 def train(
-    line: Line, folder: str, role: str, cluster: dict[str, list[str]], life: int, save_steps: int = 5
-) -> None:
-    """The chief or the worker of between-graph training."""
-    chief, index = role == "chief", int(role != "chief")
+    line: Line, folder: str, index: int, cluster: Cluster, life: int, config: gf.ConfigProto, save_steps: int = 5,
+    size: int = TAGS, tags: Sequence[int] = (), pause: float = 0.005, max_recoveries: int = 10,
+) -> None:  # fmt: skip
+    """The chief (worker 0) or a worker of between-graph training; of `size` tags it has tags[0] to tags[1]."""
+    chief = not index
+    first, end = tags or (LIFE * (2 * life + index), TAGS)
 
     class Listener(gf.train.CheckpointSaverListener):  # type: ignore[misc]
         def before_save(self, session: Any, step: int) -> None:
@@ -138,21 +159,20 @@ def train(
         line.say("INITIALIZED")
         line.at("init")
 
-    server = gf.train.Server(cluster, "worker", index)
+    server = gf.train.Server(cluster, "worker", index, config=config)
     setter = gf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")
     with gf.device(setter):
         step = gf.train.get_or_create_global_step()
-        counts = gf.get_variable("counts", shape=[TAGS], initializer=gf.zeros_initializer())
+        counts = gf.get_variable("counts", shape=[size], initializer=gf.zeros_initializer())
         weights = gf.get_variable("weights", shape=[16], initializer=gf.zeros_initializer())
         tag = gf.placeholder(gf.int64, [], name="tag")
         seen = gf.reshape(gf.py_func(at_step, [tag], gf.int64), [1])
-        gradient = gf.IndexedSlices(gf.constant([-1.0]), seen, gf.constant([TAGS], gf.int64))
+        gradient = gf.IndexedSlices(gf.constant([-1.0]), seen, gf.constant([size], gf.int64))
         with gf.control_dependencies([seen]):
             ones = -gf.ones([16])
         optimizer = gf.train.GradientDescentOptimizer(1.0)
         update = optimizer.apply_gradients([(gradient, counts), (ones, weights)], step)
-    tags = _Tags(line, tag, LIFE * (2 * life + index))
-    hooks = [gf.train.StopAtStepHook(last_step=1_000_000), tags]
+    hooks = [gf.train.StopAtStepHook(last_step=1_000_000), _Told(line)]
     scaffold = gf.train.Scaffold(saver=Saver(sharded=False), init_fn=init_fn)
     only: list[Any] = []
     if chief:
@@ -165,17 +185,28 @@ def train(
     with gf.train.MonitoredTrainingSession(
         server.target, chief, f"{folder}/model", scaffold, hooks, only, save_checkpoint_secs=None,
         save_checkpoint_steps=None, save_summaries_steps=None, save_summaries_secs=None, log_step_count_steps=None,
-        stop_grace_period_secs=5, max_wait_secs=60, progress=False,
+        stop_grace_period_secs=5, max_wait_secs=60, progress=False, config=config,
+        max_recoveries=max_recoveries,
     ) as session:  # fmt: skip
-        while not session.should_stop():
-            session.run(update)
-            time.sleep(0.005)
+        numbers = iter(range(first + 1, end))
+        while not session.should_stop() and not line.finish.is_set():
+            number = next(numbers)
+            line.say("ACK", number, session.run((step, update), {tag: number})[0])
+            time.sleep(pause)
     for recovery in session.recoveries:
         line.say("RECOVERY", recovery.from_step, recovery.to_step, recovery.reason)
     server.stop()
 
 
-def client(line: Line, folder: str, role: str, cluster: dict[str, list[str]], life: int) -> None:
+def client(
+    line: Line,
+    folder: str,
+    index: int,
+    cluster: Cluster,
+    life: int,
+    config: gf.ConfigProto,
+    pause: float = 0.01,
+) -> None:
     """A program without a server: a bare session on the parameter server, made anew after an error."""
     line.at("connect")
     with gf.device("/job:ps/task:0"):
@@ -185,7 +216,7 @@ def client(line: Line, folder: str, role: str, cluster: dict[str, list[str]], li
     saver = gf.train.Saver([count])
     path = f"{folder}/client.ckpt"
     done = 0
-    config = gf.ConfigProto(device_filters=["/job:ps"])
+    config = replace(config, device_filters=["/job:ps"])
     while not line.finish.is_set() or done < 10:
         try:
             with gf.Session("zmq://" + cluster["ps"][0], config=config) as session:
@@ -208,7 +239,7 @@ def client(line: Line, folder: str, role: str, cluster: dict[str, list[str]], li
                         line.at("save")
                         saver.save(session, path, write_meta_graph=False)
                         line.say("SAVED")
-                    time.sleep(0.01)
+                    time.sleep(pause)
                 line.at("shutdown")
         except (
             gf.errors.UnavailableError,

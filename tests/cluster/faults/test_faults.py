@@ -20,13 +20,13 @@ import graphflow as gf
 from graphflow.cluster.ports import ReservedPorts
 from tests.cluster.faults import cells
 from tests.cluster.faults.lab import Lab
-from tests.cluster.faults.table import cells as all_cells
+from tests.cluster.faults.table import all_cells
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lab needs Linux")
 
 _SAMPLE = [
     ("SIGKILL", "ps", "step"),
-    ("SIGKILL", "chief", "save"),
+    ("SIGKILL", "chief", "init"),
     ("SIGTERM", "worker", "step"),
 ]
 

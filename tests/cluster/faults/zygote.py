@@ -26,6 +26,8 @@ _MODULES = ("numpy", "zmq.utils.monitor", "cloudpickle", "graphflow.cluster.serv
 def main(folder: str, program: str = "task") -> None:
     """Serves until its standard input ends; files of the tasks are in `folder`, what they do in a module's `run`."""
     sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    import hosts
+
     task = importlib.import_module(program)
 
     for module in _MODULES:
@@ -56,14 +58,14 @@ def main(folder: str, program: str = "task") -> None:
                 name, role, arguments = json.loads(line)
                 pid = os.fork()
                 if not pid:
-                    _child(task, folder, name, role, arguments)
+                    _child(task, hosts, folder, name, role, arguments)
                 names[pid] = name
                 print("started", name, pid, flush=True)
     for pid in names:
         os.kill(pid, signal.SIGKILL)
 
 
-def _child(task: Any, folder: str, name: str, role: str, arguments: dict[str, Any]) -> None:
+def _child(task: Any, hosts: Any, folder: str, name: str, role: str, arguments: dict[str, Any]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -74,6 +76,8 @@ def _child(task: Any, folder: str, name: str, role: str, arguments: dict[str, An
     os.dup2(log, 2)
     status = 1
     try:
+        if door := arguments.pop("door", None):
+            hosts.enter(door)
         task.run(folder, name, role, **arguments)
         status = 0
     except BaseException:
