@@ -24,7 +24,7 @@ class Executable:
     """A plan that can be run again and again. Thread-safe.
 
     cells: the variables that the error of an uninitialized one goes through; those of this plan are added. Without it
-    these alone. options: those of assemble().
+    these alone. trace, check_numerics, lends: as for assemble().
     """
 
     def __init__(
@@ -34,11 +34,16 @@ class Executable:
         kernels: KernelTable,
         pool: Callable[[], ThreadPool],
         cells: list[VariableCell] | None = None,
-        **options: bool,
+        *,
+        trace: bool = False,
+        check_numerics: bool = False,
+        lends: bool = False,
     ) -> None:
-        self.part: Assembled = assemble(plan, store, kernels, **options)
+        self.part: Assembled = assemble(
+            plan, store, kernels, trace=trace, check_numerics=check_numerics, lends=lends
+        )
         """What is computed."""
-        self.lends = options.get("lends", False)
+        self.lends = lends
         """Whether results may be lent."""
         self.cells: list[VariableCell] = [] if cells is None else cells
         """The variables of the whole run."""
