@@ -24,7 +24,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from graphflow.transport.tensors import MOST_TENSORS, BadMessage, Buffer
 
@@ -64,6 +64,10 @@ class Parser:
 
         The frames of a large message share its memory.
         """
+        if not self._rest and len(data) >= _HEAD.size:  # Nearly always it is one message, of one frame.
+            count, length = _HEAD.unpack_from(data)
+            if count == 1 and length == len(data) - _HEAD.size:
+                return [[data[_HEAD.size :]]]
         if self._rest:
             self._rest += data
             if len(self._rest) < self._wanted:
@@ -126,6 +130,7 @@ class Lane:
         self._socket = end
         self._parser = Parser()
         self._waiting: deque[memoryview] = deque()
+        """What is still to be written."""
         end.setblocking(False)
 
     def fileno(self) -> int:
@@ -140,11 +145,16 @@ class Lane:
     def send(self, frames: Sequence[Buffer]) -> None:
         """Writes a message, as far as there is room; LaneBroken where the other end is gone."""
         parts = packed(frames)
-        if not self._waiting and len(parts) == 1:
-            written = self._write(self._socket.send, parts[0])
-            if written == len(parts[0]):
-                return
-            self._waiting.append(memoryview(parts[0])[written:])
+        if len(parts) == 1 and not self._waiting:
+            whole = parts[0]
+            try:
+                written = self._socket.send(whole)
+            except BlockingIOError:
+                written = 0
+            except OSError as error:
+                raise LaneBroken(*error.args) from None
+            if written < len(whole):
+                self._waiting.append(memoryview(whole)[written:])
             return
         self._waiting.extend(memoryview(part) for part in parts if len(part))
         self.flush()
@@ -152,24 +162,18 @@ class Lane:
     def flush(self) -> None:
         """Writes what is kept, as far as there is room."""
         while self._waiting:
-            parts = [self._waiting[n] for n in range(min(len(self._waiting), _MOST_PARTS))]
-            written = self._write(self._socket.sendmsg, parts)
-            if not written:
+            parts = [self._waiting[n] for n in range(min(len(self.waiting), _MOST_PARTS))]
+            try:
+                written = self._socket.sendmsg(parts)
+            except BlockingIOError:
                 return
+            except OSError as error:
+                raise LaneBroken(*error.args) from None
             while written:
                 part = self._waiting.popleft()
                 if len(part) > written:
                     self._waiting.appendleft(part[written:])
                 written -= min(written, len(part))
-
-    @staticmethod
-    def _write(function: Callable[[Any], int], data: Any) -> int:
-        try:
-            return function(data)
-        except BlockingIOError:
-            return 0
-        except OSError as error:
-            raise LaneBroken(*error.args) from None
 
     def receive(self) -> list[list[Buffer]]:
         """The messages that came meanwhile, at once; LaneBroken where the other end is gone."""
@@ -205,10 +209,10 @@ class WaitingLane:
     def send(self, frames: Sequence[Buffer], blocked: Callable[[], None]) -> None:
         """Writes a message; `blocked` is called now and then while there is no room, and may raise."""
         for part in packed(frames):
-            left = memoryview(part)
-            while left:
+            written = 0
+            while written < len(part):
                 try:
-                    left = left[self._socket.send(left) :]
+                    written += self._socket.send(memoryview(part)[written:] if written else part)
                 except BlockingIOError:
                     blocked()
                 except OSError as error:

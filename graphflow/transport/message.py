@@ -87,6 +87,8 @@ class Message:
 
         `share` puts a tensor where the receiver can read it without its being in the message, and says where.
         """
+        if not self.details and not self.tensors:
+            return [_HEADER.pack(_MAGIC, VERSION, self.kind, 0, 0, self.a, self.b, self.c)]
         table, buffers = tensors.encode(self.tensors, share)
         details = json.dumps(self.details, separators=(",", ":")).encode() if self.details else b""
         header = _HEADER.pack(

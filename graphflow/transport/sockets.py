@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import os
-import selectors
 import threading
 import time
 from collections import deque
@@ -31,6 +30,7 @@ import zmq.utils.z85
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow.transport.dropped import Dropped
+from graphflow.transport.files import WRITE, Files
 from graphflow.transport.keys import ClusterKeys, as_client, check_reach
 from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES, Door, Lane, LaneBroken, connect
 from graphflow.transport.message import Kind, Message
@@ -41,7 +41,7 @@ HEARTBEAT_TIMEOUT_MS: Final = 3000
 """With the time to the next heartbeat, and to the next look, a silent peer is noticed within 5 s."""
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken from whom the handler does not know."""
-_TICK_MS: Final = 250
+_TICK_SECONDS: Final = 0.25
 _GOODBYE_MS: Final = 200
 """How long the last messages to peers have to go out, in the background, when a server ends."""
 _RELEASE_SECONDS: Final = 0.5
@@ -162,7 +162,7 @@ class Sockets:
             self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         self._peers: dict[str, zmq.Socket[bytes]] = {}
         self._monitors: dict[zmq.Socket[bytes], str] = {}
-        self._selector = selectors.DefaultSelector()
+        self._files = Files()
         self._router_used = True
         """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
         self._lane_door = Door(lanes)
@@ -225,7 +225,8 @@ class Sockets:
             except LaneBroken:  # The handler may be in the middle of something.
                 self._calls.append(lambda: self._lane_out_broken(address, lane))
             else:
-                self._wait_to_write(lane)
+                if lane.waits:
+                    self._files.until_writable(lane, True)
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
@@ -237,7 +238,8 @@ class Sockets:
                 send(self._router, frames, (identity,))
             else:
                 lane.send(frames)
-                self._wait_to_write(lane)
+                if lane.waits:
+                    self._files.until_writable(lane, True)
         except LaneBroken:
             self.close_lane(identity)
             return False
@@ -250,7 +252,7 @@ class Sockets:
 
     def _count_out(self, frames: Sequence[Buffer]) -> None:
         self.messages_out += 1
-        self.bytes_out += sum(map(len, frames))
+        self.bytes_out += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
 
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
@@ -311,9 +313,7 @@ class Sockets:
         end, secret = found
         self.send_to_peer(address, Message(Kind.LANE, details={"secret": secret}).frames())
         lane = self._lanes_out[address] = Lane(end)
-        self._selector.register(
-            lane, selectors.EVENT_READ, lambda events: self._use_lane_out(address, lane, events)
-        )
+        self._files.watch(lane, lambda events: self._use_lane_out(address, lane, events))
 
     def take_lane(self, identity: bytes, secret: object) -> None:
         """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
@@ -323,9 +323,7 @@ class Sockets:
             return
         self.close_lane(identity)
         self._lanes_in[identity] = lane
-        self._selector.register(
-            lane, selectors.EVENT_READ, lambda events: self._use_lane_in(identity, lane, events)
-        )
+        self._files.watch(lane, lambda events: self._use_lane_in(identity, lane, events))
 
     def close_lane(self, identity: bytes) -> None:
         """Takes nothing more through the lane of an identity, where it has one."""
@@ -334,31 +332,29 @@ class Sockets:
             self._close_lane(lane)
 
     def _close_lane(self, lane: Lane) -> None:
-        self._selector.unregister(lane)
+        self._files.unwatch(lane)
         lane.close()
 
     def _use_lane_in(self, identity: bytes, lane: Lane, events: int) -> None:
-        if self._lanes_in.get(identity) is not lane:
-            return
         try:
-            if events & selectors.EVENT_WRITE:
+            if events & WRITE:
                 self._write(lane)
-            found = lane.receive() if events & selectors.EVENT_READ else ()
+            found = lane.receive()
         except (LaneBroken, BadMessage) as error:
             if isinstance(error, BadMessage):
                 self.dropped.add(str(error))
             self.close_lane(identity)
             return
         for frames in found:
+            self._take(identity, frames)
             if self._lanes_in.get(identity) is not lane:
                 return
-            self._take(identity, frames)
 
     def _use_lane_out(self, address: str, lane: Lane, events: int) -> None:
         try:
-            if events & selectors.EVENT_WRITE:
+            if events & WRITE:
                 self._write(lane)
-            if events & selectors.EVENT_READ and lane.receive():
+            if events & ~WRITE and lane.receive():
                 raise LaneBroken("A lane to a peer brings nothing.")
         except (LaneBroken, BadMessage):  # What the peer has sent last is taken first: maybe that it ends.
             self._calls.append(lambda: self._lane_out_broken(address, lane))
@@ -367,30 +363,26 @@ class Sockets:
         if self._lanes_out.get(address) is lane:
             self._handler.lost(address)
 
-    def _wait_to_write(self, lane: Lane) -> None:
-        """Has the thread write what there was no room for."""
-        if lane.waits:
-            key = self._selector.get_key(lane)
-            self._selector.modify(lane, selectors.EVENT_READ | selectors.EVENT_WRITE, key.data)
-
     def _write(self, lane: Lane) -> None:
         lane.flush()
         if not lane.waits:
-            self._selector.modify(lane, selectors.EVENT_READ, self._selector.get_key(lane).data)
+            self._files.until_writable(lane, False)
 
     # ---- the thread -----------------------------------------------------------------------------------------------
 
     def _loop(self) -> None:
-        select = self._selector.select
-        self._selector.register(self._reader, selectors.EVENT_READ, lambda _: self._drain_calls())
-        self._selector.register(_file(self._router), selectors.EVENT_READ, lambda _: self._touch_router())
+        files = self._files
+        files.watch(self._reader, lambda _: self._drain_calls())
+        files.watch(_file(self._router), lambda _: self._touch_router())
         if self._door is not None:
-            self._selector.register(_file(self._door), selectors.EVENT_READ, lambda _: self._open_door())
+            files.watch(_file(self._door), lambda _: self._open_door())
         next_tick = time.monotonic()
         try:
             while not self._ended:
-                for key, events in select(0 if self._router_used else _TICK_MS / 1000):
-                    self._guarded(key.data, events)
+                for number, events in files.wait(0 if self._router_used or self._calls else _TICK_SECONDS):
+                    called = files.called.get(number)
+                    if called is not None:  # Else it was closed by what came before.
+                        self._guarded(called, events)
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
@@ -398,7 +390,7 @@ class Sockets:
                     if self._router_used:
                         self._drain_router()
                 if time.monotonic() >= next_tick:
-                    next_tick = time.monotonic() + _TICK_MS / 1000
+                    next_tick = time.monotonic() + _TICK_SECONDS
                     self._router_used = True
                     for monitor in list(self._monitors):
                         self._look_at(monitor)
@@ -418,7 +410,7 @@ class Sockets:
         for identity in list(self._lanes_in):
             self.close_lane(identity)
         self._lane_door.close()
-        self._selector.close()
+        self._files.close()
         self._router.close()
         if self._door is not None:
             self._door.close()
@@ -458,7 +450,7 @@ class Sockets:
 
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1
-        self.bytes_in += sum(map(len, frames))
+        self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
         self._guarded(self._handler.received, sender, frames)
 
     def _open_door(self) -> None:

@@ -13,6 +13,7 @@ import math
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ NUMBER_OF: Final = {
 }
 NUMPY_OF: Final = {number: dtype for dtype, number in NUMBER_OF.items()}
 _STRING: Final = dtypes.string.as_datatype_enum
+_BOOL: Final = dtypes.bool_.as_datatype_enum
 
 if sys.byteorder != "little":
     raise ImportError("graphflow's transport needs a little-endian machine.")
@@ -66,20 +68,24 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
     buffers: list[Buffer] = []
     for value in values:
         array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
-        if array.dtype == object:
+        number = NUMBER_OF.get(array.dtype)
+        if number is not None and array.nbytes <= _SMALL:
+            rank = array.ndim
+            table.append(_heads(rank).pack(number, rank, _HERE, 0, array.nbytes, *array.shape))
+            table.append(array.tobytes())
+            continue
+        handle = None
+        buffer: Buffer
+        if number is not None:
+            buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            if share is not None:
+                handle = share(array)
+        elif array.dtype == object:
             number, buffer = _STRING, _encode_strings(array)
         else:
-            try:
-                number = NUMBER_OF[array.dtype]
-            except KeyError:
-                raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.") from None
-            buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        handle = None
-        if share is not None and len(buffer) > _SMALL and number != _STRING:
-            handle = share(array)
-        table.append(_HEAD.pack(number, array.ndim, _HERE if handle is None else _SHARED, 0, len(buffer)))
-        if array.ndim:
-            table.append(struct.pack(f"<{array.ndim}Q", *array.shape))
+            raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.")
+        where = _HERE if handle is None else _SHARED
+        table.append(_heads(array.ndim).pack(number, array.ndim, where, 0, len(buffer), *array.shape))
         if handle is not None:
             table.append(handle)
         elif len(buffer) <= _SMALL:
@@ -87,6 +93,17 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
         else:
             buffers.append(buffer)
     return b"".join(table), buffers
+
+
+@cache
+def _heads(rank: int) -> struct.Struct:
+    """A descriptor with that many sizes."""
+    return struct.Struct(f"{_HEAD.format}{rank}Q")
+
+
+@cache
+def _sizes(rank: int) -> struct.Struct:
+    return struct.Struct(f"<{rank}Q")
 
 
 def _encode_strings(array: np.ndarray[Any, Any]) -> Buffer:
@@ -108,18 +125,19 @@ def decode(
     """
     values = []
     large = iter(buffers)
+    end = len(table)
     for _ in range(count):
-        if len(table) - position < _HEAD.size:
+        if end - position < _HEAD.size:
             raise BadMessage("The table of tensors ends too early.")
         number, rank, where, zero, length = _HEAD.unpack_from(table, position)
         position += _HEAD.size
-        if rank > _MOST_AXES or where > _SHARED or zero or len(table) - position < 8 * rank:
+        if rank > _MOST_AXES or where > _SHARED or zero or end - position < 8 * rank:
             raise BadMessage("A tensor's descriptor is wrong.")
-        shape = struct.unpack_from(f"<{rank}Q", table, position)
+        shape = _sizes(rank).unpack_from(table, position) if rank else ()
         position += 8 * rank
         buffer: Buffer
         if where == _SHARED:
-            if number == _STRING or len(table) - position < HANDLE.size:
+            if number == _STRING or end - position < HANDLE.size:
                 raise BadMessage("A tensor cannot be in shared memory.")
             if memory is None:
                 raise NotShared("A tensor is in memory that is not shared.")
@@ -148,10 +166,12 @@ def _decode_one(number: int, shape: tuple[int, ...], buffer: Buffer) -> np.ndarr
     if count * dtype.itemsize != len(buffer) or (not count and max(shape, default=0) > sys.maxsize):
         raise BadMessage(f"A tensor of shape {shape} and type {dtype} came with {len(buffer)} bytes.")
     array = np.frombuffer(buffer, dtype)
-    if dtype == np.bool_ and count and array.view(np.uint8).max() > 1:
+    if number == _BOOL and count and array.view(np.uint8).max() > 1:
         raise BadMessage("A tensor of truth values holds others.")
-    array = _shaped(array, shape)
-    array.flags.writeable = False
+    if len(shape) != 1:
+        array = _shaped(array, shape)
+    if type(buffer) is not bytes:
+        array.flags.writeable = False
     return array
 
 
