@@ -162,7 +162,7 @@ class Lane:
     def flush(self) -> None:
         """Writes what is kept, as far as there is room."""
         while self._waiting:
-            parts = [self._waiting[n] for n in range(min(len(self.waiting), _MOST_PARTS))]
+            parts = [self._waiting[n] for n in range(min(len(self._waiting), _MOST_PARTS))]
             try:
                 written = self._socket.sendmsg(parts)
             except BlockingIOError:
