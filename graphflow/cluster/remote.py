@@ -133,7 +133,8 @@ class RemoteExecutable:
                 self._register(run)
                 answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
         except Refused as refused:
-            raise self._planner.error(refused) from None
+            error = self._planner.error(refused)
+            raise error from error.__cause__
         except Overdue as overdue:
             raise self._late(overdue.awaited or [self._planner.connection.address]) from None
         finally:

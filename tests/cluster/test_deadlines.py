@@ -1,0 +1,141 @@
+"""Protects waiting: it ends as soon as what is awaited is there (promise 1), and at the deadline (promise 2).
+
+And what an error says of where it began (promise 11).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphflow as gf
+from graphflow.cluster.ports import ReservedPorts
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as found, gf.Graph().as_default():
+        yield found
+
+
+def _cluster(stack: ExitStack, ps: int) -> dict[str, list[str]]:
+    ports = stack.enter_context(ReservedPorts(ps + 1)).ports
+    addresses = [f"127.0.0.1:{port}" for port in ports]
+    return {"ps": addresses[:ps], "worker": addresses[ps:]}
+
+
+def _monitored(target: str, stack: ExitStack) -> Any:
+    return stack.enter_context(gf.train.MonitoredTrainingSession(target, progress=False, max_wait_secs=60))
+
+
+def _supervised(target: str, stack: ExitStack) -> Any:
+    return stack.enter_context(gf.train.Supervisor(logdir=None).managed_session(target))
+
+
+@pytest.mark.parametrize("begin", [_monitored, _supervised])
+def test_promise_1_it_goes_on_within_a_second_of_the_last_arrival(
+    stack: ExitStack, caplog: pytest.LogCaptureFixture, begin: Any
+) -> None:
+    cluster = _cluster(stack, 2)
+    worker = gf.train.Server(cluster, "worker", 0)
+    stack.callback(worker.stop)
+    with gf.device("/job:ps/task:1"):
+        step = gf.train.get_or_create_global_step()
+    arrivals: list[float] = []
+
+    def come() -> None:
+        for index in (0, 1):
+            time.sleep(1.5)
+            server = gf.train.Server(cluster, "ps", index)
+            stack.callback(server.stop)
+            arrivals.append(time.monotonic())
+
+    comes = threading.Thread(target=come)
+    with caplog.at_level(logging.INFO, "graphflow"):
+        comes.start()
+        session = begin(worker.target, stack)
+        assert session.run(step) == 0
+        there = time.monotonic()
+    comes.join()
+    waits = [r.getMessage() for r in caplog.records if "waiting for the cluster" in r.getMessage()]
+    assert f"/job:ps/replica:0/task:1 at {cluster['ps'][1]}" in waits[-1]
+    assert there - arrivals[-1] < 1.0  # The promise is a time.
+
+
+_SERVE = """
+import sys
+import graphflow as gf
+server = gf.train.Server(eval(sys.argv[1]), "ps", 0)
+print("serves", flush=True)
+server.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
+def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(stack: ExitStack) -> None:
+    cluster = _cluster(stack, 1)
+    ps = subprocess.Popen(
+        [sys.executable, "-c", _SERVE, repr(cluster)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, text=True,
+    )  # fmt: skip
+    stack.enter_context(ps)
+    stack.callback(ps.kill)
+    assert ps.stdout is not None and ps.stdout.readline() == "serves\n"
+    target = f"zmq://{cluster['ps'][0]}"
+    alone = gf.ConfigProto(device_filters=["/job:ps"], connect_timeout_in_ms=500)
+    value = gf.get_variable("value", initializer=[1.0, 2.0])
+    session = gf.Session(target, config=alone)
+    session.run(value.initializer)
+
+    def deadline_holds(what: Any) -> None:
+        begun = time.monotonic()
+        with pytest.raises((gf.errors.DeadlineExceededError, gf.errors.UnavailableError)) as caught:
+            what()
+        assert cluster["ps"][0] in str(caught.value) or "/job:ps" in str(caught.value)
+        assert time.monotonic() - begun < 2.0  # Half a second, and what a busy machine adds.
+
+    os.kill(ps.pid, signal.SIGSTOP)
+    soon = gf.RunOptions(timeout_in_ms=500)
+    deadline_holds(lambda: session.run(value, options=soon))  # It is registered.
+    deadline_holds(lambda: session.run(value + 1.0, options=soon))  # It has to be registered.
+    deadline_holds(lambda: gf.Session(target, config=alone))
+    os.kill(ps.pid, signal.SIGCONT)
+    with gf.Session(target, config=gf.ConfigProto(device_filters=["/job:ps"])) as again:
+        assert again.run(value + 1.0).tolist() == [2.0, 3.0]
+        os.kill(ps.pid, signal.SIGSTOP)
+        begun = time.monotonic()
+        again.close()
+        session.close()
+        assert time.monotonic() - begun < 1.0
+    os.kill(ps.pid, signal.SIGCONT)
+
+
+def test_promise_11_the_traceback_of_a_function_reaches_the_client(stack: ExitStack) -> None:
+    cluster = _cluster(stack, 1)
+    servers = [gf.train.Server(cluster, job, 0) for job in cluster]
+    for server in servers:
+        stack.callback(server.stop)
+
+    def deep(x: Any) -> Any:
+        return {}["missing"]
+
+    with gf.device("/job:ps/task:0"):
+        result = gf.py_func(lambda x: deep(x), [gf.constant(1.0)], gf.float32, name="user")
+    with (
+        gf.Session(servers[1].target) as session,
+        pytest.raises(gf.errors.UnknownError, match="PyFunc 'user': KeyError: 'missing'") as caught,
+    ):
+        session.run(result)
+    told = str(caught.value.__cause__)
+    assert "in deep" in told and Path(__file__).name in told and told.rstrip().endswith("KeyError: 'missing'")
