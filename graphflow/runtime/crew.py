@@ -27,7 +27,7 @@ from graphflow.runtime.explain import current
 from graphflow.runtime.progress import Parts, Progress, Work
 from graphflow.runtime.threads import ThreadPool
 
-_QUICK_SECONDS: Final = 100e-6
+QUICK_SECONDS: Final = 100e-6
 """A stage that takes less is not worth waking another thread for."""
 _GRACE_SECONDS: Final = 0.02
 """How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words."""
@@ -70,7 +70,7 @@ class Runner:
     @property
     def slow(self) -> bool:
         """Whether it is worth a thread of its own."""
-        return self.waits or self.seconds > _QUICK_SECONDS
+        return self.waits or self.seconds > QUICK_SECONDS
 
     def took(self, seconds: float) -> None:
         """Notes how long it took; a first run, or one with a compilation, is soon forgotten."""

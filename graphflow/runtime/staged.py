@@ -26,10 +26,12 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.crew import Crew, Runner
 from graphflow.runtime.lending import lent
 from graphflow.runtime.progress import Parts, PartStage
+from graphflow.runtime.straight import Straight
 from graphflow.runtime.threads import ThreadPool
 
 _SHORT: Final = 3
 """Instructions that are not worth a stage of their own."""
+_NOTHING: Final = nullcontext()
 
 
 class StagedExecutable:
@@ -63,6 +65,7 @@ class StagedExecutable:
         self._parts = Parts(
             {d: [part_stage(s) for s in each] for d, each in found.items()}, plan.feeds, fetches
         )
+        self._straight = Straight(self._parts, timed=self._devices > 1)
         ends = [i for p in partition.parts.values() for i in p.instructions if i.type in ("Send", "Recv")]
         made = {(i.type, i.attrs["key"]): i for i in ends}
         self._transfers = [(made["Send", key], made["Recv", key]) for key in edges]
@@ -77,18 +80,28 @@ class StagedExecutable:
         """The fetched values, in order. Raises the error of the first operation that fails."""
         if self._holds_variables:
             run.pausable = False  # While one device waits, another may be at work on a variable.
+        alone = self._devices == 1 or self._straight.all_quick
+        alone = alone and run.deadline is None and run.trace is None
         with self._one_core_each():
-            crew = Crew(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
-            values = crew.run()
+            values = self._straight.run(run, feeds) if alone else self._at_once(run, feeds)
         return tuple(
-            copied(value) if shared or self._is_lent(value) else value
-            for value, shared in zip(values, self._shared, strict=True)
+            [
+                copied(value) if shared or self._is_lent(value) else value
+                for value, shared in zip(values, self._shared, strict=True)
+            ]
         )
+
+    def _at_once(self, run: RunContext, feeds: Sequence[Any]) -> list[Any]:
+        """What is fetched, with the devices at work at the same time."""
+        crew = Crew(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
+        values = crew.run()
+        self._straight.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
+        return values
 
     def _one_core_each(self) -> AbstractContextManager[None]:
         """Keeps BLAS from taking all cores for each of several devices."""
         if self._devices == 1:
-            return nullcontext()
+            return _NOTHING
         from graphflow.kernels.native.blas import single_threaded
 
         return single_threaded()
