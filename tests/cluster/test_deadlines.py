@@ -121,6 +121,55 @@ def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(s
     os.kill(ps.pid, signal.SIGCONT)
 
 
+_WAIT = """
+import sys
+import graphflow as gf
+with gf.device("/job:ps/task:0"):
+    queue = gf.FIFOQueue(1, gf.float32, [[]], name="queue")
+    taken = queue.dequeue()
+    value = gf.get_variable("large", initializer=gf.zeros([1000]))
+session = gf.Session(sys.argv[1], config=gf.ConfigProto(device_filters=["/job:ps"]))
+session.run(value.initializer)
+print("waits", flush=True)
+try:
+    session.run(taken)
+except (gf.errors.UnavailableError, gf.errors.AbortedError) as error:
+    print(type(error).__name__, flush=True)
+with gf.Session(sys.argv[1], config=gf.ConfigProto(device_filters=["/job:ps"])) as again:
+    print(again.run(value).shape, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
+def test_promise_2_a_client_that_was_stopped_beyond_its_lease_is_told(stack: ExitStack) -> None:
+    server = gf.train.Server(_cluster(stack, 1), "ps", 0)
+    stack.callback(server.stop)
+    client = subprocess.Popen(
+        [sys.executable, "-c", _WAIT, server.target], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    stack.enter_context(client)
+    stack.callback(client.kill)
+    assert client.stdout is not None and client.stdout.readline() == "waits\n"
+
+    def held() -> tuple[int, int]:
+        (own,) = [t for t in gf.train.cluster_status(server.target, 0.5) if t["state"] == "serving"]
+        return len(own["sessions"]), own["steps"]["in_flight_as_master"]
+
+    limit = time.monotonic() + 10
+    while held() != (1, 1) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert held() == (1, 1)
+    os.kill(client.pid, signal.SIGSTOP)
+    time.sleep(19)  # The lease is 15 s.
+    assert held() == (0, 0)
+    os.kill(client.pid, signal.SIGCONT)
+    assert client.stdout.readline() in ("UnavailableError\n", "AbortedError\n")
+    assert client.stdout.readline() == "(1000,)\n"
+    assert client.wait(5) == 0
+
+
 def test_promise_11_the_traceback_of_a_function_reaches_the_client(stack: ExitStack) -> None:
     cluster = _cluster(stack, 1)
     servers = [gf.train.Server(cluster, job, 0) for job in cluster]

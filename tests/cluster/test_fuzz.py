@@ -269,7 +269,7 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_a_task_goes_on_whatever_comes(
+def test_promise_9_a_task_goes_on_whatever_comes(
     recorded: tuple[list[Frames], list[Frames]],
     everything: bool,
     tmp_path: Path,
@@ -346,7 +346,7 @@ def pair() -> Iterator[list[Any]]:
         server.stop()
 
 
-def test_servers_serve_while_strangers_send_rubbish(
+def test_promise_9_servers_serve_while_strangers_send_rubbish(
     recorded: tuple[list[Frames], list[Frames]], everything: bool, pair: list[Any], tmp_path: Path
 ) -> None:
     chance = random.Random(4)
