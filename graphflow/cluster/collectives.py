@@ -14,15 +14,15 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow import errors
 from graphflow.cluster.failures import as_details, from_details
-from graphflow.kernels.collective_groups import Brought, Formation, Joined, Left, Offer, task_of
-from graphflow.kernels.collectives import LARGE, Collectives
+from graphflow.graph.devices import task_of
+from graphflow.kernels.collective_groups import LARGE, Brought, Formation, Joined, Left, Offer, share_of
+from graphflow.kernels.collectives import Collectives
 from graphflow.transport.collective_frames import Frame, What, Where
 from graphflow.transport.lanes import Door, Lane, LaneBroken, connect
 from graphflow.transport.message import Kind, Message
@@ -95,31 +95,30 @@ class CollectiveLink:
             )
         return found
 
-    def offer(self, key: int, what: Brought, shares: Mapping[int, Any]) -> None:
+    def offer(self, key: int, what: Brought) -> None:
         """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
         offer, formation = what.offer, what.formation
         whole = offer.whole
-        frame = partial(
-            Frame, What.OFFER, key, *what.key, formation.number, what.rank, dtype=offer.dtype, shape=offer.shape,
-            terms=offer.terms, name=offer.name, rows=offer.rows if offer.fixed else ~offer.rows, length=whole.nbytes,
+        frame = Frame(
+            What.OFFER, key, *what.key, formation.number, what.rank, Where.HERE, offer.dtype, offer.shape,
+            offer.terms, offer.name, offer.rows if offer.fixed else ~offer.rows, whole.nbytes,
         )  # fmt: skip
-        small: bytes | None = None
-        for task in self._other_tasks(formation):
-            if whole.nbytes < LARGE:
-                small = small or frame(where=Where.HERE, payload=whole.tobytes()).encode()
+        if whole.nbytes < LARGE:
+            small = frame._replace(payload=whole.tobytes()).encode()
+            for task in self._other_tasks(formation):
                 self._send(task, small)
-                continue
+            return
+        for task in self._other_tasks(formation):
             handle = self._memory.lease(whole, task) if task in self._partners else None
             if handle is not None:
-                self._send(task, frame(where=Where.SHARED, payload=handle).encode())
+                self._send(task, frame._replace(where=Where.SHARED, payload=handle).encode())
                 continue
-            ranks = [r for r, m in enumerate(formation.members) if task_of(m) == task] if shares else []
-            values = [shares[r] for r in ranks] or [whole]
-            self._send(
-                task,
-                frame(where=Where.BESIDE, payload=struct.pack(f"<{len(ranks)}H", *ranks)).encode(),
-                values,
+            ranks = (
+                [r for r, m in enumerate(formation.members) if task_of(m) == task] if offer.in_shares else []
             )
+            beside = frame._replace(where=Where.BESIDE, payload=struct.pack(f"<{len(ranks)}H", *ranks))
+            places = [share_of(len(whole), r, len(formation.members)) for r in ranks]
+            self._send(task, beside.encode(), [whole[place] for place in places] or [whole])
 
     def reduced(self, key: int, formation: Formation, rank: int, round_: tuple[int, int], share: Any) -> None:
         """Tells the other tasks of a formation that a share is reduced, and gives it to those that need it."""
@@ -251,11 +250,11 @@ class CollectiveLink:
 
     def _frame(self, task: str, data: Any, values: Sequence[Any]) -> None:
         frame = Frame.decode(data)
-        key, formation, rank = (frame.instance, frame.count), frame.formation, frame.rank
+        key, formation, rank = (frame.instance, frame.round), frame.formation, frame.rank
         if frame.what is What.OFFER:
             whole, parts = self._value(task, frame, values)
             fixed, rows = frame.rows >= 0, max(frame.rows, ~frame.rows)
-            offer = Offer(frame.terms, frame.name, frame.dtype, frame.shape, rows, fixed, whole, parts)
+            offer = Offer(frame.terms, frame.name, frame.dtype, frame.shape, whole, parts, rows, fixed)
             self.collectives.heard(frame.group, lambda group: group.brought(formation, rank, key, offer))
         elif frame.what is What.REDUCED:
             share = values[0] if frame.where is Where.BESIDE else None
@@ -263,15 +262,15 @@ class CollectiveLink:
         else:
             self.collectives.heard(frame.group, lambda group: group.taken(formation, rank, key))
 
-    def _value(self, task: str, frame: Frame, values: Sequence[Any]) -> tuple[Any, Mapping[int, Any]]:
+    def _value(self, task: str, frame: Frame, values: Sequence[Any]) -> tuple[Any, Mapping[int, Any] | None]:
         """The value that a frame tells of, flat, or the shares of it by rank."""
         if frame.where is Where.HERE:
-            return frame.value(), {}
-        dtype = np.dtype(frame.dtype)
+            return frame.value(), None
+        dtype = frame.dtype
         if frame.where is Where.SHARED:
             if frame.length != frame.bytes:
                 raise BadMessage("The value of a collective has another length than its shape says.")
-            return self._partners[task].read(bytes(frame.payload), frame.length).view(dtype), {}
+            return self._partners[task].read(bytes(frame.payload), frame.length).view(dtype), None
         ranks = struct.unpack(f"<{len(frame.payload) // 2}H", frame.payload)
         if any(v.dtype != dtype or v.ndim != 1 for v in values) or len(values) != max(1, len(ranks)):
             raise BadMessage("The values of a collective are not what their frame says.")
@@ -279,7 +278,7 @@ class CollectiveLink:
             return None, dict(zip(ranks, values, strict=True))
         if len(values[0]) != math.prod(frame.shape):
             raise BadMessage("The value of a collective has another length than its shape says.")
-        return values[0], {}
+        return values[0], None
 
     # ---- tasks that come and go -------------------------------------------------------------------------------------
 

@@ -64,6 +64,10 @@ class Inquiries:
             self._task, self._peers, self._to_peer, self._reply, self._drop_pending, answers
         )
 
+    def was_reset(self, session: str) -> bool:
+        """Whether Session.reset() has ended a session; from any thread."""
+        return session in self._reset_sessions
+
     def _look_around(self, now: float) -> None:
         """Some time has passed."""
         self._rounds.tick(now)

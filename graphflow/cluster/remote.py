@@ -13,11 +13,12 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.cluster.failures import from_details
+from graphflow.cluster.here import RunsHere, find
 from graphflow.cluster.stage_text import stage_text
 from graphflow.cluster.step_trace import merged
 from graphflow.cluster.told import Told
 from graphflow.config import ConfigProto
-from graphflow.graph.devices import DeviceSpec
+from graphflow.graph.devices import DeviceSpec, task_of
 from graphflow.plan.encode import PlanWriter
 from graphflow.plan.ir import Plan
 from graphflow.plan.partition import Partition
@@ -29,11 +30,6 @@ from graphflow.runtime.trace import Recorder
 from graphflow.transport import keys
 from graphflow.transport.client import Connection, Overdue, Refused
 from graphflow.transport.message import Kind
-
-
-def task_of(device: str) -> str:
-    """The task that a full device name is on."""
-    return device.rpartition("/device:")[0]
 
 
 def tasks_of(graph: Any) -> list[str]:
@@ -82,12 +78,16 @@ class RemotePlanner(Planner):
         task = str(welcome.details["task"])
         found = [str(device) for device in welcome.details["devices"]]
         own = [device for device in found if task_of(device) == task]
+        here = find(str(welcome.details["incarnations"][task]))
+        self._here = None if here is None else RunsHere(here, self.connection.session)
         super().__init__(config, own + [d for d in found if d not in own], task)
 
     def executable(
         self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
     ) -> tuple[Any, bool]:
-        """What runs a plan on the cluster; no state of it is in this process."""
+        """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
+        if self._here is not None and self._here.takes(plan, list(self.partition(plan).parts)):
+            return self._here.executable(plan, seeded, traced), False
         return RemoteExecutable(self, plan, seeded, traced), False
 
     def text(self, plan: Plan) -> str:
@@ -96,6 +96,8 @@ class RemotePlanner(Planner):
 
     def close(self) -> None:
         """Closes the connection; what the session had registered is freed."""
+        if self._here is not None:
+            self._here.close()
         self.connection.close()
         super().close()
 

@@ -13,9 +13,10 @@ from errno import EADDRINUSE
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.cluster import log
+from graphflow.cluster import here, log
 from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
 from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow.cluster.here import TaskHere
 from graphflow.config import ConfigProto
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
@@ -82,17 +83,20 @@ class Server:
             for job in self._cluster.jobs
             for i in self._cluster.task_indices(job)
         }
+        incarnation = int.from_bytes(secrets.token_bytes(8), "little")
         self._service = Service(
             task,
             devices,
             addresses,
-            int.from_bytes(secrets.token_bytes(8), "little"),
+            incarnation,
             store,
             lambda plan, seeded, traced: planner.executable(plan, store, seeded, traced, lends=True)[0],
             access,
             self._told_to_stop,
             self._config.tcp_only,
         )
+        self._here = TaskHere(task, planner, store, self._service.was_reset)
+        here.add(f"{incarnation:x}", self._here)
         self._started = False
         self._stopped = threading.Event()
         self._stopping = threading.Lock()

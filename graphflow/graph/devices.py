@@ -159,3 +159,8 @@ def merge_device(spec: Any) -> DeviceFunction:
     """A device function that completes an operation's device from `spec` (TensorFlow's device.merge_device)."""
     outer = name_of(spec)
     return lambda op: merge(outer, name_of(op.device))
+
+
+def task_of(device: str) -> str:
+    """The task that a full device name is on, as "/job:worker/replica:0/task:1"."""
+    return device.rpartition("/device:")[0]

@@ -12,52 +12,80 @@ may leave quietly; the others then only wait for its return.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.graph.devices import DeviceSpec
+from graphflow.graph.devices import DeviceSpec, task_of
 
 MOST_EARLY: Final = 4096
 """Offers that may be kept for a formation that is not known yet."""
 
 
-@dataclass(frozen=True, eq=False)
+LARGE: Final = 64 << 10
+"""Bytes from which a value is reduced in shares; the same for all members, since it decides what they send."""
+ALIGNED: Final = 64
+"""Elements that a share is a multiple of."""
+SEND: Final = "broadcast, sends"
+RECEIVE: Final = "broadcast, receives"
+GATHER: Final = "all_gather"
+
+
+def share_of(length: int, rank: int, size: int) -> slice:
+    """The elements of a flat value that a rank reduces."""
+    step = -(-length // (size * ALIGNED)) * ALIGNED
+    return slice(min(length, rank * step), min(length, (rank + 1) * step))
+
+
+@dataclass(eq=False, slots=True)
 class Offer:
     """What a member brings to a round.
 
-    terms: the operation and its options, in words. rows: how many rows this member put in, where that may differ.
-    fixed: whether the number of rows must be the same for all. whole: the value, or, of a member whose memory cannot be
-    read here, `parts` has what this task needs of it, by rank. Both are empty for who only receives.
+    terms: the operation and its options, in words. whole: the value, flat; or, of a member whose memory cannot be read
+    here, `parts` has what this task needs of it, by rank. None and nothing for who only receives. rows: how many this
+    member has put in. fixed: whether the number of rows must be the same for all.
     """
 
     terms: str
     name: str
-    dtype: str
+    dtype: Any
     shape: tuple[int, ...]
+    whole: Any
+    parts: Mapping[int, Any] | None = None
     rows: int = 0
     fixed: bool = True
-    whole: Any = None
-    parts: Mapping[int, Any] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value."""
+        return (
+            int(self.whole.nbytes) if self.whole is not None else math.prod(self.shape) * self.dtype.itemsize
+        )
+
+    @property
+    def in_shares(self) -> bool:
+        """Whether each member needs a share of it only."""
+        return self.nbytes >= LARGE and self.terms not in (SEND, GATHER)
+
+    def share(self, rank: int, place: slice) -> Any:
+        """What a rank of this task reduces of it."""
+        return self.whole[place] if self.parts is None else self.parts[rank]
 
     def unlike(self, other: Offer) -> bool:
         """Whether the two cannot be in one round."""
-        if self.terms != other.terms and {self.terms, other.terms} != {SEND, RECEIVE}:
-            return True
-        rows = 0 if self.fixed and other.fixed else 1
+        if self.terms == other.terms and self.dtype == other.dtype and self.shape == other.shape:
+            return False
+        if RECEIVE in (self.terms, other.terms):
+            return {self.terms, other.terms} - {SEND, RECEIVE} != set()
         return (
-            self.dtype != other.dtype
-            or self.shape[rows:] != other.shape[rows:]
-            or len(self.shape) != len(other.shape)
-        )
+            self.terms != other.terms or self.dtype != other.dtype or len(self.shape) != len(other.shape)
+            or self.fixed or other.fixed or self.shape[1:] != other.shape[1:]
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return f"{self.name!r} ({self.terms}) with {self.dtype}{list(self.shape)}"
-
-
-SEND: Final = "broadcast, sends"
-RECEIVE: Final = "broadcast, receives"
 
 
 @dataclass(eq=False)
@@ -87,6 +115,7 @@ class Formation:
 
     number: int
     members: tuple[str, ...]
+    ranks: Mapping[str, int]
     rounds: dict[tuple[int, int], Round] = field(default_factory=dict)
 
 
@@ -139,11 +168,6 @@ class Brought:
 Instruction = Joined | Left | Brought
 
 
-def task_of(member: str) -> str:
-    """The task that a device is on."""
-    return member.rpartition("/device:")[0]
-
-
 class Group:
     """One group at one task. Not thread-safe. `draw` gives numbers that no member has joined with before."""
 
@@ -156,8 +180,8 @@ class Group:
         self._joined: dict[str, int] = {}
         """The number that each member, here or elsewhere, has joined with."""
         self.formation: Formation | None = None
-        self._early: list[tuple[int, int, tuple[int, int], Offer]] = []
-        self._early_reduced: list[tuple[int, int, tuple[int, int], Any]] = []
+        self._early: list[Callable[[], None]] = []
+        """What came before the group was formed."""
         self.last_seen: dict[str, tuple[int, int]] = {}
         """The instance and count of what came last from each member."""
 
@@ -260,13 +284,12 @@ class Group:
         members = tuple(sorted(self._joined, key=_place))
         text = "|".join(f"{m} {self._joined[m]}" for m in members)
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-        self.formation = formation = Formation(int.from_bytes(digest, "little"), members)
+        self.formation = formation = Formation(
+            int.from_bytes(digest, "little"), members, {m: rank for rank, m in enumerate(members)}
+        )
         early, self._early = self._early, []
-        reduced, self._early_reduced = self._early_reduced, []
-        for number, rank, key, offer in early:
-            self.brought(number, rank, key, offer)
-        for number, rank, key, value in reduced:
-            self.reduced(number, rank, key, value)
+        for event in early:
+            event()
         found: list[Instruction] = []
         for member, seat in self.seats.items():
             for key, offer in seat.waiting.items():
@@ -277,13 +300,10 @@ class Group:
     # ---- rounds ---------------------------------------------------------------------------------------------------
 
     def begin(
-        self, member: str, size: int, instance: int, make: Callable[[bool], Offer]
-    ) -> tuple[Ticket, list[Instruction]]:
-        """A member of this task begins an operation; raises the error that it owes from before.
-
-        make: gives what it brings.
-        """
-        seat = self.seats.setdefault(member, Seat())
+        self, member: str, size: int, instance: int, offer: Offer
+    ) -> tuple[Ticket, Sequence[Instruction]]:
+        """A member of this task begins an operation, with what it brings; raises the error that it owes from before."""
+        seat = self.seats.get(member) or self.seats.setdefault(member, Seat())
         if seat.owed is not None:
             owed, seat.owed = seat.owed, None
             raise type(owed)(None, None, owed.message)
@@ -298,7 +318,6 @@ class Group:
         count = seat.counts.get(instance, 0)
         seat.counts[instance] = count + 1
         key = (instance, count)
-        offer = make(self.formation is not None)
         if self.formation is None:
             seat.waiting[key] = offer
         else:
@@ -308,18 +327,16 @@ class Group:
     def _bring(
         self, formation: Formation, member: str, key: tuple[int, int], offer: Offer
     ) -> list[Instruction]:
-        rank = formation.members.index(member)
+        rank = formation.ranks[member]
         self._add(formation, rank, key, offer)
         seat = self.seats[member]
         seat.open[(seat.number, *key)] = formation, formation.rounds[key]
         return [Brought(formation, rank, key, offer)]
 
     def _add(self, formation: Formation, rank: int, key: tuple[int, int], offer: Offer) -> None:
-        round_ = formation.rounds.get(key)
-        if round_ is None:
-            round_ = formation.rounds[key] = Round(key)
+        round_ = self._round(formation, key)
         for other_rank, other in round_.offers.items():
-            if round_.error is None and offer.unlike(other):
+            if offer.unlike(other) and round_.error is None:
                 (low, a), (high, b) = sorted([(rank, offer), (other_rank, other)], key=lambda pair: pair[0])
                 round_.error = errors.InvalidArgumentError(
                     None, None,
@@ -331,25 +348,37 @@ class Group:
 
     def brought(self, formation: int, rank: int, key: tuple[int, int], offer: Offer) -> None:
         """A member of another task has brought its value."""
-        current = self.formation
-        if current is None:
-            self._early = [*self._early[-MOST_EARLY:], (formation, rank, key, offer)]
-        elif current.number == formation and rank < len(current.members):
+        current = self._current(formation, rank, lambda: self.brought(formation, rank, key, offer))
+        if current is not None:
             self._add(current, rank, key, offer)
 
-    def reduced(self, formation: int, rank: int, key: tuple[int, int], value: Any) -> None:
-        """A member of another task has reduced its part of a value."""
-        current = self.formation
-        if current is None:
-            self._early_reduced = [*self._early_reduced[-MOST_EARLY:], (formation, rank, key, value)]
-        elif current.number == formation and key in current.rounds:
-            current.rounds[key].reduced[rank] = value
+    def reduced(self, formation: int, rank: int, key: tuple[int, int], share: Any) -> None:
+        """A member of another task has reduced its share of a value."""
+        current = self._current(formation, rank, lambda: self.reduced(formation, rank, key, share))
+        if current is not None:
+            self._round(current, key).reduced[rank] = share
 
     def taken(self, formation: int, rank: int, key: tuple[int, int]) -> None:
         """A member of another task needs the memory of a round no more."""
+        current = self._current(formation, rank, lambda: self.taken(formation, rank, key))
+        if current is not None:
+            self._round(current, key).taken.add(rank)
+
+    def _current(self, number: int, rank: int, event: Callable[[], None]) -> Formation | None:
+        """The formation, where it is of that number; where there is none the event is kept."""
         current = self.formation
-        if current is not None and current.number == formation and key in current.rounds:
-            current.rounds[key].taken.add(rank)
+        if current is None:
+            self._early = [*self._early[1 - MOST_EARLY :], event]
+        elif current.number == number and rank < len(current.members):
+            return current
+        return None
+
+    @staticmethod
+    def _round(formation: Formation, key: tuple[int, int]) -> Round:
+        found = formation.rounds.get(key)
+        if found is None:
+            found = formation.rounds[key] = Round(key)
+        return found
 
     def round_of(self, member: str, ticket: Ticket) -> tuple[Formation, Round] | None:
         """The round that a ticket is for, which may have an error; None where the group is not formed yet."""
@@ -364,14 +393,13 @@ class Group:
     def end(self, member: str, ticket: Ticket) -> None:
         """A member of this task has its result."""
         formation, round_ = self.seats[member].open.pop(ticket)
-        round_.ended.add(formation.members.index(member))
-        here = {formation.members.index(m) for m in self.seats if m in formation.members}
-        if round_.ended >= here:
+        round_.ended.add(formation.ranks[member])
+        if len(round_.ended) == sum(m in formation.ranks for m in self.seats):
             formation.rounds.pop(round_.key, None)
 
     # ---- in words -------------------------------------------------------------------------------------------------
 
-    def awaited(self, ticket: Ticket, done: Callable[[Round], Sequence[int]], tasks: Sequence[str]) -> str:
+    def awaited(self, ticket: Ticket, done: Callable[[Round], Collection[int]], tasks: Sequence[str]) -> str:
         """Who is missing in a round, and what was heard of them last; `tasks` are those of the cluster."""
         formation = self.formation
         if formation is None:

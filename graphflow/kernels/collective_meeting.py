@@ -7,7 +7,7 @@ it over from a thread of its own would take as long as the message itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from graphflow.kernels.collective_groups import Brought, Formation, Joined, Left
@@ -27,7 +27,7 @@ class Link(Protocol):
         """Tells every task who has joined or left a group."""
         ...
 
-    def offer(self, key: int, what: Brought, shares: Mapping[int, Any]) -> None:
+    def offer(self, key: int, what: Brought) -> None:
         """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
         ...
 

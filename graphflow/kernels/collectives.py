@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow import errors
 from graphflow.checkpoint.parallel import copy_into
+from graphflow.graph.shapes import Dims
 from graphflow.kernels.collective_groups import (
+    GATHER,
+    LARGE,
     RECEIVE,
     SEND,
     Brought,
@@ -29,53 +31,15 @@ from graphflow.kernels.collective_groups import (
     Offer,
     Round,
     Ticket,
+    share_of,
 )
 from graphflow.kernels.collective_meeting import Link, Meeting
 
 Array = np.ndarray[Any, Any]
 
-LARGE: Final = 64 << 10
-"""Bytes from which a value is reduced in shares; the same for all members, since it decides what they send."""
-_ALIGNED: Final = 64
-"""Elements that a share is a multiple of."""
 _BLOCK: Final = 32 << 10
 """Elements that are added up at once: of several values they stay in the processor's cache."""
 _LOG: Final = logging.getLogger("graphflow")
-
-
-@dataclass(frozen=True)
-class Call:
-    """An operation of a member, as its plan has it."""
-
-    kind: str
-    """The type of the operation."""
-    name: str
-    member: str
-    group_size: int
-    group_key: int
-    instance_key: int
-    timeout: float
-    merge: str = "Add"
-    final: str = "Id"
-    fixed: bool = True
-    """Whether all members bring the same number of rows."""
-    dtype: Any = None
-    shape: tuple[int | None, ...] | None = None
-
-    @property
-    def terms(self) -> str:
-        """What all members must have in common, in words."""
-        match self.kind:
-            case "CollectiveReduce":
-                return f"all_reduce, {self.merge.lower()}, {self.final.lower()}"
-            case "CollectiveBcastSend":
-                return SEND
-            case "CollectiveBcastRecv":
-                return RECEIVE
-            case "CollectiveGather":
-                return "all_gather"
-            case _:
-                return "gradient of all_gather"
 
 
 _MERGE: Final[Mapping[str, Callable[..., Any]]] = {
@@ -83,6 +47,53 @@ _MERGE: Final[Mapping[str, Callable[..., Any]]] = {
     "Mul": np.multiply,
     "Min": np.minimum,
     "Max": np.maximum,
+}
+
+
+class Call:
+    """An operation of a member, as its plan has it.
+
+    kind: the type of the operation. fixed: whether all members bring the same number of rows. dtype and shape: of what
+    is received, where that is all that the member does.
+    """
+
+    def __init__(
+        self, kind: str, name: str, member: str, group_size: int, group_key: int, instance_key: int, timeout: float,
+        merge: str = "Add", final: str = "Id", fixed: bool = True, dtype: Any = None, shape: Dims = None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.member = member
+        self.size = group_size
+        self.group = group_key
+        self.instance = instance_key
+        self.timeout = timeout
+        self.merge = _MERGE[merge]
+        self.divides = final == "Div"
+        self.fixed = fixed
+        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.shape = shape
+        self.terms = _TERMS[kind].format(merge=merge.lower(), final=final.lower())
+        self.reduces = kind in ("CollectiveReduce", "CollectiveGatherGrad")
+        self.gathers = kind == "CollectiveGather"
+        self.takes_rows = kind == "CollectiveGatherGrad"
+        self.sends = kind == "CollectiveBcastSend"
+        self.receives = kind == "CollectiveBcastRecv"
+        self.pledge = ("collective", group_key, instance_key, member)
+        """What a run names the operation by whose second half is still to come."""
+
+    def offered(self, round_: Round) -> Sequence[int]:
+        """The ranks that have brought what this member needs, or all where it needs none of them."""
+        if self.sends or (self.receives and any(o.terms == SEND for o in round_.offers.values())):
+            return range(self.size)
+        return () if self.receives else tuple(round_.offers)
+
+
+_TERMS: Final = {
+    "CollectiveReduce": "all_reduce, {merge}, {final}",
+    "CollectiveBcastSend": SEND,
+    "CollectiveBcastRecv": RECEIVE,
+    "CollectiveGather": GATHER,
+    "CollectiveGatherGrad": "gradient of all_gather",
 }
 
 
@@ -111,186 +122,67 @@ class Collectives:
 
     # ---- a member -------------------------------------------------------------------------------------------------
 
-    def begin(self, run: Any, call: Call, value: Any, extra: Any = None) -> Ticket:
+    def begin(self, run: Any, call: Call, value: Any = None, extra: Any = None) -> Ticket:
         """Brings a member's value, None where it only receives, and returns without waiting.
 
-        Raises what ended the group since the member's last operation.
+        extra: what has the rows that this member had gathered. Raises what ended the group since the member's last
+        operation.
         """
-        array = np.asarray(() if value is None else value, order="C")
-        whole = self._copied(array.reshape(-1)) if value is not None else None
-        dtype, shape = (array.dtype.name, array.shape) if value is not None else (call.dtype, ())
-        rows = np.shape(extra)[0] if extra is not None else (array.shape[0] if array.ndim else 0)
-        offer = Offer(call.terms, call.name, dtype, shape, rows, call.fixed, whole)
+        if value is None:
+            offer = Offer(call.terms, call.name, call.dtype, (), None)
+        else:
+            array = np.asarray(value)
+            whole = array.flatten() if array.nbytes < LARGE else self._copied(array)
+            offer = Offer(call.terms, call.name, array.dtype, array.shape, whole)
+            if extra is not None:
+                offer.rows = len(extra)
+            elif not call.fixed:
+                offer.rows, offer.fixed = len(array), False
+        if run.pledged(call.pledge):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"{call.member} takes part in the instance {call.instance} of the group with group_key {call.group} "
+                "twice in one run. Give the operations different instance keys, or put them on different devices.",
+            )  # fmt: skip
         with self.condition:
-            group = self._group(call.group_key)
-            pledge = _pledge(call)
-            if run.pledged(pledge):
-                raise errors.InvalidArgumentError(
-                    None, None,
-                    f"{call.member} takes part in the instance {call.instance_key} of the group {group.group} twice in "
-                    "one run. Give the operations different instance keys, or put them on different devices.",
-                )  # fmt: skip
-            ticket, instructions = group.begin(
-                call.member, call.group_size, call.instance_key, lambda _: offer
-            )
+            group = self._groups.get(call.group) or self._group(call.group)
+            ticket, instructions = group.begin(call.member, call.size, call.instance, offer)
             self._carry_out(group, instructions)
-        gone = errors.AbortedError(
-            None, None, f"A run of {call.member} ended before {call.name!r} ({call.terms}) did."
-        )
-        run.pledge(pledge, lambda: self._leave(call, gone))
+        run.pledge(call.pledge, lambda: self._gave_up(call))
         return ticket
+
+    def _gave_up(self, call: Call) -> None:
+        text = f"A run of {call.member} ended before {call.name!r} ({call.terms}) did."
+        self._leave(call, errors.AbortedError(None, None, text))
 
     def end(self, run: Any, call: Call, ticket: Ticket) -> Any:
         """Waits for the other members and returns the result. Where it raises, the group ends for all its members."""
-        limit = time.monotonic() + call.timeout
-        group = self._groups[call.group_key]
         try:
-            result = self._result(run, call, group, ticket, limit)
+            return _Second(self, run, call, self._groups[call.group], ticket).result()
         except BaseException as error:
             self._leave(call, _for_others(error, call))
             raise
         finally:
-            run.redeem(_pledge(call))
-        return result
+            run.redeem(call.pledge)
 
     def _leave(self, call: Call, error: errors.OpError | None) -> None:
         with self.condition:
-            group = self._group(call.group_key)
+            group = self._group(call.group)
             self._carry_out(group, group.leave(call.member, error))
             self.condition.notify_all()
 
-    def _result(self, run: Any, call: Call, group: Group, ticket: Ticket, limit: float) -> Any:
-        small, receives = self._is_small, call.kind == "CollectiveBcastRecv"
-        sends = call.kind == "CollectiveBcastSend"
-
-        def came(round_: Round) -> Sequence[int]:
-            if sends:
-                return range(size)
-            if receives and any(o.terms == SEND for o in round_.offers.values()):
-                return range(size)
-            return tuple(round_.offers)
-
-        size = call.group_size
-        formation, round_ = self._wait(run, call, group, ticket, limit, came)
-        rank = formation.members.index(call.member)
-        offers = [round_.offers[r] for r in sorted(round_.offers)]
-        if receives:
-            offers = [o for o in offers if o.terms == SEND]
-            _check_received(call, offers[0])
-        reduces = call.kind in ("CollectiveReduce", "CollectiveGatherGrad")
-        if reduces and not small(offers[0]):
-            result = self._in_shares(run, call, group, ticket, limit, formation, round_, rank)
-        elif reduces:
-            result = _reduced([o.whole for o in offers], call).reshape(offers[0].shape)
-        elif call.kind == "CollectiveGather":
-            result = np.concatenate([o.whole.reshape(o.shape) for o in offers])
-        else:
-            result = self._copied(offers[0].whole if receives else round_.offers[rank].whole).reshape(
-                offers[0].shape if receives else round_.offers[rank].shape
-            )
-        if not reduces and any(not small(o) for o in offers):
-            self._settle(run, call, group, ticket, limit, formation, round_, rank)
-        with self.condition:
-            group.end(call.member, ticket)
-        if call.kind == "CollectiveGatherGrad":
-            first = sum(o.rows for o in offers[:rank])
-            result = result[first : first + offers[rank].rows]
-        return result if result.ndim else result[()]
-
-    @staticmethod
-    def _is_small(offer: Offer) -> bool:
-        size = np.dtype(offer.dtype).itemsize
-        for n in offer.shape:
-            size *= n
-        return size < LARGE
-
-    def _in_shares(
-        self, run: Any, call: Call, group: Group, ticket: Ticket, limit: float, formation: Formation, round_: Round,
-        rank: int,
-    ) -> Array:  # fmt: skip
-        """Reduces this member's share, and gathers those of the others."""
-        shape, dtype = round_.offers[rank].shape, round_.offers[rank].dtype
-        size = len(formation.members)
-        length = len(round_.offers[rank].whole)
-        own = share_of(length, rank, size)
-        operands = [
-            round_.offers[r].whole[own]
-            if round_.offers[r].whole is not None
-            else round_.offers[r].parts[rank]
-            for r in range(size)
-        ]
-        mine = round_.offers[rank].whole[own]
-        _reduce_into(mine, operands, call)
-        with self.condition:
-            round_.reduced[rank] = None
-            if self._link is not None and round_.error is None:
-                self._link.reduced(group.key, formation, rank, round_.key, mine)
-            self.condition.notify_all()
-        self._wait(run, call, group, ticket, limit, lambda r: tuple(r.reduced))
-        result = self._empty((length,), dtype)
-        for other in range(size):
-            place = share_of(length, other, size)
-            share = round_.reduced[other]
-            copy_into(result[place], round_.offers[other].whole[place] if share is None else share)
-        return result.reshape(shape)
-
-    def _settle(
-        self, run: Any, call: Call, group: Group, ticket: Ticket, limit: float, formation: Formation, round_: Round,
-        rank: int,
-    ) -> None:  # fmt: skip
-        """Waits until the others have read the memory of this process too: it may end after that."""
-        with self.condition:
-            round_.taken.add(rank)
-            if self._link is not None and round_.error is None:
-                self._link.taken(group.key, formation, rank, round_.key)
-            self.condition.notify_all()
-        self._wait(run, call, group, ticket, limit, lambda r: tuple(r.taken))
-
-    def _wait(
-        self, run: Any, call: Call, group: Group, ticket: Ticket, limit: float,
-        came: Callable[[Round], Sequence[int]],
-    ) -> tuple[Formation, Round]:  # fmt: skip
-        """Waits until `came` says that all ranks have come, and everything is sent."""
-
-        def attempt() -> tuple[Formation, Round] | None:
-            found = group.round_of(call.member, ticket)
-            if found is not None:
-                error, waits = found[1].error, self._link is not None and self._link.sending
-                complete = len(came(found[1])) == call.group_size and not waits
-                if complete and not isinstance(error, errors.InvalidArgumentError):
-                    return found  # Whatever came after does not matter any more.
-                if error is not None:
-                    raise type(error)(None, None, error.message)
-            if time.monotonic() > limit:
-                raise errors.DeadlineExceededError(
-                    None, None, f"After {call.timeout:g} s {awaited()}. {_ADVICE}"
-                )
-            return None
-
-        def awaited() -> str:
-            tasks = self._link.tasks() if self._link is not None else ()
-            return f"{call.name!r} ({call.terms}) waits for {group.awaited(ticket, came, tasks)}"
-
-        def doubt() -> None:
-            _LOG.warning("%s: %s.", call.member, awaited())
-
-        found: tuple[Formation, Round] = run.store.wait(
-            self.condition, attempt, run, lambda: f"the other members: {awaited()}. {_ADVICE}", doubt
-        )
-        return found
-
     # ---- memory ---------------------------------------------------------------------------------------------------
 
-    def _empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        if self._memory is not None and size >= LARGE and self._memory.usable:
-            found: Array = self._memory.empty(shape, dtype)
+    def empty(self, length: int, dtype: Any) -> Array:
+        """Flat memory, which others may read where there are any and it is large."""
+        if self._memory is not None and self._memory.usable and length * dtype.itemsize >= LARGE:
+            found: Array = self._memory.empty((length,), dtype)
             return found
-        return np.empty(shape, dtype)
+        return np.empty(length, dtype)
 
     def _copied(self, array: Array) -> Array:
-        copy = self._empty(array.shape, array.dtype)
-        copy_into(copy, array)
+        copy = self.empty(array.size, array.dtype)
+        copy_into(copy.reshape(array.shape), array)
         return copy
 
     # ---- what is heard of others ----------------------------------------------------------------------------------
@@ -300,20 +192,12 @@ class Collectives:
         if link is not None:
             for what in instructions:
                 if isinstance(what, Brought):
-                    if what.offer.terms != RECEIVE:
-                        link.offer(group.key, what, self._shares(what))
+                    if what.offer.whole is not None:
+                        link.offer(group.key, what)
                 else:
                     link.announce(group.key, group.size, what)
         if instructions:
             self.condition.notify_all()
-
-    def _shares(self, what: Brought) -> Mapping[int, Any]:
-        """What each other rank needs of a value whose memory it cannot read, where that is not all of it."""
-        offer = what.offer
-        if self._is_small(offer) or offer.terms in (SEND, "all_gather"):
-            return {}
-        size = len(what.formation.members)
-        return {r: offer.whole[share_of(len(offer.whole), r, size)] for r in range(size)}
 
     def heard(self, key: int, event: Callable[[Group], list[Instruction] | None]) -> None:
         """Something came in about a group; the lock is held where a member looks, and not by other threads."""
@@ -349,6 +233,128 @@ _ADVICE: Final = (
 )
 
 
+class _Second:
+    """The second half of an operation of one member."""
+
+    __slots__ = ("_all", "_call", "_group", "_limit", "_run", "_ticket")
+
+    def __init__(self, collectives: Collectives, run: Any, call: Call, group: Group, ticket: Ticket) -> None:
+        self._all = collectives
+        self._run = run
+        self._call = call
+        self._group = group
+        self._ticket = ticket
+        self._limit = 0.0
+
+    def result(self) -> Any:
+        """The result, once the others have done their part."""
+        call = self._call
+        formation, round_ = self._wait(call.offered)
+        rank = formation.ranks[call.member]
+        mine = round_.offers[rank]
+        offers = (
+            [o for o in round_.offers.values() if o.terms == SEND] if call.receives
+            else [mine] if call.sends
+            else [round_.offers[r] for r in range(call.size)]
+        )  # fmt: skip
+        if call.receives:
+            _check_received(call, offers[0])
+        if call.reduces and mine.nbytes < LARGE:
+            flat = _reduce_into(np.empty(mine.whole.shape, mine.dtype), [o.whole for o in offers], call)
+        elif call.reduces:
+            flat = self._in_shares(formation, round_, rank)
+        elif call.gathers:
+            flat = self._all.empty(sum(len(o.whole) for o in offers), mine.dtype)
+            np.concatenate([o.whole for o in offers], out=flat)
+        else:
+            flat = self._all.empty(len(offers[0].whole), offers[0].dtype)
+            copy_into(flat, offers[0].whole)
+        if not call.reduces and any(o.nbytes >= LARGE for o in offers):
+            self._settle(formation, round_, rank)
+        with self._all.condition:
+            self._group.end(call.member, self._ticket)
+        if call.gathers and mine.shape:
+            flat = flat.reshape((-1 if flat.size else sum(o.shape[0] for o in offers), *mine.shape[1:]))
+        else:
+            flat = flat.reshape(offers[0].shape)
+        if call.takes_rows:
+            first = sum(o.rows for o in offers[:rank])
+            flat = flat[first : first + mine.rows]
+        return flat if flat.ndim else flat[()]
+
+    def _in_shares(self, formation: Formation, round_: Round, rank: int) -> Array:
+        """Reduces this member's share, and gathers those of the others."""
+        call, offers = self._call, round_.offers
+        length = len(offers[rank].whole)
+        places = [share_of(length, r, call.size) for r in range(call.size)]
+        operands = [offers[r].share(rank, places[rank]) for r in range(call.size)]
+        share = _reduce_into(offers[rank].whole[places[rank]], operands, call)
+        with self._all.condition:
+            round_.reduced[rank] = None
+            link = self._all.condition.link
+            if link is not None and round_.error is None:
+                link.reduced(self._group.key, formation, rank, round_.key, share)
+            self._all.condition.notify_all()
+        result = self._all.empty(length, offers[rank].dtype)
+        copy_into(result[places[rank]], share)
+        self._wait(_reduced)
+        for other, place in enumerate(places):
+            found = round_.reduced[other]
+            if other != rank:
+                copy_into(result[place], offers[other].whole[place] if found is None else found)
+        return result
+
+    def _settle(self, formation: Formation, round_: Round, rank: int) -> None:
+        """Waits until the others have read the memory of this process too: it may end after that."""
+        with self._all.condition:
+            round_.taken.add(rank)
+            link = self._all.condition.link
+            if link is not None and round_.error is None:
+                link.taken(self._group.key, formation, rank, round_.key)
+            self._all.condition.notify_all()
+        self._wait(_taken)
+
+    def _wait(self, came: Callable[[Round], Collection[int]]) -> tuple[Formation, Round]:
+        """Waits until all ranks have come, and everything is sent."""
+
+        def attempt() -> tuple[Formation, Round] | None:
+            found = self._group.round_of(self._call.member, self._ticket)
+            if found is not None:
+                error = found[1].error
+                complete = len(came(found[1])) == self._call.size and not (link is not None and link.sending)
+                if complete and not isinstance(error, errors.InvalidArgumentError):
+                    return found  # Whatever came after does not matter any more.
+                if error is not None:
+                    raise type(error)(None, None, error.message)
+            if time.monotonic() > limit:
+                text = f"After {self._call.timeout:g} s {self._awaited(came)}. {_ADVICE}"
+                raise errors.DeadlineExceededError(None, None, text)
+            return None
+
+        link = self._all.condition.link
+        limit = time.monotonic() + self._call.timeout
+        found: tuple[Formation, Round] = self._run.store.wait(
+            self._all.condition, attempt, self._run,
+            lambda: f"the other members: {self._awaited(came)}. {_ADVICE}",
+            lambda: _LOG.warning("%s: %s.", self._call.member, self._awaited(came)),
+        )  # fmt: skip
+        return found
+
+    def _awaited(self, came: Callable[[Round], Collection[int]]) -> str:
+        link = self._all.condition.link
+        tasks = link.tasks() if link is not None else ()
+        what = self._group.awaited(self._ticket, came, tasks)
+        return f"{self._call.name!r} ({self._call.terms}) waits for {what}"
+
+
+def _reduced(round_: Round) -> Collection[int]:
+    return round_.reduced
+
+
+def _taken(round_: Round) -> Collection[int]:
+    return round_.taken
+
+
 def _for_others(error: BaseException, call: Call) -> errors.OpError:
     """What the end of one member means to the others."""
     if isinstance(error, errors.UnavailableError | errors.InvalidArgumentError):
@@ -369,37 +375,24 @@ def _check_received(call: Call, offer: Offer) -> None:
         )
 
 
-def share_of(length: int, rank: int, size: int) -> slice:
-    """The elements of a flat value that a rank reduces."""
-    step = -(-length // (size * _ALIGNED)) * _ALIGNED
-    return slice(min(length, rank * step), min(length, (rank + 1) * step))
-
-
-def _reduced(values: Sequence[Array], call: Call) -> Array:
-    """The values reduced, one after the other."""
-    result = np.empty_like(values[0])
-    _reduce_into(result, values, call)
-    return result
-
-
-def _reduce_into(out: Array, values: Sequence[Array], call: Call) -> None:
-    """Reduces flat values of one length in their order; `out` may be one of them."""
-    merge = _MERGE[call.merge]
-    with np.errstate(all="ignore"):
-        for start in range(0, max(1, len(out)), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            target = out[block]
-            if len(values) == 1:
-                target[...] = values[0][block]
-            elif len(values) == 2:
-                merge(values[0][block], values[1][block], out=target)
-            else:
-                total = merge(values[0][block], values[1][block])
-                for value in values[2:-1]:
-                    merge(total, value[block], out=total)
-                merge(total, values[-1][block], out=target)
-            if call.final == "Div":
-                _divide(target, len(values))
+def _reduce_into(out: Array, values: Sequence[Array], call: Call) -> Array:
+    """Reduces flat values of one length in their order into `out`, which may be one of them."""
+    merge = call.merge
+    for start in range(0, max(1, len(out)), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        target = out[block]
+        if len(values) == 1:
+            target[...] = values[0][block]
+        elif len(values) == 2:
+            merge(values[0][block], values[1][block], out=target)
+        else:
+            total = merge(values[0][block], values[1][block])
+            for value in values[2:-1]:
+                merge(total, value[block], out=total)
+            merge(total, values[-1][block], out=target)
+        if call.divides:
+            _divide(target, len(values))
+    return out
 
 
 def _divide(target: Array, count: int) -> None:
@@ -408,8 +401,3 @@ def _divide(target: Array, count: int) -> None:
         np.multiply(quotient, np.sign(target), out=target)
     else:
         np.divide(target, target.dtype.type(count), out=target)
-
-
-def _pledge(call: Call) -> tuple[Any, ...]:
-    """What a run names an operation by whose second half is still to come."""
-    return "collective", call.group_key, call.instance_key, call.member

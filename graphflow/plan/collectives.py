@@ -25,6 +25,7 @@ TYPES: Final = frozenset(
         "CollectiveBcastRecv",
     }
 )
+HALVES: Final = frozenset({"CollectiveBegin", "CollectiveEnd"})
 _LAST: Final = 1 << 48
 """Added to the index of what waits: it comes after all that was built."""
 

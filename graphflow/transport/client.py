@@ -81,6 +81,11 @@ class Connection:
             daemon=True,
         ).start()
 
+    @property
+    def session(self) -> str:
+        """The name that the server knows the client by."""
+        return str(self._greeting["session"])
+
     def ask(
         self, kind: Kind, b: int = 0, details: Mapping[str, Any] | None = None, tensors: Any = (), *,
         deadline: float | None = None,

@@ -11,10 +11,10 @@ docs/wire-protocol.md has the bytes. As with every message, what comes in is bel
 from __future__ import annotations
 
 import functools
+import math
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ _HEAD: Final = struct.Struct("<BBBBHHqqQQqQ")
 """What, where, dtype, rank of the value, rank of the member, bytes of text, group, instance, count, formation, rows,
 length of the value."""
 _MOST_AXES: Final = 64
+_FLOAT: Final = np.dtype(np.float32)
 
 
 class What(IntEnum):
@@ -43,8 +44,7 @@ class Where(IntEnum):
     BESIDE = 3
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One frame.
 
     rows: how many this member put in, and ~rows where others may put in other numbers. length: of the value, in bytes.
@@ -54,11 +54,11 @@ class Frame:
     what: What
     group: int
     instance: int
-    count: int
+    round: int
     formation: int
     rank: int
     where: Where = Where.NOWHERE
-    dtype: str = "float32"
+    dtype: Any = _FLOAT
     shape: tuple[int, ...] = ()
     terms: str = ""
     name: str = ""
@@ -70,8 +70,8 @@ class Frame:
         """The frame's bytes."""
         text = _text(self.terms, self.name)
         head = _HEAD.pack(
-            self.what, self.where, NUMBER_OF[np.dtype(self.dtype)], len(self.shape), self.rank, len(text), self.group,
-            self.instance, self.count, self.formation, self.rows, self.length,
+            self.what, self.where, NUMBER_OF[self.dtype], len(self.shape), self.rank, len(text), self.group,
+            self.instance, self.round, self.formation, self.rows, self.length,
         )  # fmt: skip
         axes = struct.pack(f"<{len(self.shape)}Q", *self.shape) if self.shape else b""
         return b"".join((head, axes, text, self.payload))
@@ -81,7 +81,7 @@ class Frame:
         """The frame that bytes are; BadMessage where they are none."""
         if len(data) < _HEAD.size:
             raise BadMessage("A frame of a collective is too short.")
-        what, where, number, axes, rank, texts, group, instance, count, formation, rows, length = (
+        what, where, number, axes, rank, texts, group, instance, round_, formation, rows, length = (
             _HEAD.unpack_from(data)
         )
         begin = _HEAD.size + 8 * axes
@@ -98,24 +98,20 @@ class Frame:
         shape = struct.unpack_from(f"<{axes}Q", data, _HEAD.size) if axes else ()
         terms, name = _texts(bytes(data[begin:end]))
         return Frame(
-            _WHATS[what], group, instance, count, formation, rank, _WHERES[where], dtype.name, shape, terms, name,
+            _WHATS[what], group, instance, round_, formation, rank, _WHERES[where], dtype, shape, terms, name,
             rows, length, memoryview(data)[end:],
         )  # fmt: skip
 
     def value(self) -> Any:
         """The value that is here, flat; BadMessage where its length is not what the shape says."""
-        dtype = np.dtype(self.dtype)
         if len(self.payload) != self.length or self.length != self.bytes:
             raise BadMessage("The value of a collective has another length than its shape says.")
-        return np.frombuffer(self.payload, dtype)
+        return np.frombuffer(self.payload, self.dtype)
 
     @property
     def bytes(self) -> int:
         """The bytes that a value of this dtype and shape has."""
-        size = np.dtype(self.dtype).itemsize
-        for n in self.shape:
-            size *= n
-        return size
+        return math.prod(self.shape) * int(self.dtype.itemsize)
 
 
 _WHATS: Final = {int(w): w for w in What}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graphflow.cluster import greetings, master_steps, registrations, rounds, service, task_steps
 from graphflow.graph import dtypes
-from graphflow.kernels import collectives
+from graphflow.kernels import collective_groups
 from graphflow.transport import collective_frames, message, shared, sockets, tensors
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
@@ -61,7 +61,10 @@ def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
     for (offset, size, _), code in zip(rows, "BBBBHHqqQQqQ", strict=True):
         assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
         place += int(size)
-    assert f"less than {collectives.LARGE:,} bytes" in PAGE and f"multiple of {collectives._ALIGNED}" in PAGE
+    assert (
+        f"less than {collective_groups.LARGE:,} bytes" in PAGE
+        and f"multiple of {collective_groups.ALIGNED}" in PAGE
+    )
 
 
 def test_the_limits_are_those_of_the_page() -> None:

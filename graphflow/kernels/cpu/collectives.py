@@ -24,7 +24,7 @@ def _call(node: Node) -> Call:
         kind, attrs.get("name", node.name), node.device, attrs["group_size"], attrs["group_key"],
         attrs["instance_key"], attrs["timeout_seconds"], attrs.get("merge_op", "Add"), attrs.get("final_op", "Id"),
         kind != "CollectiveGather" or bool(dims and dims[0] is not None),
-        attrs["T"].as_numpy_dtype.__name__ if kind == "CollectiveBcastRecv" else None, dims,
+        attrs["T"].as_numpy_dtype if kind == "CollectiveBcastRecv" else None, dims,
     )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def _whole(node: Node) -> Kernel:
 
     def collective(run: Any, *values: Any) -> Any:
         collectives = _collectives(run)
-        return collectives.end(run, call, collectives.begin(run, call, *(values or (None,))))
+        return collectives.end(run, call, collectives.begin(run, call, *values))
 
     return collective
 
@@ -45,7 +45,7 @@ def _begin(node: Node) -> Kernel:
     call = _call(node)
 
     def begin(run: Any, *values: Any) -> Any:
-        return np.array(_collectives(run).begin(run, call, *(values or (None,))), np.int64)
+        return np.array(_collectives(run).begin(run, call, *values), np.int64)
 
     return begin
 
