@@ -334,7 +334,7 @@ class _Cell:
             assert status == 0, f"{role} ended with {status}\n{lab.story()}"
         lab.start("stopper")
         for role in ("ps", "stopper"):
-            assert lab.ended(lab.latest[role], 5) == 0, lab.story()
+            assert lab.ended(lab.latest[role], LIMIT_SECONDS) == 0, lab.story()
         left = lab.left()
         assert not left, f"left: {left}\n{lab.story()}"
 
