@@ -2,7 +2,8 @@
 
 A step of synchronous training belongs to the round that it reads from the global step. Its gradients are right only
 where what they were computed from was read after that; the graph does not say so, since the loss was built before the
-optimizer. So the instruction that reads the round comes before all that reads a variable in the same run.
+optimizer. So the instruction that reads the round comes before all that reads a variable in the same run. The same goes
+for a step whose staleness is counted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.plan.passes import PassContext
 
-BEFORE_READS: Final = frozenset({"SyncRoundBegin"})
+BEFORE_READS: Final = frozenset({"SyncRoundBegin", "StalenessBegin"})
 """Types of instructions that come before every read of a variable."""
 
 

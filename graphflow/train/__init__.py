@@ -15,7 +15,7 @@ globals().update(
         "cluster.cluster_spec", "cluster.server", "cluster.environment", "cluster.control",
         "train.timers", "train.session_run_hook", "train.basic_hooks", "train.saving_hooks", "train.scaffold",
         "train.session_manager", "train.session_creators", "train.monitored_session", "train.training_session",
-        "train.supervisor", "train.meta_graph", "train.sync_replicas",
+        "train.supervisor", "train.meta_graph", "train.sync_replicas", "train.bounded_staleness",
     )
 )  # fmt: skip
 globals().update(exports("summary.writer", names="TRAIN_EXPORTS"))

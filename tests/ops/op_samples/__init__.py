@@ -13,6 +13,7 @@ import numpy as np
 
 import graphflow.ops.collectives
 import graphflow.ops.datasets
+import graphflow.ops.staleness
 import graphflow.ops.sync_rounds
 from graphflow.graph.op_def import OpDef
 from op_samples import (
@@ -117,6 +118,10 @@ WITHOUT_SAMPLES: dict[str, str] = {
     **dict.fromkeys(
         [d.name for d in vars(graphflow.ops.sync_rounds).values() if isinstance(d, OpDef)],
         "take part in a round of several runs; tests/train/test_sync_replicas.py has them",
+    ),
+    **dict.fromkeys(
+        [d.name for d in vars(graphflow.ops.staleness).values() if isinstance(d, OpDef)],
+        "belong to a step among others; tests/train/test_bounded_staleness.py has them",
     ),
 }
 """Op types with a kernel that no sample can hold, and why."""

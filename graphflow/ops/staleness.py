@@ -1,0 +1,32 @@
+"""Ops that measure and limit how stale asynchronous updates are. See graphflow.kernels.staleness for what that means.
+
+They are graphflow's own: TensorFlow neither measures nor limits it.
+"""
+
+from __future__ import annotations
+
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Operation
+from graphflow.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow.ops.rules import no_outputs
+
+
+def _ticket(op: Operation) -> Signature:
+    return [(dtypes.int64, (3,))]
+
+
+def _admitted(op: Operation) -> Signature:
+    return [(dtypes.int64, ()), (dtypes.bool_, ())]
+
+
+BEGIN = op_def(
+    "StalenessBegin", (), infer=_ticket, gradient=NOT_DIFFERENTIABLE, stateful=True, outputs=("ticket",), blocks=True,
+)  # fmt: skip
+"""A step's ticket. Every variable that the run reads is read after it."""
+ADMIT = op_def(
+    "StalenessAdmit", ("ticket: int64",), infer=_admitted, gradient=NOT_DIFFERENTIABLE, stateful=True,
+    outputs=("staleness", "admitted"), blocks=True,
+)  # fmt: skip
+DONE = op_def(
+    "StalenessDone", ("ticket: int64",), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True
+)
