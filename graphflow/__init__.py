@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from graphflow import bitwise as bitwise
     from graphflow import compat as compat
     from graphflow import data as data
+    from graphflow import distribute as distribute
     from graphflow import flags as flags
     from graphflow import gfile as gfile
     from graphflow import graph_util as graph_util
@@ -85,7 +86,8 @@ globals().update(
         "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip",
         "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
-        "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.partitioning",
+        "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.variable_creators",
+        "ops.partitioning",
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
         "ops.files",
         "ops.custom_gradient", "ops.import_graph", "ops.scopes", "ops.patches", "ops.edit_distance",
@@ -135,6 +137,7 @@ def _contrib() -> ModuleType:
     util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
     data_names = exports("data.transformations", names="CONTRIB_DATA_EXPORTS")
     members = {
+        "distribute": import_module("graphflow.distribute"),
         "data": namespace("contrib.data", "Transformations for Dataset.apply (tf.contrib.data).", data_names),
         "training": namespace("contrib.training", "Load balancing (tf.contrib.training).", training),
         "framework": namespace(
@@ -149,9 +152,9 @@ def _contrib() -> ModuleType:
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "data", "flags", "gfile", "graph_util", "io", "layers", "linalg", "logging", "losses",
-    "math", "metrics", "nn", "protos", "python_io", "resource_loader", "saved_model", "summary", "test", "testing",
-    "train",
+    "app", "bitwise", "compat", "data", "distribute", "flags", "gfile", "graph_util", "io", "layers", "linalg",
+    "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader", "saved_model", "summary",
+    "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),

@@ -34,12 +34,33 @@ class Scopes(threading.local):
         self.context: Any = None
         self.gradients: dict[str, str] = {}
         self.container = ""
+        self.creators: tuple[Any, ...] = ()
+        """Functions that make variables in place of gf.Variable; owned by ops.variable_creators."""
+        self.distribution: tuple[Any, ...] = ()
+        """The contexts of distribution strategies; owned by distribute.context."""
+        self.seen: set[str] | None = None
+        """In a tower that shares another's variables, the names of those it has asked for; otherwise None."""
+        self.loss_reduction: str | None = None
+        """How the last loss was reduced; owned by losses."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """What this thread is in, for another thread, or the same one later, to take over."""
+        return dict(self.__dict__)
+
+    def take_over(self, snapshot: Mapping[str, Any]) -> None:
+        """Puts this thread where a snapshot was taken."""
+        self.__dict__.update(snapshot)
 
 
 class ContainerScope:
     """The part of a graph that says which container variables, queues and other state are in."""
 
     _scopes: Scopes
+
+    @property
+    def scopes(self) -> Scopes:
+        """What shapes the operations that this thread adds."""
+        return self._scopes
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:

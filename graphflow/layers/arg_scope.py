@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 Scope = Mapping[Any, Mapping[str, Any]]
 
 
-class _Thread(threading.local):
-    """The defaults in force in a thread, by function."""
-
-    def __init__(self) -> None:
-        self.current: Scope = {}
-
-
-_thread = _Thread()
+_current: ContextVar[Scope | None] = ContextVar("arg_scope", default=None)
+"""The defaults in force, by function. The towers of a distribution strategy begin with those of the call's context."""
 
 
 def current_arg_scope() -> Scope:
     """The defaults in force, {function: {argument: value}} (tf.contrib.framework.current_arg_scope)."""
-    return _thread.current
+    return _current.get() or {}
 
 
 def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,7 +25,7 @@ def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(func)
     def scoped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **{**_thread.current.get(scoped, {}), **kwargs})
+        return func(*args, **{**current_arg_scope().get(scoped, {}), **kwargs})
 
     scoped._takes_arg_scope = True  # type: ignore[attr-defined]
     return scoped
@@ -50,7 +44,7 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
     a former arg_scope yielded, which is put in force again. Inner scopes win, arguments of a call win over all.
     ValueError where a function takes no defaults, or arguments are given with a scope.
     """
-    outer = _thread.current
+    outer = current_arg_scope()
     if isinstance(list_ops_or_scope, Mapping):
         if kwargs:
             raise ValueError("arg_scope: a scope that is put in force again takes no arguments.")
@@ -61,11 +55,11 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
                 name = getattr(function, "__name__", function)
                 raise ValueError(f"arg_scope: {name} is not decorated with @add_arg_scope.")
         scope = {**outer, **{f: {**outer.get(f, {}), **kwargs} for f in list_ops_or_scope}}
-    _thread.current = scope
+    token = _current.set(scope)
     try:
         yield scope
     finally:
-        _thread.current = outer
+        _current.reset(token)
 
 
 CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {

@@ -25,6 +25,7 @@ from graphflow.ops.get_variable import get_variable
 from graphflow.ops.partitioning import PartitionedVariable
 from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow.ops.variable_scope import VariableScope, variable_scope
+from graphflow.ops.variable_store import first_use
 
 
 class Layer:
@@ -199,8 +200,8 @@ class Layer:
                 aggregation=aggregation,
             )
             parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
-            if regularizer is not None and not existing.intersection(parts):
-                for part in parts:
+            if regularizer is not None:
+                for part in [p for p in parts if p not in existing or first_use(p.name)]:
                     with graph.name_scope(f"{name}/Regularizer"):
                         loss = regularizer(part)
                     self.add_loss(loss)

@@ -176,6 +176,7 @@ def compute_weighted_loss(
     InvalidArgumentError when run where they do not. Computed in float32, returned in the losses' dtype.
     """
     Reduction.validate(reduction)
+    get_default_graph().scopes.loss_reduction = reduction
     with op_scope(scope, "weighted_loss", (losses, weights)):
         given = convert_to_tensor(losses)
         values = math.cast(given, dtypes.float32)

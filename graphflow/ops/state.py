@@ -103,6 +103,19 @@ COUNT_UP_TO = op_def(
 )
 
 
+def _write(
+    definition: OpDef, ref: Any, values: tuple[Any, ...], attrs: dict[str, Any], name: str | None
+) -> Tensor:
+    """Builds a write of a variable; one that has copies, as under a distribution strategy, says to which."""
+    write_copies = getattr(ref, "write_copies", None)
+    if write_copies is None:
+        return apply(definition, (ref, *values), attrs, name).outputs[0]
+    result: Tensor = write_copies(
+        lambda copy, *values: apply(definition, (copy, *values), dict(attrs), name).outputs[0], values
+    )
+    return result
+
+
 def assign(
     ref: Any,
     value: Any,
@@ -116,17 +129,17 @@ def assign(
     changes nothing.
     """
     attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}
-    return apply(ASSIGN, (ref, value), attrs, name).outputs[0]
+    return _write(ASSIGN, ref, (value,), attrs, name)
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
     """Adds to a variable and gives its new value (tf.assign_add)."""
-    return apply(ASSIGN_ADD, (ref, value), {"use_locking": bool(use_locking)}, name).outputs[0]
+    return _write(ASSIGN_ADD, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
     """Subtracts from a variable and gives its new value (tf.assign_sub)."""
-    return apply(ASSIGN_SUB, (ref, value), {"use_locking": bool(use_locking)}, name).outputs[0]
+    return _write(ASSIGN_SUB, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
@@ -138,7 +151,7 @@ def scatter(
     kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
     """Changes rows of a variable, "update", "add", "sub", "mul", "div", "min" or "max"; duplicate rows in order."""
-    return apply(SCATTER[kind], (ref, indices, updates), {"use_locking": use_locking}, name).outputs[0]
+    return _write(SCATTER[kind], ref, (indices, updates), {"use_locking": use_locking}, name)
 
 
 def scatter_update(
@@ -193,7 +206,7 @@ def scatter_max(
 def _scatter_nd(
     kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None
 ) -> Tensor:
-    return apply(SCATTER_ND[kind], (ref, indices, updates), {"use_locking": use_locking}, name).outputs[0]
+    return _write(SCATTER_ND[kind], ref, (indices, updates), {"use_locking": use_locking}, name)
 
 
 def scatter_nd_update(
@@ -219,7 +232,7 @@ def scatter_nd_sub(
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Counts a variable up by one and gives the value before; OutOfRangeError at the limit (tf.count_up_to)."""
-    return apply(COUNT_UP_TO, (ref,), {"limit": int(limit)}, name).outputs[0]
+    return _write(COUNT_UP_TO, ref, (), {"limit": int(limit)}, name)
 
 
 EXPORTS: dict[str, Any] = {

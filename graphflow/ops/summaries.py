@@ -99,6 +99,8 @@ def _summary_scope(name: str | None, family: str | None, values: Sequence[Any]) 
 
 def _collect(summary: Tensor, collections: Any) -> Tensor:
     keys = [GraphKeys.SUMMARIES] if collections is None else collections
+    if summary.graph.scopes.seen is not None:  # One tower of several writes summaries: the first.
+        return summary
     for key in keys:
         summary.graph.add_to_collection(key, summary)
     return summary

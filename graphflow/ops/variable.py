@@ -18,6 +18,7 @@ from graphflow.graph.keys import GraphKeys
 from graphflow.ops import state
 from graphflow.ops.core import convert_to_tensor
 from graphflow.ops.shaping import identity
+from graphflow.ops.variable_creators import Creatable
 from graphflow.ops.variable_proto import read_into, to_proto
 
 
@@ -53,7 +54,7 @@ class SliceInfo:
         return f"{full} {parts}"
 
 
-class Variable:
+class Variable(metaclass=Creatable):
     """State held by the session, with the initial value given here (tf.Variable).
 
     initial_value: a tensor, a value, or a function without arguments that makes one (then `dtype` must be given).
@@ -64,6 +65,7 @@ class Variable:
     """
 
     SaveSliceInfo = SliceInfo
+    _creatable = True
 
     def __init__(
         self,

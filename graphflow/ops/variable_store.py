@@ -91,6 +91,10 @@ class VariableStore:
                 )
             return self._get_single(request, None)
 
+    def holds(self, variable: Any) -> bool:
+        """Whether get_variable made it."""
+        return self._variables.get(variable.op.name) is variable
+
     def _defined(self, name: str) -> str:
         file, line = self._lines[name]
         return f"first defined at {file}:{line}"
@@ -136,6 +140,8 @@ class VariableStore:
             if not request.reuse:
                 raise self._exists(request)
             self._check_shared(request, found, shape, dtype)
+            if request.regularizer is not None and first_use(request.name):
+                self._regularize(request, found)
             return found
         if request.reuse is True:
             raise self._missing(request)
@@ -246,6 +252,15 @@ class VariableStore:
         self._partitioned[request.name] = result
         self._lines[request.name] = user_line()
         return result
+
+
+def first_use(name: str) -> bool:
+    """Whether a tower asks for the first time for a variable of another tower's: then it is regularised there, too."""
+    seen = get_default_graph().scopes.seen
+    if seen is None or name in seen:
+        return False
+    seen.add(name)
+    return True
 
 
 def _here() -> str:

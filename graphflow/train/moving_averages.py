@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from graphflow.distribute.context import get_distribution_strategy, get_tower_context, in_tower
+from graphflow.distribute.values import DistributedValues, select
+from graphflow.distribute.variables import MirroredVariable
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
@@ -17,7 +20,13 @@ from graphflow.ops.get_variable import get_variable
 from graphflow.ops.initializers import Zeros
 from graphflow.ops.math import cast, minimum, pow_
 from graphflow.ops.state import assign, assign_sub
-from graphflow.ops.variable import Variable, global_variables, moving_average_variables, trainable_variables
+from graphflow.ops.variable import (
+    Variable,
+    VariableAggregation,
+    global_variables,
+    moving_average_variables,
+    trainable_variables,
+)
 from graphflow.ops.variable_scope import get_variable_scope, variable_scope
 from graphflow.train.slots import make_slot
 
@@ -30,6 +39,11 @@ def assign_moving_average(
     zero_debias: corrects for a variable that began at zero, as Adam does its moments (Kingma and Ba, 2015), by
     two variables NAME/biased and NAME/local_step. TensorFlow's moving_averages.assign_moving_average.
     """
+    if in_tower() and isinstance(variable, MirroredVariable):
+        context = get_tower_context()
+        assert context is not None
+        moved: Tensor = context.merge_call(_assign_across, variable, value, decay, zero_debias, name)
+        return moved
     with op_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         rate = convert_to_tensor(1.0 - decay, name="decay")
         if rate.dtype is not variable.dtype:
@@ -37,6 +51,14 @@ def assign_moving_average(
         if zero_debias:
             return _assign_debiased(variable, value, rate, scope)
         return assign_sub(variable, (variable - value) * rate, name=scope)
+
+
+def _assign_across(
+    strategy: Any, variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None
+) -> Any:
+    """Moves every copy of a variable towards the mean of the towers' values."""
+    mean = strategy.reduce(VariableAggregation.MEAN, value, variable)
+    return strategy.update(variable, assign_moving_average, mean, decay, zero_debias, name)
 
 
 def _assign_debiased(variable: Any, value: Any, rate: Tensor, scope: str) -> Tensor:
@@ -98,25 +120,49 @@ class ExponentialMovingAverage:
         at zero. TypeError for one that holds no floats.
         """
         targets = trainable_variables() if var_list is None else list(var_list)
+        context = get_tower_context()
+        if context is None:
+            return self._apply_in(get_distribution_strategy(), targets)
+        operation: Operation = context.merge_call(self._apply_across, self, targets)
+        return operation
+
+    @staticmethod
+    def _apply_across(strategy: Any, averages: Any, targets: Sequence[Any]) -> Operation:
+        """Averages what all towers have; each tower's object knows the averages afterwards."""
+        objects = averages.values if isinstance(averages, DistributedValues) else [averages]
+        first: ExponentialMovingAverage = objects[0]
+        operation = first._apply_in(strategy, targets)
+        for other in objects[1:]:
+            other._averages = first._averages
+        return operation
+
+    def _apply_in(self, strategy: Any, targets: Sequence[Any]) -> Operation:
+        """Builds the update of the averages; a target that differs between towers is averaged over these, too."""
         graph = get_default_graph()
         fresh: set[Variable] = set()
         for target in targets:
-            if target.dtype not in FLOATS:
+            values = target.values if isinstance(target, DistributedValues) else (target,)
+            first = values[0]
+            if first.dtype not in FLOATS:
                 raise TypeError(
-                    f"The variables must be half, float, or double: {target.name} is {target.dtype.name}."
+                    f"The variables must be half, float, or double: {first.name} is {first.dtype.name}."
                 )
-            if target not in self._averages:
+            if first not in self._averages:
                 with graph.control_dependencies(None):
-                    average = self._make_average(target)
-                self._averages[target] = average
-                if self._zero_debias and not isinstance(target, Variable):
+                    average = self._make_average(first)
+                if self._zero_debias and not isinstance(first, Variable):
                     fresh.add(average)
+                self._averages.update((value, average) for value in values)
         with graph.name_scope(self._name) as scope:
             decay = self._current_decay()
-            updates = [
-                assign_moving_average(average, target, decay, zero_debias=average in fresh)
-                for target, average in ((target, self._averages[target]) for target in targets)
-            ]
+            updates = []
+            for target in targets:
+                average = self._averages[select(0, target)]
+                value = target
+                if isinstance(target, DistributedValues):
+                    value = strategy.reduce(VariableAggregation.MEAN, target, average)
+                moved = strategy.update(average, assign_moving_average, value, decay, average in fresh)
+                updates += strategy.unwrap(moved)
             return group(*updates, name=scope)
 
     def _make_average(self, target: Any) -> Variable:

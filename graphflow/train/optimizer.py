@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphflow.autodiff import gradients
+from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction, get_tower_context
+from graphflow.distribute.values import DistributedValues
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
@@ -21,7 +23,7 @@ from graphflow.ops.core import convert_to_tensor
 from graphflow.ops.flow_basics import group
 from graphflow.ops.state import assign_add
 from graphflow.ops.training import apply_update, sparse_apply_update
-from graphflow.ops.variable import Variable
+from graphflow.ops.variable import Variable, VariableAggregation
 from graphflow.train.slots import make_slot
 
 
@@ -101,7 +103,7 @@ class Optimizer:
         if not variables:
             raise ValueError("No variables to optimize.")
         found = gradients(
-            loss,
+            _part_of_mean(loss),
             variables,
             grad_ys=grad_loss,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
@@ -140,36 +142,75 @@ class Optimizer:
         with_gradients = [v for g, v in pairs if g is not None]
         if not with_gradients:
             raise ValueError(f"No gradients provided for any variable: {[str(v.name) for _, v in pairs]}.")
+        strategy = get_distribution_strategy()
+        optimizer = strategy.training_optimizer(self)
+        if optimizer is not self:
+            together: Operation = optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+            return together
+        context = get_tower_context()
+        if context is None:
+            raise RuntimeError(
+                f"apply_gradients() of {type(self).__name__} was called in the scope of {type(strategy).__name__} but "
+                "in no tower: call minimize() or apply_gradients() in the function given to call_for_each_tower()."
+            )
+        present = [(g, v) for g, v in pairs if g is not None]
+        train_op: Operation = context.merge_call(self._apply_across, self, present, global_step, name)
+        return train_op
+
+    def _apply_across(
+        self, strategy: Any, optimizers: Any, pairs: Any, global_step: Any, name: str | None
+    ) -> Operation:
+        """Applies the gradients of all towers, reduced, to every copy of the variables."""
+        if isinstance(pairs, DistributedValues) or any(isinstance(v, DistributedValues) for _, v in pairs):
+            raise ValueError("The towers have gradients for different variables; they must be for the same.")
         graph = get_default_graph()
+        variables = [v for _, v in pairs]
+        reduced = strategy.batch_reduce(VariableAggregation.SUM, pairs)
         with graph.control_dependencies(None):
-            self._create_slots(with_gradients)
+            self._create_slots(variables)
+        for other in optimizers.values if isinstance(optimizers, DistributedValues) else ():
+            other._slots, other._non_slots = self._slots, self._non_slots
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
-            updates = []
-            for gradient, variable in pairs:
-                if gradient is None:
-                    continue
-                with graph.name_scope("update_" + variable.op.name), graph.colocate_with(variable.op):
-                    updates.append(self._update(gradient, variable))
-            if global_step is None:
-                train_op = self._finish(updates, scope)
+            updates = [
+                strategy.update(v, self._update_in_scope, g) for g, v in zip(reduced, variables, strict=True)
+            ]
+            places = strategy.non_slot_devices(variables)
+            several = isinstance(places, list) and len(places) > 1
+            last = "update" if several or global_step is not None else scope
+            finished = strategy.update_non_slot(places, self._finish, updates, last)
+            if global_step is not None:
+                train_op = self._count(strategy, global_step, finished, scope)
             else:
-                with (
-                    graph.control_dependencies([self._finish(updates, "update")]),
-                    graph.colocate_with(global_step),
-                ):
-                    train_op = assign_add(
-                        global_step, convert_to_tensor(1, dtype=global_step.dtype), name=scope
-                    ).op
-        train_op = train_op.op if isinstance(train_op, Tensor) else train_op
+                train_op = strategy.group(finished, name=scope) if several else strategy.group(finished)
         collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if train_op not in collection:
             collection.append(train_op)
         return train_op
 
+    def _update_in_scope(self, variable: Any, gradient: Any) -> Any:
+        with get_default_graph().name_scope("update_" + variable.op.name):
+            return self._update(gradient, variable)
+
+    @staticmethod
+    def _count(strategy: Any, global_step: Any, finished: Any, scope: str) -> Operation:
+        """Counts the global step up when the updates are done."""
+        copies, waits = strategy.unwrap(global_step), strategy.unwrap(finished)
+        if len(copies) != len(waits):
+            finished = group(*waits)
+
+        def count(step: Any, done: Any) -> Any:
+            with get_default_graph().control_dependencies([done]):
+                one = convert_to_tensor(1, dtype=step.dtype)
+                return assign_add(step, one, name=scope if len(copies) == 1 else None)
+
+        counted = strategy.update(global_step, count, finished)
+        operation: Operation = strategy.group(counted, name=None if len(copies) == 1 else scope)
+        return operation.op if isinstance(operation, Tensor) else operation
+
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot of a name beside a variable, or None."""
-        return self._slots.get(name, {}).get(var)
+        return self._slots.get(name, {}).get(_whole(var))
 
     def get_slot_names(self) -> list[str]:
         """The names of the slots, sorted."""
@@ -249,6 +290,7 @@ class Optimizer:
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
+        var = _whole(var)
         if var not in slots:
             slots[var] = make_slot(var, val, op_name)
         return slots[var]
@@ -257,6 +299,7 @@ class Optimizer:
         self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
         slots = self._slot_dict(slot_name)
+        var = _whole(var)
         if var not in slots:
             value = initializer if shape is None else lambda: initializer(shape, dtype=dtype)
             slots[var] = make_slot(var, value, op_name)
@@ -266,12 +309,17 @@ class Optimizer:
         graph = get_default_graph()
         key = (name, graph)
         if key not in self._non_slots:
-            with graph.colocate_with(colocate_with.op):
+            with get_distribution_strategy().colocate_vars_with(colocate_with):
                 self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
         return self._non_slots[key]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slots.get((name, graph or get_default_graph()))
+
+
+def _whole(variable: Any) -> Any:
+    """The variable that a copy belongs to, or the variable itself."""
+    return getattr(variable, "container_variable", variable)
 
 
 def _flat_variables(var_list: Any) -> list[Any]:
@@ -284,6 +332,15 @@ def _flat_variables(var_list: Any) -> list[Any]:
         else:
             raise TypeError(f"Argument is not a gf.Variable: {item}")
     return variables
+
+
+def _part_of_mean(loss: Tensor) -> Tensor:
+    """The tower's part of the mean loss of all towers; the loss itself where the towers' losses are to be added."""
+    towers = get_distribution_strategy().num_towers
+    if towers == 1 or get_loss_reduction() != VariableAggregation.MEAN:
+        return loss
+    part: Tensor = loss * (1.0 / towers)
+    return part
 
 
 def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from graphflow.distribute.context import get_distribution_strategy
 from graphflow.graph.defaults import get_default_graph
 from graphflow.ops.variable import Variable
 from graphflow.ops.variable_scope import ScopeSettings, pure_scope, unique_scope_name
@@ -18,7 +19,7 @@ def make_slot(primary: Any, value: Any, name: str, colocate: bool = True) -> Var
     """
     graph = get_default_graph()
     with pure_scope(unique_scope_name(f"{primary.op.name}/{name}"), ScopeSettings(), None) as scope:
-        place = graph.colocate_with(primary.op) if colocate else nullcontext()
+        place = get_distribution_strategy().colocate_vars_with(primary) if colocate else nullcontext()
         with graph.name_scope(None), place:
             slot = Variable(value, trainable=False, dtype=primary.dtype, name=scope.name)
     info = primary.get_save_slice_info() if isinstance(primary, Variable) else None

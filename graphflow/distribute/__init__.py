@@ -1,0 +1,14 @@
+"""Distribution strategies: one model function on several devices or machines (gf.distribute)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(
+    exports(
+        "distribute.context", "distribute.strategy", "distribute.values", "distribute.one_device",
+        "distribute.mirrored", "distribute.variables", "distribute.increment",
+    )
+)  # fmt: skip
+globals().update(exports("distribute.reducers.base", "distribute.reducers.one_device"))
+__getattr__ = missing("gf.distribute", globals())

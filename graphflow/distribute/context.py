@@ -1,0 +1,184 @@
+"""Where code is: inside a tower, across all towers, in an update of one copy of a variable, or under no strategy.
+
+Each graph keeps a stack of these per thread, among its scopes. Library code asks for the context and works under any
+strategy: `get_tower_context().merge_call(...)` goes from a tower to all of them. Under no strategy there is a default
+one, with one tower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.graph import Graph
+from graphflow.ops.variable import VariableAggregation
+
+if TYPE_CHECKING:
+    from graphflow.distribute.strategy import DistributionStrategy
+
+
+class Context:
+    """An entry of the stack: the tower, or the index of the copy that is updated, or neither."""
+
+    def __init__(
+        self, strategy: DistributionStrategy, tower: TowerContext | None = None, copy: int | None = None
+    ) -> None:
+        self.strategy = strategy
+        self.tower = tower
+        self.copy = copy
+
+    @property
+    def index(self) -> int | None:
+        """Which copy of a variable or a value is meant here; None across towers."""
+        return self.copy if self.tower is None else self.tower.tower_id
+
+
+class TowerContext:
+    """What a tower knows of itself and of the others (tf.contrib.distribute.TowerContext). A context manager.
+
+    distribution_strategy: whose tower it is. tower_id: from 0 to num_towers - 1.
+    """
+
+    def __init__(self, distribution_strategy: DistributionStrategy, tower_id: int) -> None:
+        self._strategy = distribution_strategy
+        self._tower_id = tower_id
+        self._entered: list[Any] = []
+
+    @property
+    def distribution_strategy(self) -> DistributionStrategy:
+        """The strategy."""
+        return self._strategy
+
+    @property
+    def tower_id(self) -> int:
+        """Which of the towers this is."""
+        return self._tower_id
+
+    @property
+    def num_towers(self) -> int:
+        """How many towers there are."""
+        return self._strategy.num_towers
+
+    @property
+    def is_single_tower(self) -> bool:
+        """Whether it is the only one."""
+        return self._strategy.is_single_tower
+
+    @property
+    def device(self) -> str:
+        """The device of the tower."""
+        return self._strategy.worker_devices[self._tower_id]
+
+    def merge_call(self, merge_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls merge_fn(strategy, *args, **kwargs) once for all towers, outside of any tower, and gives its result.
+
+        Every tower has to make the same call; their arguments become one PerDevice each. Of what merge_fn returns,
+        each tower gets its own. RuntimeError, naming the towers, where one does not come. This one has a single tower.
+        """
+        with cross_tower(self._strategy):
+            return merge_fn(self._strategy, *args, **kwargs)
+
+    def __enter__(self) -> TowerContext:
+        entered = pushed(Context(self._strategy, self))
+        self._entered.append(entered)
+        entered.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
+@contextmanager
+def pushed(context: Context) -> Iterator[Context]:
+    """Puts a context on the stack of the default graph."""
+    scopes = get_default_graph().scopes
+    outer = scopes.distribution
+    scopes.distribution = (*outer, context)
+    try:
+        yield context
+    finally:
+        scopes.distribution = outer
+
+
+@contextmanager
+def cross_tower(strategy: DistributionStrategy) -> Iterator[None]:
+    """Outside of any tower of a strategy."""
+    with pushed(Context(strategy)):
+        yield
+
+
+@contextmanager
+def update_of(strategy: DistributionStrategy, copy: int) -> Iterator[None]:
+    """In the update of one copy of a variable: what has copies stands for the copy of the same index."""
+    with pushed(Context(strategy, copy=copy)):
+        yield
+
+
+def current(graph: Graph | None = None) -> Context | None:
+    """The innermost context, or None under no strategy."""
+    stack = (get_default_graph() if graph is None else graph).scopes.distribution
+    return stack[-1] if stack else None
+
+
+_default: list[Any] = []
+
+
+def _default_context() -> TowerContext:
+    if not _default:
+        from graphflow.distribute.default import DefaultStrategy
+
+        _default.append(TowerContext(DefaultStrategy(), 0))
+    context: TowerContext = _default[0]
+    return context
+
+
+def get_tower_context() -> TowerContext | None:
+    """The tower that is being built; None across towers (tf.contrib.distribute.get_tower_context).
+
+    Under no strategy that is the only tower of the default strategy.
+    """
+    context = current()
+    return _default_context() if context is None else context.tower
+
+
+def get_cross_tower_context() -> DistributionStrategy | None:
+    """The strategy, outside of its towers; None inside one (tf.contrib.distribute.get_cross_tower_context)."""
+    context = current()
+    return None if context is None or context.tower is not None else context.strategy
+
+
+def get_distribution_strategy() -> DistributionStrategy:
+    """The strategy in force, or the default one (tf.contrib.distribute.get_distribution_strategy)."""
+    context = current()
+    return _default_context().distribution_strategy if context is None else context.strategy
+
+
+def has_distribution_strategy() -> bool:
+    """Whether code is under a strategy other than the default (tf.contrib.distribute.has_distribution_strategy)."""
+    return get_distribution_strategy() is not _default_context().distribution_strategy
+
+
+def in_tower() -> bool:
+    """Whether one of several towers is being built."""
+    context = current()
+    return context is not None and context.tower is not None and not context.strategy.is_single_tower
+
+
+def get_loss_reduction() -> int:
+    """How the towers' losses go together: SUM where the last loss was a sum, otherwise MEAN.
+
+    VariableAggregation.SUM or MEAN (tf.contrib.distribute.get_loss_reduction).
+    """
+    summed = get_default_graph().scopes.loss_reduction == "weighted_sum"
+    return VariableAggregation.SUM if summed else VariableAggregation.MEAN
+
+
+EXPORTS: dict[str, Any] = {
+    x.__name__: x
+    for x in (
+        TowerContext, get_tower_context, get_cross_tower_context, get_distribution_strategy,
+        has_distribution_strategy, get_loss_reduction,
+    )
+}  # fmt: skip

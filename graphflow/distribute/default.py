@@ -1,0 +1,35 @@
+"""The strategy of code under no strategy: one tower, everything where it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from graphflow.distribute.strategy import DistributionStrategy
+from graphflow.graph.defaults import get_default_graph
+
+
+class DefaultStrategy(DistributionStrategy):
+    """What library code finds under no strategy. It changes nothing."""
+
+    def tower_devices(self) -> Sequence[str]:
+        """One, which is left open."""
+        return [""]
+
+    @contextmanager
+    def scope(self) -> Iterator[DistributionStrategy]:
+        """It is in force already where no other is."""
+        yield self
+
+    @contextmanager
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
+        """Puts variables, and all else that is built inside, beside another variable."""
+        with get_default_graph().colocate_with(colocate_with_variable.op):
+            yield
+
+    def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    def _update_non_slot(self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)

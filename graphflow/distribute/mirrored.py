@@ -1,0 +1,50 @@
+"""Synchronous training on the devices of one machine, with a copy of each variable on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphflow.distribute.reducers.base import Reducer
+from graphflow.distribute.strategy import DistributionStrategy
+from graphflow.graph.devices import canonical
+
+
+class MirroredStrategy(DistributionStrategy):
+    """A tower and a copy of each variable on every device (tf.contrib.distribute.MirroredStrategy).
+
+    A step's gradients are reduced, and every copy is changed by the same update. devices: names, such as
+    ["/cpu:0", "/cpu:1"]; or num_devices (or num_gpus): as many CPU (or GPU) devices. A session has several CPU devices
+    with gf.ConfigProto(device_count={"CPU": 2}). reducer: how values are reduced, by default on one device.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | None = None,
+        num_devices: int | None = None,
+        num_gpus: int | None = None,
+        reducer: Reducer | None = None,
+    ) -> None:
+        super().__init__()
+        given = [argument for argument in (devices, num_devices, num_gpus) if argument is not None]
+        if len(given) > 1:
+            raise ValueError("MirroredStrategy takes one of devices, num_devices and num_gpus.")
+        count = num_gpus or num_devices or 1
+        if devices is None:
+            devices = [f"/device:{'CPU' if num_gpus is None else 'GPU'}:{index}" for index in range(count)]
+        self._devices = [canonical(device) for device in devices]
+        if not self._devices or len(set(self._devices)) != len(self._devices):
+            raise ValueError(f"MirroredStrategy needs devices that differ, got {list(devices)}.")
+        if reducer is not None:
+            self.reducer = reducer
+
+    def tower_devices(self) -> Sequence[str]:
+        """The devices."""
+        return self._devices
+
+    def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[str]:
+        """The devices: every one has a copy."""
+        return self._devices
+
+
+EXPORTS: dict[str, Any] = {"MirroredStrategy": MirroredStrategy}

@@ -1,0 +1,91 @@
+"""What a reducer is asked for: to reduce, alone or many values at once, and to broadcast.
+
+A strategy has a reducer; which algorithm is right depends on the devices, so it is an object of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow.distribute.values import Mirrored, PerDevice, devices_from
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+from graphflow.graph.slices import IndexedSlices
+from graphflow.ops.array import concat, identity
+from graphflow.ops.math import add_n
+from graphflow.ops.variable import VariableAggregation
+
+
+class Reducer:
+    """Reduces values of towers (tf.contrib.distribute's CrossTowerOps). A derived class overrides `reduce`.
+
+    Aggregations are VariableAggregation.SUM and MEAN. Sparse gradients (IndexedSlices) are gathered: their slices are
+    put behind one another, never made dense.
+    """
+
+    def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
+        """The sum or mean of the values, on the devices of `destinations`: a Mirrored, or a tensor for one device."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it reduces: override reduce().")
+
+    def batch_reduce(
+        self, aggregation: int, value_destination_pairs: Sequence[tuple[PerDevice, Any]]
+    ) -> list[Any]:
+        """The same for several (value, destinations), which a derived class may do together."""
+        return [
+            self.reduce(aggregation, value, destinations) for value, destinations in value_destination_pairs
+        ]
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        """The tensor on each of the devices: a Mirrored, or a tensor for one device."""
+        return spread(tensor, devices_from(destinations))
+
+
+def total(aggregation: int, values: Sequence[Any]) -> Any:
+    """The sum or mean of tensors, or of IndexedSlices, built on the current device.
+
+    TypeError where dense and sparse ones are mixed, ValueError for another aggregation.
+    """
+    if aggregation not in (VariableAggregation.SUM, VariableAggregation.MEAN):
+        raise ValueError(f"Values are reduced by VariableAggregation.SUM or MEAN, got {aggregation!r}.")
+    sparse = [isinstance(value, IndexedSlices) for value in values]
+    if any(sparse) and not all(sparse):
+        raise TypeError(f"Some towers have a sparse value and others a dense one: {list(values)}.")
+    count = len(values)
+    if all(sparse):
+        gathered = values[0]
+        if count > 1:
+            rows = concat([value.values for value in values], 0)
+            gathered = IndexedSlices(
+                rows, concat([value.indices for value in values], 0), values[0].dense_shape
+            )
+        if aggregation == VariableAggregation.MEAN and count > 1:
+            gathered = IndexedSlices(_part(gathered.values, count), gathered.indices, gathered.dense_shape)
+        return gathered
+    summed = add_n(list(values)) if count > 1 else values[0]
+    return _part(summed, count) if aggregation == VariableAggregation.MEAN and count > 1 else summed
+
+
+def _part(value: Tensor, count: int) -> Any:
+    return value / count if value.dtype.is_floating or value.dtype.is_complex else value // count
+
+
+def spread(value: Any, devices: Sequence[str]) -> Any:
+    """The value on each of the devices: a Mirrored, or the value itself for one device."""
+    if len(devices) == 1:
+        return value
+    graph = get_default_graph()
+    copies = []
+    for device in devices:
+        with graph.device(device):
+            copies.append(_copied(value))
+    return Mirrored(copies, devices)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, IndexedSlices):
+        return IndexedSlices(identity(value.values), identity(value.indices), value.dense_shape)
+    return identity(value)
+
+
+EXPORTS: dict[str, Any] = {"Reducer": Reducer}

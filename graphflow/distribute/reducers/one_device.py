@@ -1,0 +1,29 @@
+"""Reduction to one device: all towers send their value to one, which adds them up and sends the result back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.distribute.reducers.base import Reducer, spread, total
+from graphflow.distribute.values import PerDevice, devices_from
+from graphflow.graph.defaults import get_default_graph
+
+
+class ReductionToOneDevice(Reducer):
+    """Adds up on one device (tf.contrib.distribute.ReductionToOneDeviceCrossTowerOps).
+
+    reduce_to_device: where; by default the first destination. Values are added in the order of the towers.
+    """
+
+    def __init__(self, reduce_to_device: str | None = None) -> None:
+        self._device = reduce_to_device
+
+    def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
+        """The sum or mean, on the devices of `destinations`."""
+        devices = devices_from(destinations)
+        with get_default_graph().device(self._device or devices[0]):
+            summed = total(aggregation, per_device_value.values)
+        return spread(summed, devices)
+
+
+EXPORTS: dict[str, Any] = {"ReductionToOneDevice": ReductionToOneDevice}

@@ -1,0 +1,378 @@
+"""DistributionStrategy: what a strategy offers to model and library code, and the five methods that make one.
+
+The interface is that of TensorFlow 1.10's towers, and so are the names with an underscore, which a strategy written for
+it overrides. They are all derived from five methods; a new strategy overrides those of them that it does otherwise:
+
+    tower_devices()                        which devices: one tower is built on each
+    variable_devices(arguments)            where a variable lives: one copy on each
+    reduce_towers(how, value, where)       how a value of each tower becomes one
+    apply_update(copy, function, args)     how an update is applied to a copy of a variable
+    split_dataset(dataset)                 how input is split between towers
+
+Strategies build ordinary nodes of the graph: neither the plan nor the runtime knows of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from graphflow.distribute.context import cross_tower, current, get_cross_tower_context, update_of
+from graphflow.distribute.input import DistributedDataset
+from graphflow.distribute.reducers.base import Reducer, spread
+from graphflow.distribute.reducers.one_device import ReductionToOneDevice
+from graphflow.distribute.towers import Tower, call_in_towers
+from graphflow.distribute.values import DistributedValues, Mirrored, PerDevice, devices_from, regroup, select
+from graphflow.distribute.variables import (
+    DistributedVariable,
+    MirroredVariable,
+    TowerLocalVariable,
+    make_copies,
+)
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.devices import name_of
+from graphflow.graph.elements import Operation
+from graphflow.ops.flow_basics import group
+from graphflow.ops.shaping import identity
+from graphflow.ops.variable import VariableAggregation, VariableSynchronization
+from graphflow.ops.variable_creators import variable_creator_scope
+from graphflow.ops.variable_scope import get_variable_scope, variable_scope
+
+Device = Any
+"""What gf.device takes: a name, a DeviceSpec, or a function of an operation."""
+
+_AGGREGATIONS = (VariableAggregation.SUM, VariableAggregation.MEAN, VariableAggregation.ONLY_FIRST_TOWER)
+
+
+class DistributionStrategy:
+    """Says where towers and variables are, and how what the towers compute goes together.
+
+    For users (tf.contrib.distribute.DistributionStrategy):
+
+        with strategy.scope():
+            iterator = strategy.distribute_dataset(dataset)
+            train_ops = strategy.call_for_each_tower(tower_fn, iterator.get_next())
+            train_op = gf.group(strategy.unwrap(train_ops))
+
+    To write one, override methods of the first group. `reducer` does the reductions unless reduce_towers is overridden.
+    """
+
+    reducer: Reducer = ReductionToOneDevice()
+
+    def __init__(self) -> None:
+        """A derived class calls it."""
+
+    # ---- the five methods that make a strategy --------------------------------------------------------------------
+
+    def tower_devices(self) -> Sequence[str]:
+        """The device of each tower."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say which devices it has: override tower_devices()."
+        )
+
+    def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Device]:
+        """The device of each copy of a variable: one for all towers, or as many as there are towers.
+
+        arguments: those of gf.Variable, by name. By default there is one copy, on the first tower's device.
+        """
+        return [self.tower_devices()[0]]
+
+    def reduce_towers(self, aggregation: int, value: PerDevice, destinations: Any) -> Any:
+        """The sum or mean of a value of each tower, on the devices of `destinations`.
+
+        aggregation: VariableAggregation.SUM or MEAN. destinations: a device, devices, or a variable, which is where
+        the result is needed; see values.devices_from. Returns a tensor where that is one device, otherwise a Mirrored.
+        """
+        return self.reducer.reduce(aggregation, value, destinations)
+
+    def apply_update(self, copy: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Applies an update to one copy of a variable, on its device; returns the operation or tensor."""
+        return function(copy, *args)
+
+    def split_dataset(self, dataset: Any) -> Sequence[Any]:
+        """A dataset for each tower of this program; or a single one, whose elements go to the towers in turn."""
+        return [dataset]
+
+    # ---- for users --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self) -> Iterator[DistributionStrategy]:
+        """Puts the strategy in force: variables are made as it says. RuntimeError inside another strategy."""
+        with ExitStack() as stack:
+            context = current()
+            if context is not None:
+                if context.strategy is not self or context.tower is not None:
+                    raise RuntimeError(
+                        f"{type(self).__name__}.scope() inside the scope of {type(context.strategy).__name__}"
+                        f"{'' if context.tower is None else ', in a tower'}: leave that first."
+                    )
+                yield self
+                return
+            stack.enter_context(cross_tower(self))
+            stack.enter_context(variable_creator_scope(self._created))
+            if not self.is_single_tower:
+                getter = variable_scope(
+                    get_variable_scope(), custom_getter=_whole, auxiliary_name_scope=False
+                )
+                stack.enter_context(getter)
+            yield self
+
+    def distribute_dataset(self, dataset: Any) -> DistributedDataset:
+        """The dataset, or what a function without arguments makes, split between the towers.
+
+        get_next() of the result, or of an iterator that its make_one_shot_iterator() or make_initializable_iterator()
+        makes, gives each tower's element.
+        """
+        return DistributedDataset(self, dataset() if callable(dataset) else dataset)
+
+    def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """fn(*args, **kwargs) once in each tower, which gets its own part of PerDevice values.
+
+        Gives the results as one structure, whose leaves are PerDevice values where the towers' differ. RuntimeError
+        outside of the strategy's scope, and where a tower misses a merge_call that another makes.
+        """
+        self._check_across("call_for_each_tower")
+        kwargs.pop("run_concurrently", None)
+        return self._call_for_each_tower(fn, *args, **kwargs)
+
+    def unwrap(self, value: Any) -> list[Any]:
+        """The values of a distributed value or variable, one a tower or copy; a list of itself for anything else."""
+        return list(self._unwrap(value))
+
+    def group(self, value: Any, name: str | None = None) -> Operation:
+        """One operation for those of a distributed value."""
+        return self._group(value, name)
+
+    def reduce(self, aggregation: int, value: Any, destinations: Any = None) -> Any:
+        """The towers' values put together: VariableAggregation.SUM, MEAN or ONLY_FIRST_TOWER.
+
+        destinations: a device, devices or a variable, where the result shall be; by default on all towers' devices.
+        """
+        self._check_across("reduce")
+        _check_aggregation(aggregation)
+        return self._reduce(aggregation, value, destinations)
+
+    def batch_reduce(self, aggregation: int, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """reduce() of several (value, destinations), which the strategy may do together."""
+        self._check_across("batch_reduce")
+        _check_aggregation(aggregation)
+        return list(self._batch_reduce(aggregation, list(value_destination_pairs)))
+
+    def broadcast(self, tensor: Any, destinations: Any = None) -> Any:
+        """The tensor on all devices of `destinations`, by default those of all towers."""
+        self._check_across("broadcast")
+        return self._broadcast(tensor, destinations)
+
+    def update(self, var: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """fn(copy, *args, **kwargs) for each copy of a variable, on its device, with its part of mirrored arguments."""
+        self._check_across("update")
+        return self._update(var, fn, *args, **kwargs)
+
+    def update_non_slot(self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """fn(*args, **kwargs) on each of the devices that non_slot_devices() gave."""
+        self._check_across("update_non_slot")
+        return self._update_non_slot(colocate_with, fn, *args, **kwargs)
+
+    def read_var(self, v: Any) -> Any:
+        """A tensor of a variable's value; of a tower-local one across the towers what its copies come to."""
+        return v.read_value() if isinstance(v, TowerLocalVariable) else identity(v)
+
+    def value_container(self, value: Any) -> Any:
+        """The variable that a copy belongs to; the value itself where it is none."""
+        return getattr(value, "container_variable", value)
+
+    @contextmanager
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
+        """Puts variables made inside on the device, or the devices, of another variable."""
+        place = partial(_with_place, colocate_with_variable)
+        with variable_creator_scope(place):
+            yield
+
+    @property
+    def num_towers(self) -> int:
+        """How many towers take part in a step."""
+        return len(self.tower_devices())
+
+    @property
+    def is_single_tower(self) -> bool:
+        """Whether there is one tower in this program."""
+        return self.num_towers == 1
+
+    @property
+    def worker_devices(self) -> list[str]:
+        """The devices of this program's towers."""
+        return [name_of(device) for device in self.tower_devices()]
+
+    @property
+    def worker_device_index(self) -> dict[str, int]:
+        """The number of each of the worker devices."""
+        return {device: index for index, device in enumerate(self.worker_devices)}
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        """The devices that have variables."""
+        return [name_of(device) for device in self.variable_devices({}) if not callable(device)]
+
+    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
+        """Where variables are that belong to all of the given ones: devices, or one of these variables."""
+        first = min(var_list, key=lambda variable: str(variable.name))
+        return first.devices if isinstance(first, DistributedVariable) else first
+
+    def configure(
+        self,
+        session_config: Any = None,
+        cluster_spec: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
+        """Tells it the session's configuration, the cluster and this program's task, before any scope is opened."""
+
+    def training_optimizer(self, optimizer: Any) -> Any:
+        """What applies an optimizer's gradients: where programs train together, one that knows of the others."""
+        return optimizer
+
+    # ---- TensorFlow's names for what a strategy does; derived from the five methods --------------------------------
+
+    def _create_variable(self, next_creator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        place = kwargs.pop("colocate_with", None)
+        towers = self.tower_devices()
+        if kwargs.get("synchronization") == VariableSynchronization.ON_READ and len(towers) > 1:
+            return make_copies(self, TowerLocalVariable, _places(towers), next_creator, kwargs)
+        if isinstance(place, DistributedVariable):
+            beside = [partial(_beside, copy) for copy in place.copies]
+            return make_copies(self, MirroredVariable, beside, next_creator, kwargs)
+        if place is not None:
+            with _beside(place):
+                return next_creator(*args, **kwargs)
+        devices = self.variable_devices(kwargs)
+        if len(devices) > 1:
+            return make_copies(self, MirroredVariable, _places(devices), next_creator, kwargs)
+        with get_default_graph().device(devices[0]):
+            return next_creator(*args, **kwargs)
+
+    def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return call_in_towers(self, self.tower_devices(), fn, args, kwargs)
+
+    def _unwrap(self, value: Any) -> Sequence[Any]:
+        if isinstance(value, DistributedValues):
+            return value.values
+        return value.copies if isinstance(value, DistributedVariable) else [value]
+
+    def _group(self, value: Any, name: str | None) -> Operation:
+        values = [item for item in self.unwrap(value) if item is not None]
+        if len(values) == 1 and name is None:
+            return values[0] if isinstance(values[0], Operation) else group(values[0])
+        return group(*values, name=name)
+
+    def _reduce(self, aggregation: int, value: Any, destinations: Any) -> Any:
+        where = list(self.tower_devices()) if destinations is None else destinations
+        if isinstance(value, PerDevice):
+            if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+                return self._broadcast(value.values[0], where)
+            return self.reduce_towers(aggregation, value, where)
+        if isinstance(value, Mirrored):
+            value = value.values[0]
+        if (
+            self._has_one_tower()
+            and hasattr(value, "dtype")
+            and aggregation != VariableAggregation.ONLY_FIRST_TOWER
+        ):
+            return self.reduce_towers(aggregation, PerDevice([value], self.tower_devices()), where)
+        if aggregation == VariableAggregation.SUM and not self._has_one_tower():
+            value = value * len(self.tower_devices())
+        return self._broadcast(value, where) if hasattr(value, "dtype") else value
+
+    def _batch_reduce(
+        self, aggregation: int, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> Sequence[Any]:
+        own = (
+            type(self).reduce_towers is not DistributionStrategy.reduce_towers
+            or type(self)._reduce is not DistributionStrategy._reduce
+        )
+        together = all(isinstance(value, PerDevice) for value, _ in value_destination_pairs)
+        if own or not together or aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+            return [self._reduce(aggregation, value, where) for value, where in value_destination_pairs]
+        return self.reducer.batch_reduce(aggregation, value_destination_pairs)
+
+    def _broadcast(self, tensor: Any, destinations: Any) -> Any:
+        return spread(
+            tensor, devices_from(list(self.tower_devices()) if destinations is None else destinations)
+        )
+
+    def _update(self, var: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        copies = self.unwrap(var)
+        results = []
+        for index, copy in enumerate(copies):
+            function = partial(fn, **select(index, kwargs)) if kwargs else fn
+            with ExitStack() as stack:
+                stack.enter_context(update_of(self, index))
+                stack.enter_context(_beside(copy))
+                if index:
+                    stack.enter_context(get_default_graph().name_scope(f"update_{index}"))
+                results.append(self.apply_update(copy, function, select(index, list(args))))
+        return results[0] if len(copies) == 1 else regroup(results, devices_from(var), Mirrored)
+
+    def _update_non_slot(self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(colocate_with, list):
+            colocate_with = [colocate_with]
+        results = []
+        for index, place in enumerate(colocate_with):
+            scope = _beside(place) if hasattr(place, "op") else get_default_graph().device(place)
+            with update_of(self, index), scope:
+                results.append(fn(*select(index, list(args)), **select(index, kwargs)))
+        return results[0] if len(results) == 1 else regroup(results, devices_from(colocate_with), Mirrored)
+
+    # ---- shared -----------------------------------------------------------------------------------------------------
+
+    def _created(self, next_creator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        context = current()
+        make = partial(self._create_variable, next_creator, *args, **kwargs)
+        if context is not None and isinstance(context.tower, Tower):
+            return context.tower.variable(kwargs.get("name"), make)
+        return make()
+
+    def _has_one_tower(self) -> bool:
+        return len(self.tower_devices()) == 1
+
+    def _check_across(self, what: str) -> None:
+        if get_cross_tower_context() is not self:
+            raise RuntimeError(
+                f"{type(self).__name__}.{what}() has to be called in the strategy's scope and outside of a tower: put "
+                "it in `with strategy.scope():`, or, in a tower, in a merge_call."
+            )
+
+
+def _check_aggregation(aggregation: int) -> None:
+    if aggregation not in _AGGREGATIONS:
+        raise ValueError(
+            f"aggregation must be VariableAggregation.SUM, MEAN or ONLY_FIRST_TOWER, got {aggregation!r}."
+        )
+
+
+def _places(devices: Sequence[Device]) -> list[Callable[[], AbstractContextManager[None]]]:
+    graph = get_default_graph()
+    return [partial(graph.device, device) for device in devices]
+
+
+@contextmanager
+def _beside(variable: Any) -> Iterator[None]:
+    """Where a variable is."""
+    graph = get_default_graph()
+    with graph.colocate_with(variable.op):
+        yield
+
+
+def _with_place(place: Any, next_creator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    kwargs.setdefault("colocate_with", place)
+    return next_creator(*args, **kwargs)
+
+
+def _whole(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Makes a variable in one part: copies have no parts."""
+    kwargs["partitioner"] = None
+    return getter(*args, **kwargs)
+
+
+EXPORTS: dict[str, Any] = {"DistributionStrategy": DistributionStrategy}
