@@ -2,11 +2,12 @@
 
 Graphs are drawn of elementwise, broadcasting, reducing, multiplying, rearranging and variable-writing ops over several
 dtypes. The compiled tier gives what the NumPy tier gives, to rounding, and integers and truth values exactly; a second
-session, and another number of threads, give the same bits.
+session, another number of threads, and ops spread over several devices give the same bits.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -208,11 +209,22 @@ STEPS = (
 )  # fmt: skip
 
 
+def spread(graph: Any, seed: int, together: int) -> Callable[[Any], str]:
+    """A device function that puts so many ops that are built one after the other on one of three devices."""
+
+    def device(op: Any) -> str:
+        group = len(graph.get_operations()) // together
+        return f"/cpu:{zlib.crc32(f'{seed} {group}'.encode()) % 3}"
+
+    return device
+
+
 @st.composite
-def graphs(draw: Callable[..., Any]) -> Built:
-    """A graph of 5 to 60 steps."""
+def graphs(draw: Callable[..., Any], together: int = 0) -> Built:
+    """A graph of 5 to 60 steps; spread over three devices where it is said how many ops stay together."""
     built = Built(gf.Graph())
-    with built.graph.as_default():
+    device = spread(built.graph, draw(st.integers(0, 9)), together) if together else None
+    with built.graph.as_default(), gf.device(device):
         builder = Builder(draw, built)
         for dtype in (*FLOATS, INT, BOOL, gf.float32):
             builder.source(dtype)
@@ -224,9 +236,12 @@ def graphs(draw: Callable[..., Any]) -> Built:
     return built
 
 
-def results(built: Built, compiled: str, threads: int) -> list[Any]:
+def results(built: Built, compiled: str, threads: int, devices: int = 1) -> list[Any]:
     """All that a fresh session fetches, run after run, then the variables."""
-    config = gf.ConfigProto(compiled=compiled, intra_op_parallelism_threads=threads)
+    config = gf.ConfigProto(
+        compiled=compiled, intra_op_parallelism_threads=threads, device_count={"CPU": devices},
+        allow_soft_placement=True,
+    )  # fmt: skip
     with built.graph.as_default(), gf.Session(config=config) as session:
         session.run(gf.global_variables_initializer())
         found: list[Any] = []
@@ -246,6 +261,26 @@ def test_numpy_results_do_not_depend_on_session_or_threads(built: Built) -> None
     first = results(built, "never", 1)
     same_bits(first, results(built, "never", 1))
     same_bits(first, results(built, "never", 2))
+
+
+@given(graphs(together=3))
+def test_devices_change_no_bit(built: Built) -> None:
+    alone = results(built, "never", 1)
+    same_bits(alone, results(built, "never", 1, devices=3))
+    same_bits(alone, results(built, "never", 1, devices=2))
+
+
+@settings(max_examples=4)
+@given(graphs(together=15))
+def test_devices_change_no_bit_of_compiled_results(built: Built) -> None:
+    same_bits(results(built, "always", 2), results(built, "always", 2, devices=3))
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(graphs(together=8))
+def test_devices_change_no_bit_of_more_compiled_results(built: Built) -> None:
+    same_bits(results(built, "always", 2), results(built, "always", 2, devices=3))
 
 
 def check_tiers(built: Built) -> None:
