@@ -1,8 +1,9 @@
-"""A process of test_exactly_once.py: a task that only serves, or a client whose session has such a task as its master.
+"""A process of test_exactly_once.py and test_recovery.py: a task that only serves, or a program that trains.
 
-Each run of a client has a tag: its gradients count it up in two ledgers, one on each ps task, and once the run has
-returned the client writes the tag down as acknowledged. The gradient of the second ledger takes its time, so that many
-a step is cut off when one ledger has its update and the other has not.
+A "client" has a session whose master is such a task; a "trainer" is a task itself. Each run of a program has a tag: its
+gradients count it up in two ledgers, one on each ps task, and once the run has returned it writes the tag down as
+acknowledged. The gradient of the second ledger takes its time, so that many a step is cut off when one ledger has its
+update and the other has not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ CLIENTS = 2
 def run(folder: str, name: str, role: str, **arguments: Any) -> None:
     """One process."""
     logging.basicConfig(level=logging.INFO)
-    {"ps": serve, "worker": serve, "client": client}[role](Path(folder), name, role, **arguments)
+    {"ps": serve, "worker": serve, "client": client, "trainer": trainer}[role](
+        Path(folder), name, role, **arguments
+    )
 
 
 def serve(folder: Path, name: str, role: str, spec: Any, index: int, life: int) -> None:
@@ -86,12 +89,54 @@ def client(
         while not all((folder / f"done_{i}").exists() for i in range(CLIENTS)):
             time.sleep(0.02)
         if index == 0:
-            step, ledgers = session.run([training.step, training.ledgers])
-            found = {
-                "step": int(step),
-                "ledgers": [{int(i): float(v[i]) for i in v.nonzero()[0]} for v in ledgers],
-            }
-            (folder / "part").write_text(json.dumps(found))
-            (folder / "part").rename(folder / "result")
+            write_result(folder, session, training)
         (folder / f"recoveries_{index}").write_text(str(len(session.recoveries)))
+    os._exit(0)
+
+
+def write_result(folder: Path, session: Any, training: Training) -> None:
+    """Writes down what the training ended with."""
+    step, ledgers = session.run([training.step, training.ledgers])
+    found = {
+        "step": int(step),
+        "ledgers": [{int(i): float(v[i]) for i in v.nonzero()[0]} for v in ledgers],
+    }
+    (folder / "part").write_text(json.dumps(found))
+    (folder / "part").rename(folder / "result")
+
+
+def trainer(folder: Path, name: str, role: str, spec: Any, index: int, life: int, save_steps: int) -> None:
+    """A worker that trains until there is a file "finish"; trainer 0 is the chief, and writes down the end.
+
+    save_steps: how often the chief saves; 0 for a training without checkpoints.
+    """
+    server = gf.train.Server(spec, "worker", index)
+    setter = gf.train.replica_device_setter(
+        worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(spec)
+    )
+    with gf.device(setter):
+        training = Training(gf.train.GradientDescentOptimizer(1.0))
+    config = gf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    with (
+        (folder / f"acknowledged_{name}").open("a") as acknowledged,
+        gf.train.MonitoredTrainingSession(
+            server.target, index == 0, str(folder / "model") if save_steps else None, config=config,
+            save_checkpoint_steps=save_steps or None, save_checkpoint_secs=None, save_summaries_steps=None,
+            log_step_count_steps=None, progress=False, max_wait_secs=60, stop_grace_period_secs=5,
+            hooks=[gf.train.StopAtStepHook(last_step=1_000_000)],
+        ) as session,
+    ):  # fmt: skip
+        tag = index * TAGS + life * (TAGS // 4)
+        while not (folder / "finish").exists():
+            session.run(training.train_op, {training.tag: tag})
+            acknowledged.write(f"{tag}\n")
+            acknowledged.flush()
+            tag += 1
+        (folder / f"done_{index}").touch()
+        while index == 0 and not (folder / "done_1").exists():
+            time.sleep(0.02)
+        for recovery in session.recoveries:
+            print("RECOVERY", recovery.from_step, recovery.to_step, recovery.reason, flush=True)
+        if index == 0:
+            write_result(folder, session, training)
     os._exit(0)
