@@ -125,7 +125,7 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 
 
 def _contrib() -> ModuleType:
-    training = exports("train.device_setter", names="CONTRIB_TRAINING_EXPORTS")
+    training = exports("cluster.device_setter", names="CONTRIB_TRAINING_EXPORTS")
     layers = exports(
         "ops.initializers", "layers.regularizers", "layers.contrib", "layers.optimize_loss",
         names="CONTRIB_LAYERS_EXPORTS",

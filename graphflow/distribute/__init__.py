@@ -7,8 +7,9 @@ from graphflow.namespaces import exports, missing
 globals().update(
     exports(
         "distribute.context", "distribute.strategy", "distribute.values", "distribute.one_device",
-        "distribute.mirrored", "distribute.variables", "distribute.increment",
+        "distribute.mirrored", "distribute.in_graph", "distribute.parameter_server",
+        "distribute.variables", "distribute.increment",
     )
 )  # fmt: skip
-globals().update(exports("distribute.reducers.base", "distribute.reducers.one_device"))
+globals().update(exports("distribute.reducers.base", "distribute.reducers.one_device", "ops.collectives"))
 __getattr__ = missing("gf.distribute", globals())

@@ -223,6 +223,18 @@ class Optimizer:
         found += [v for slots in self._slots.values() for v in slots.values() if v.graph is graph]
         return sorted(found, key=lambda v: str(v.name))
 
+    def in_rounds(self, replicas: int) -> Any:
+        """The optimizer that applies the mean of the gradients of so many programs: a SyncReplicasOptimizer."""
+        from graphflow.train.sync_replicas import SyncReplicasOptimizer
+
+        return SyncReplicasOptimizer(self, replicas)
+
+    def bounded(self, max_staleness: int, mode: str) -> Any:
+        """The optimizer that limits how stale gradients are: a BoundedStalenessOptimizer."""
+        from graphflow.train.bounded_staleness import BoundedStalenessOptimizer
+
+        return BoundedStalenessOptimizer(self, max_staleness, mode)
+
     # ---- hooks for subclasses -------------------------------------------------------------------------------------
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:

@@ -13,7 +13,7 @@ from graphflow.graph.graph import Graph
 from graphflow.ops.core import constant
 from graphflow.ops.get_variable import get_variable
 from graphflow.ops.variable import Variable
-from graphflow.train.device_setter import (
+from graphflow.cluster.device_setter import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
     byte_size_load_fn,

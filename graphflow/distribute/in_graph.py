@@ -1,0 +1,72 @@
+"""One client that builds a tower on every worker of a cluster, with the parameters on its parameter servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphflow.cluster.device_setter import Strategy as Placement
+from graphflow.cluster.device_setter import replica_device_setter
+from graphflow.cluster.environment import task_from_environment
+from graphflow.distribute.reducers.base import Reducer
+from graphflow.distribute.sharding import shard_dataset
+from graphflow.distribute.strategy import DistributionStrategy
+from graphflow.distribute.tasks import Task
+
+
+class InGraphStrategy(DistributionStrategy):
+    """A tower on each worker, in one graph with one client; synchronous.
+
+    A step runs all towers. Their gradients are added up where the variable is: on a task of the job "ps", taken in
+    turn, or as `ps_strategy` says; on the first worker where there are none. The cluster is given here
+    or to configure().
+    """
+
+    def __init__(
+        self, cluster: Any = None, ps_strategy: Placement | None = None, reducer: Reducer | None = None
+    ) -> None:
+        super().__init__()
+        self._ps_strategy = ps_strategy
+        if reducer is not None:
+            self.reducer = reducer
+        self.configure(cluster_spec=cluster)
+
+    @classmethod
+    def from_environment(cls, **arguments: Any) -> InGraphStrategy:
+        """For the cluster that a launcher tells in TF_CONFIG; ValueError where it tells none."""
+        return cls(task_from_environment()[0], **arguments)
+
+    def configure(
+        self,
+        session_config: Any = None,
+        cluster_spec: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
+        """Tells it the cluster."""
+        self._task = Task(cluster_spec)
+        self._place = None
+        if self._task.ps_count:
+            self._place = replica_device_setter(
+                worker_device=self._task.workers[0], cluster=self._task.cluster, ps_strategy=self._ps_strategy
+            )
+
+    def tower_devices(self) -> Sequence[str]:
+        """The workers."""
+        return self._task.workers or [""]
+
+    def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Any]:
+        """A parameter server, the next in turn."""
+        return [self._place or self.tower_devices()[0]]
+
+    def split_dataset(self, dataset: Any) -> Sequence[Any]:
+        """Every worker reads its own part."""
+        return [shard_dataset(dataset, self._task.count, index) for index in range(self._task.count)]
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        """The parameter servers."""
+        return [f"/job:ps/task:{index}" for index in range(self._task.ps_count)] or self.worker_devices[:1]
+
+
+EXPORTS: dict[str, Any] = {"InGraphStrategy": InGraphStrategy}

@@ -1,0 +1,96 @@
+"""A client for each worker, with the parameters on parameter servers: asynchronous, or in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphflow.cluster.device_setter import Strategy as Placement
+from graphflow.cluster.device_setter import replica_device_setter
+from graphflow.cluster.environment import task_from_environment
+from graphflow.distribute.sharding import shard_dataset
+from graphflow.distribute.strategy import DistributionStrategy
+from graphflow.distribute.tasks import Task
+
+
+class ParameterServerStrategy(DistributionStrategy):
+    """Between-graph replication (tf.contrib.distribute.ParameterServerStrategy).
+
+    Each worker runs this program and has one tower; variables are on tasks of the job "ps", by the rules of
+    gf.train.replica_device_setter, in turn or as `ps_strategy` says. An update goes to the one copy there is.
+
+    synchronous: each step waits for the gradients of all workers and applies their mean, as
+    gf.train.SyncReplicasOptimizer does; optimizers then need a global step. Otherwise a worker's gradients are applied
+    when they come; max_staleness limits how old they may be, and staleness_mode says what happens to those that are
+    older, "drop" or "wait", as in gf.train.BoundedStalenessOptimizer. cluster, task_type and task_id are given here or
+    by configure(); without a cluster everything is in this process.
+    """
+
+    def __init__(
+        self,
+        cluster: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        synchronous: bool = False,
+        max_staleness: int | None = None,
+        staleness_mode: str = "drop",
+        ps_strategy: Placement | None = None,
+    ) -> None:
+        super().__init__()
+        if synchronous and max_staleness is not None:
+            raise ValueError("ParameterServerStrategy: max_staleness is for asynchronous training.")
+        self._synchronous = synchronous
+        self._max_staleness = max_staleness
+        self._staleness_mode = staleness_mode
+        self._ps_strategy = ps_strategy
+        self.configure(None, cluster, task_type, task_id)
+
+    @classmethod
+    def from_environment(cls, **arguments: Any) -> ParameterServerStrategy:
+        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError where it tells none."""
+        return cls(*task_from_environment(), **arguments)
+
+    def configure(
+        self,
+        session_config: Any = None,
+        cluster_spec: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
+        """Tells it the cluster and this program's task."""
+        self._task = Task(cluster_spec, task_type, task_id)
+        self._place = None
+        if self._task.ps_count:
+            self._place = replica_device_setter(
+                worker_device=self._task.device, cluster=self._task.cluster, ps_strategy=self._ps_strategy
+            )
+
+    def tower_devices(self) -> Sequence[str]:
+        """This worker."""
+        return [self._task.device]
+
+    def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Any]:
+        """A parameter server, the next in turn."""
+        return [self._place or self._task.device]
+
+    def split_dataset(self, dataset: Any) -> Sequence[Any]:
+        """This worker's part."""
+        return [shard_dataset(dataset, self._task.count, self._task.index)]
+
+    def training_optimizer(self, optimizer: Any) -> Any:
+        """One that takes part in rounds, or knows how old gradients are."""
+        if self._synchronous:
+            return optimizer.in_rounds(self._task.count)
+        return (
+            optimizer
+            if self._max_staleness is None
+            else optimizer.bounded(self._max_staleness, self._staleness_mode)
+        )
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        """The parameter servers."""
+        return [f"/job:ps/task:{index}" for index in range(self._task.ps_count)] or self.worker_devices
+
+
+EXPORTS: dict[str, Any] = {"ParameterServerStrategy": ParameterServerStrategy}
