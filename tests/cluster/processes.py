@@ -76,7 +76,7 @@ class Processes:
         assert self._zygote.stdin is not None
         self._zygote.stdin.write(f"{json.dumps([name, role, order])}\n")
         self._zygote.stdin.flush()
-        self._await(lambda: name in self._pids, f"{name} to start", 20)
+        self._await(lambda: name in self._pids, f"{name} to start", 60)
         return name
 
     def signal(self, role: str, index: int, number: signal.Signals) -> None:
@@ -96,7 +96,7 @@ class Processes:
         with self._news:
             assert self._news.wait_for(there, seconds), f"waited for {what}\n{self.text()}"
 
-    def ended(self, role: str, index: int, seconds: float = 60) -> int:
+    def ended(self, role: str, index: int, seconds: float = 120) -> int:
         """Waits for the end of the latest process of a role: its status."""
         name = self.latest(role, index)
         self._await(lambda: name in self._ends, f"the end of {name}", seconds)
@@ -107,7 +107,7 @@ class Processes:
         files = sorted(self.folder.glob("acknowledged_*"))
         return [int(line) for file in files for line in file.read_text().split("\n")[:-1]]
 
-    def wait_until(self, count: int, seconds: float = 60) -> None:
+    def wait_until(self, count: int, seconds: float = 120) -> None:
         """Until so much in all is acknowledged."""
         limit = time.monotonic() + seconds
         while len(self.acknowledged()) < count:
