@@ -1,0 +1,273 @@
+"""Protects what a task remembers of runs that are repeated, and what a plan is without what was done already."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow import errors
+from graphflow.cluster.once import Attempt, Changes, Once
+from graphflow.cluster.ports import ReservedPorts
+from graphflow.plan.again import changes, without
+from graphflow.plan.verify import verify
+from graphflow.runtime.context import RunContext
+from graphflow.train.step_functions import Attempts
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with gf.Graph().as_default() as found:
+        yield found
+
+
+# ---- plans ----------------------------------------------------------------------------------------------------------
+
+
+def _plan(session: Any, fetches: Any) -> Any:
+    return session.plan(fetches, [])[0]
+
+
+def test_what_a_plan_changes_is_found_also_in_branches() -> None:
+    v, w = gf.Variable(1.0, name="v"), gf.Variable([1.0, 2.0], name="w")
+    add = gf.assign_add(v, 2.0)
+    rows = gf.cond(v > 0.0, lambda: gf.scatter_add(w, [0], [5.0]), lambda: w + 0.0)
+    count = gf.Variable(0, name="count")
+    with gf.Session() as session:
+        found = changes(_plan(session, [add, rows, count.count_up_to(5)]))
+    assert sorted(variable for _, variable in found) == ["v", "w"]
+
+
+def test_what_is_left_out_gives_the_value_that_is_there() -> None:
+    v, w = gf.Variable(1.0, name="v"), gf.Variable([1.0, 2.0], name="w")
+    add = gf.assign_add(v, 2.0)
+    rows = gf.cond(gf.constant(3.0) * add > 0.0, lambda: gf.scatter_add(w, [0], [5.0]), lambda: w + 0.0)
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        plan = _plan(session, [add, rows])
+        for names, expected in (
+            ([add.op.name], (1.0, 6.0)),
+            ([n for n, variable in changes(plan) if variable == "w"], (3.0, 6.0)),
+            ([n for n, _ in changes(plan)], (3.0, 6.0)),
+        ):
+            left = without(plan, names)
+            verify(left)
+            executable, _ = session._planner.executable(left, session.store, False)
+            results = executable.run(RunContext(session.store), ())
+            assert (results[0], results[1][0]) == expected
+
+
+def test_the_changes_of_a_round_are_the_rounds_own_affair() -> None:
+    step = gf.train.get_or_create_global_step()
+    v = gf.Variable(1.0, name="v")
+    optimizer = gf.train.SyncReplicasOptimizer(gf.train.AdamOptimizer(1.0), 1)
+    train_op = optimizer.minimize(gf.square(v), step)
+    with gf.Session() as session:
+        assert changes(_plan(session, [train_op])) == []
+
+
+# ---- what a task remembers ------------------------------------------------------------------------------------------
+
+
+class Task:
+    """A store with one variable, and a stage that counts it up."""
+
+    def __init__(self) -> None:
+        self.v = gf.Variable(0.0, name="v")
+        add = gf.assign_add(self.v, 1.0)
+        self.session = gf.Session()
+        self.session.run(gf.global_variables_initializer())
+        self.store = self.session.store
+        self.once = Once()
+        plan = _plan(self.session, [add])
+
+        def make(plan: Any) -> Any:
+            return self.session._planner.executable(plan, self.store, False)[0]
+
+        self.changes = Changes(self.store, plan, make)
+        self.executable: Any = make(plan)
+
+    def run(self, number: int, attempt: int = 0, trainer: str = "t") -> float:
+        context = RunContext(self.store)
+        context.once = Attempt(trainer, number, attempt)
+        self.once.begin(context.once, (number, attempt))
+        return float(self.once.carry_out(self.executable, self.changes, context, ())[0])
+
+
+def test_a_repeated_run_changes_nothing_again() -> None:
+    task = Task()
+    assert [task.run(1), task.run(1, 1), task.run(1, 2), task.run(2), task.run(2, 1)] == [1, 1, 1, 2, 2]
+    assert task.run(2, trainer="other") == 3
+    assert task.once.repeated == 3
+
+
+def test_what_was_restored_since_is_changed_again() -> None:
+    task = Task()
+    assert task.run(1) == 1
+    task.session.run(task.v.assign(10.0))
+    assert task.run(1, 1) == 11
+    assert task.run(1, 2) == 11
+
+
+def test_a_run_that_failed_is_not_taken_for_done() -> None:
+    task = Task()
+    whole = task.executable
+
+    class Fails:
+        def run(self, context: Any, values: Any) -> Any:
+            raise ValueError
+
+    task.executable = Fails()
+    with pytest.raises(ValueError):
+        task.run(1)
+    task.executable = whole
+    assert task.run(1, 1) == 1
+
+
+def test_an_earlier_attempt_ends_where_a_later_one_begins() -> None:
+    once = Once()
+    assert once.begin(Attempt("t", 5, 0), "first") is None
+    assert once.begin(Attempt("t", 5, 0), "first") is None
+    assert once.begin(Attempt("t", 5, 2), "second") == "first"
+    with pytest.raises(errors.AbortedError, match="A later attempt"):
+        once.begin(Attempt("t", 5, 1), "late")
+    assert once.begin(Attempt("t", 6, 0), "third") is None
+
+
+def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
+    task = Task()
+    begun, go = threading.Event(), threading.Event()
+    whole = task.executable
+
+    class Slow:
+        def run(self, context: Any, values: Any) -> Any:
+            begun.set()
+            go.wait(10)
+            return whole.run(context, values)
+
+    task.executable = Slow()
+    first = threading.Thread(target=task.run, args=[1])
+    first.start()
+    begun.wait(10)
+    assert task.once.is_busy(Attempt("t", 1, 0)) and not task.once.is_busy(Attempt("t", 2, 0))
+    task.executable = whole
+    found: list[float] = []
+    second = threading.Thread(target=lambda: found.append(task.run(1, 1)))
+    second.start()
+    go.set()
+    first.join(10)
+    second.join(10)
+    assert found == [1]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    task = Task()
+    for number in range(1, 40):
+        task.run(number)
+    (runs,) = task.once._trainers.values()
+    assert len(runs) <= 16 and max(runs) == 39
+
+
+@pytest.mark.parametrize("details", [["t"], [1, 2], ["t", -1], ["t" * 100, 1], ["t", True], "t", 7])
+def test_what_is_no_attempt_is_refused(details: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Attempt.of(details)
+
+
+def test_the_runs_of_a_call_keep_their_numbers() -> None:
+    calls = Attempts("t", iter(range(1, 100)))
+    first = [Attempt.of(calls.next_run()) for _ in range(2)]
+    calls.again()
+    again = [Attempt.of(calls.next_run()) for _ in range(3)]
+    assert [a.run for a in first] == [("t", 1), ("t", 2)]
+    assert [a.run for a in again] == [("t", 1), ("t", 2), ("t", 3)]
+    assert {a.attempt for a in first} == {0} and {a.attempt for a in again} == {1}
+    assert Attempt.of(first[0].details()) == first[0]
+
+
+# ---- on a cluster ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[dict[str, list[str]], list[gf.train.Server]]]:
+    with ExitStack() as stack:
+        addresses = [f"127.0.0.1:{port}" for port in stack.enter_context(ReservedPorts(3)).ports]
+        spec = {"ps": addresses[:2], "worker": addresses[2:]}
+        servers = [gf.train.Server(spec, job, i) for job, i in (("ps", 0), ("ps", 1), ("worker", 0))]
+        for server in servers:
+            stack.callback(server.stop)
+        yield spec, servers
+
+
+def test_on_a_cluster_what_one_ps_has_done_is_left_and_the_other_does_it(cluster: Any) -> None:
+    _, (*_, worker) = cluster
+    variables = []
+    for index in range(2):
+        with gf.device(f"/job:ps/task:{index}"):
+            variables.append(gf.Variable(0.0, name=f"v{index}"))
+    one = [gf.assign_add(v, 1.0) for v in variables]
+    both = gf.group(*one)
+    attempts = Attempts("trainer", iter(range(1, 100)))
+    with gf.Session(worker.target) as session:
+        session.run(gf.global_variables_initializer())
+        session.numbered(attempts.next_run())
+        session.run(one[0])  # As if the step had been cut off.
+        session.numbered(None)
+    attempts.again()
+    with gf.Session(worker.target) as session:
+        session.numbered(attempts.next_run())
+        _, first, second = session.run([both, *one])
+        session.numbered(None)
+        assert (first, second) == (1.0, 1.0)
+        np.testing.assert_array_equal(session.run(variables), [1.0, 1.0])
+        session.run(both)
+        np.testing.assert_array_equal(session.run(variables), [2.0, 2.0])
+
+
+def test_hooks_cost_no_message_in_a_step(cluster: Any) -> None:
+    spec, servers = cluster
+    with gf.device(gf.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")):
+        step = gf.train.get_or_create_global_step()
+        v = gf.get_variable("v", [4], initializer=gf.zeros_initializer())
+        train_op = gf.train.GradientDescentOptimizer(0.1).minimize(gf.reduce_sum(gf.square(v - 1.0)), step)
+    logged: list[Any] = []
+    hooks = [
+        gf.train.StopAtStepHook(last_step=1000),
+        gf.train.LoggingTensorHook({"v": v}, every_n_iter=1000, formatter=logged.append),
+        gf.train.StepCounterHook(every_n_steps=1000),
+    ]
+
+    def messages(run: Any) -> float:
+        before = sum(s._service.sockets.messages_in for s in servers)
+        for _ in range(200):
+            run(train_op)
+        return (sum(s._service.sockets.messages_in for s in servers) - before) / 200
+
+    with gf.train.MonitoredSession(gf.train.ChiefSessionCreator(master=servers[-1].target), hooks) as session:
+        for _ in range(3):
+            session.run(train_op)
+        with_hooks, bare = messages(session.run), messages(session._session.run)
+        assert with_hooks < bare + 0.3
+        assert session.run(step) == 403
+
+
+def test_a_training_stops_at_its_step_on_a_cluster(cluster: Any) -> None:
+    spec, servers = cluster
+    with gf.device(gf.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")):
+        step = gf.train.get_or_create_global_step()
+        more = gf.assign_add(step, 1)
+        look = gf.identity(step)
+    hooks = [gf.train.StopAtStepHook(last_step=20)]
+    runs = 0
+    with gf.train.MonitoredSession(gf.train.ChiefSessionCreator(master=servers[-1].target), hooks) as session:
+        while not session.should_stop():
+            session.run(look if runs % 3 == 2 else more)  # Not every run moves the step.
+            runs += 1
+    assert runs in (29, 30)
+    with gf.Session(servers[-1].target) as session:
+        assert session.run(step) == 20
