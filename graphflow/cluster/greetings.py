@@ -68,10 +68,11 @@ class Greetings(Inquiries):
 
     def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         """A message came. What is none, and what comes from a stranger, is dropped."""
-        if not self.knows(sender) and not self._may_greet(sender, frames):
+        peer = self._senders.get(sender)
+        if peer is None and sender not in self._clients and not self._may_greet(sender, frames):
             return
         try:
-            message = Message.of(frames, self._sharing.of(self._name_of(sender)))
+            message = Message.of(frames, self._sharing.of(sender if peer is None else peer.task))
         except SharedMemoryError as error:
             self._unreadable(sender, error)
             return
@@ -82,15 +83,14 @@ class Greetings(Inquiries):
             self._hello(sender, message)
         elif message.kind is Kind.LANE:
             self.sockets.take_lane(sender, message.details.get("secret"))
-        elif sender in self._senders:
-            peer = self._senders[sender]
+        elif peer is not None:
             try:
                 self._from_peer(peer, message)
             except _MISTAKES as error:
                 self.sockets.dropped.add(
                     f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}"
                 )
-        elif sender in self._clients:
+        else:
             if message.kind in _REQUESTS and not self._requests[self._clients[sender]].take(message.a):
                 self.sockets.dropped.add(f"The request {message.a} came before.")
                 return
@@ -98,11 +98,6 @@ class Greetings(Inquiries):
                 self._from_client(sender, message)
             except Exception as error:  # Any request is answered: nobody may wait for ever.
                 self._fail(sender, message.a, as_details(error))
-
-    def _name_of(self, sender: bytes) -> str | bytes:
-        """What `Sharing` knows the socket of that identity by."""
-        peer = self._senders.get(sender)
-        return sender if peer is None else peer.task
 
     def _unreadable(self, sender: bytes, error: SharedMemoryError) -> None:
         """What somebody sent is gone, or this process cannot open it: what it belongs to ends."""

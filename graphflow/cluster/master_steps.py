@@ -6,6 +6,7 @@ when they are done. The first error ends the step: the other tasks are told to d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -29,6 +30,16 @@ class Executable:
     session: str
     feeds: Mapping[str, Sequence[int]]
     fetches: Sequence[tuple[str, int]]
+    takes: int = field(init=False)
+    """How many fed values a run has to bring."""
+    hands: Mapping[str, int] = field(init=False)
+    """How many values each task hands over."""
+
+    def __post_init__(self) -> None:
+        takes = 1 + max((p for positions in self.feeds.values() for p in positions), default=-1)
+        object.__setattr__(self, "takes", takes)
+        holders = Counter(task for task, _ in self.fetches)
+        object.__setattr__(self, "hands", {task: holders[task] for task in self.feeds})
 
 
 def executable(session: str, tasks: Mapping[str, Any], fetches: Any) -> Executable:
@@ -153,16 +164,16 @@ class MasterSteps:
         executable = self._executables[number]
         if executable.session != session:
             raise KeyError(number)
-        wanted = 1 + max((p for positions in executable.feeds.values() for p in positions), default=-1)
-        if len(feeds) < wanted:
+        if len(feeds) < executable.takes:
             raise errors.InvalidArgumentError(
-                None, None, f"The run brings {len(feeds)} fed values, and its plan takes {wanted}."
+                None, None, f"The run brings {len(feeds)} fed values, and its plan takes {executable.takes}."
             )
-        if self._of_session.get(session, 0) >= MOST_STEPS:
+        under_way = self._of_session.get(session, 0)
+        if under_way >= MOST_STEPS:
             raise errors.ResourceExhaustedError(
                 None, None, f"{MOST_STEPS} runs of this session are on their way, which is the most."
             )
-        self._of_session[session] = self._of_session.get(session, 0) + 1
+        self._of_session[session] = under_way + 1
         step = next(self._numbers)
         self.begun += 1
         self._steps[step] = _Step(client, request, executable, set(executable.feeds))
@@ -176,7 +187,7 @@ class MasterSteps:
         running = self._steps.get(step)
         if running is None or task not in running.pending:
             return []
-        wanted = sum(1 for holder, _ in running.executable.fetches if holder == task)
+        wanted = running.executable.hands[task]
         if len(values) != wanted:
             text = f"{task} has ended its part of a step with {len(values)} values instead of {wanted}."
             return self.failed(task, step, as_details(errors.InternalError(None, None, text)))

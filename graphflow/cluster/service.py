@@ -216,11 +216,6 @@ class Service(Reports):
         if message.kind in _OF_MASTERS and self._master_of((message.a, 0)) != peer.task:
             raise ValueError("only the master of a step may send this.")
         match message.kind:
-            case Kind.BYE:
-                self._forget(peer, _ENDED)
-            case Kind.COLLECTIVE:
-                with self._groups.collectives.condition:
-                    self._groups.received(peer.task, message)
             case Kind.TENSOR:
                 self._arrived((message.a, message.b), message.take())
             case Kind.STEP:
@@ -231,6 +226,11 @@ class Service(Reports):
                 if message.c:
                     self._arrived((message.a, message.b), message.tensors[: message.c])
                 self._direct(self._master.done(peer.task, message.b, message.tensors[message.c :]))
+            case Kind.BYE:
+                self._forget(peer, _ENDED)
+            case Kind.COLLECTIVE:
+                with self._groups.collectives.condition:
+                    self._groups.received(peer.task, message)
             case Kind.FAILED if message.details.get("registration"):
                 found = self._registering.get(message.c)
                 if found is not None and peer.task in found[0].tasks:
@@ -308,14 +308,15 @@ class Service(Reports):
     # ---- doing what the master and the worker say -----------------------------------------------------------------
 
     def _direct(self, instructions: master_steps.Instructions) -> None:
+        """Does what the master says; of what is begun the own part last, so that the other tasks need not wait."""
+        own: list[master_steps.BeginStep] = []
         for i in instructions:
             if isinstance(i, master_steps.BeginStep):
                 key = (self._incarnation, i.step)
                 if self._traced:
                     self._note_sent(i)
                 if i.task == self._task:
-                    found = self._worker.begin(key, i.executable, i.feeds)
-                    self._work(found if i.once is None else self._begun(key, found, i.once))
+                    own.append(i)
                 else:
                     details = {} if i.once is None else {"once": i.once}
                     self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
@@ -337,20 +338,24 @@ class Service(Reports):
                 self._abort((self._incarnation, i.step))
             elif self._peers[i.task].incarnation:
                 self._to_peer(i.task, Message(Kind.ABORT, self._incarnation, i.step))
+        for i in own:
+            key = (self._incarnation, i.step)
+            found = self._worker.begin(key, i.executable, i.feeds)
+            self._work(found if i.once is None else self._begun(key, found, i.once))
 
     def _work(self, instructions: task_steps.Instructions) -> None:
         """Does what the worker says; what cannot be done, such as sending what is no tensor, fails the step."""
         queue = list(instructions)
-        for position, i in enumerate(queue):
+        for i in queue:
             try:
-                self._carry_out(i, position, queue)
+                self._carry_out(i, queue)
             except Exception as error:
                 if isinstance(i, task_steps.TellFailed):
                     raise
                 self._worker.abort(i.key)
                 queue.append(task_steps.TellFailed(i.key, error))
 
-    def _carry_out(self, i: task_steps.Instruction, position: int, queue: task_steps.Instructions) -> None:
+    def _carry_out(self, i: task_steps.Instruction, queue: task_steps.Instructions) -> None:
         """Does one thing, which may add others; what a last stage sends to the master goes with the word of its end."""
         if self._traces:
             self._note_instruction(i)
@@ -358,7 +363,7 @@ class Service(Reports):
             runner: Runner = i.stage.run
             context = self._context(i.key)
             if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
-                queue += self._run(i)
+                queue += self._computed(i, *self._compute(i, context))
             else:
                 self._pool.submit(self._run_on_pool, i)
         elif isinstance(i, task_steps.SendTensors):
@@ -409,9 +414,6 @@ class Service(Reports):
             return
         results, error = self._compute(work, context)
         self.sockets.call(lambda: self._work(self._computed(work, results, error)))
-
-    def _run(self, work: RunStage) -> task_steps.Instructions:
-        return self._computed(work, *self._compute(work, self._context(work.key)))
 
     def _computed(
         self, work: RunStage, results: Sequence[Any], error: Exception | None

@@ -123,7 +123,7 @@ def decode(
     The table begins at a position and goes to the end. BadMessage where it is none. `memory` is what the sender shares;
     SharedMemoryError where it cannot be had any more.
     """
-    values = []
+    values: list[np.ndarray[Any, Any]] = []
     large = iter(buffers)
     end = len(table)
     for _ in range(count):
@@ -146,6 +146,14 @@ def decode(
         elif length <= _SMALL:
             buffer = bytes(table[position : position + length])
             position += length
+            dtype = NUMPY_OF.get(number)
+            if (
+                dtype is not None
+                and number != _BOOL
+                and 0 < length == math.prod(shape) * dtype.itemsize == len(buffer)
+            ):
+                values.append(np.ndarray(shape, dtype, buffer))
+                continue
         else:
             buffer = next(large, b"")
         if length != len(buffer):
