@@ -92,6 +92,7 @@ class Service(Reports):
         )
         store.collectives = self._groups.collectives
         super().__init__(addresses[task], stop)
+        self.status.once = self._once
 
     # ---- what comes in --------------------------------------------------------------------------------------------
 
@@ -108,6 +109,7 @@ class Service(Reports):
         expected = self._ending or what == _ENDED
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
         self._lost_tasks()[peer.task] = time.monotonic()
+        self.status.tasks_lost += not expected
         with self._groups.collectives.condition:
             self._groups.lost(peer.task, error)
         self._worker.release_master(incarnation)

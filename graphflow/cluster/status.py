@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.cluster.master_steps import MasterSteps
+from graphflow.cluster.once import Once
 from graphflow.cluster.task_steps import TaskSteps
 from graphflow.runtime.resources import ResourceStore
 from graphflow.transport.sockets import Sockets
@@ -40,6 +41,9 @@ class Status:
         self._master = master
         self._worker = worker
         self._sockets = sockets
+        self.tasks_lost = 0
+        """How often another task was lost."""
+        self.once: Once | None = None
         self._begun = time.monotonic()
         self._samples: deque[tuple[float, int, int]] = deque([(self._begun, 0, 0)])
 
@@ -84,6 +88,10 @@ class Status:
                 "taken_part_in": self._worker.begun,
                 "in_flight": len(self._worker.active),
                 "per_second": round((self._worker.begun - taken) / seconds, 2),
+            },
+            "recovery": {
+                "tasks_lost": self.tasks_lost,
+                "runs_repeated": 0 if self.once is None else self.once.repeated,
             },
         }
 
