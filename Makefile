@@ -15,6 +15,7 @@ help:
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
+	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
 	@echo "make lint      lint, format check, types and layers alone"
 
 demo: $(VENV)/.demo
@@ -40,6 +41,9 @@ soak: $(VENV)/.dev
 
 bench-cluster: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py $(BENCH_ARGS)
+
+bench-collectives: $(VENV)/.dev
+	$(BIN)/python benchmarks/collectives.py $(BENCH_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -23,6 +23,7 @@ from graphflow.cluster.failures import as_details, from_details
 from graphflow.graph.devices import task_of
 from graphflow.kernels.collective_groups import LARGE, Brought, Formation, Joined, Left, Offer, share_of
 from graphflow.kernels.collectives import Collectives
+from graphflow.runtime.compiled.tier import usable_cores
 from graphflow.transport.collective_frames import Frame, What, Where
 from graphflow.transport.lanes import Door, Lane, LaneBroken, connect
 from graphflow.transport.message import Kind, Message
@@ -31,6 +32,8 @@ from graphflow.transport.tensors import BadMessage
 
 _MOST_EVENTS: Final = 64
 _TRIM_SECONDS: Final = 5.0
+_BUSY_SECONDS: Final = 30e-6
+"""How long who waits keeps asking, where each member has a core: less than it takes to be woken."""
 _MOST_RANK: Final = 65_535
 
 
@@ -61,6 +64,7 @@ class CollectiveLink:
         self._wake = -1
         self._ready: list[int] = []
         self._trim_at = 0.0
+        self._cores = usable_cores()
         if self._door.name:
             self._epoll = select.epoll()
             self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -161,7 +165,13 @@ class CollectiveLink:
 
     def look(self, seconds: float) -> None:
         """Waits until something comes in or `wake` is called; without the lock."""
-        self._ready = [file for file, _ in self._epoll.poll(seconds, _MOST_EVENTS)]
+        poll = self._epoll.poll
+        found = poll(0, _MOST_EVENTS)
+        if not found and len(self._lanes) < self._cores:
+            until = time.perf_counter() + _BUSY_SECONDS
+            while not found and time.perf_counter() < until:
+                found = poll(0, _MOST_EVENTS)
+        self._ready = [file for file, _ in found or poll(seconds, _MOST_EVENTS)]
 
     def wake(self) -> None:
         """Ends the wait of `look`."""

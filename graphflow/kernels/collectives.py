@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
-from graphflow.checkpoint.parallel import copy_into
 from graphflow.graph.shapes import Dims
 from graphflow.kernels.collective_groups import (
     GATHER,
@@ -37,6 +36,9 @@ from graphflow.kernels.collective_meeting import Link, Meeting
 
 Array = np.ndarray[Any, Any]
 
+_IN_PLACE: Final = 4 << 20
+"""Bytes from which the result comes to lie where the member's own value was: the others are waited for before it is
+handed out, which takes less time than writing to other memory."""
 _BLOCK: Final = 32 << 10
 """Elements that are added up at once: of several values they stay in the processor's cache."""
 _LOG: Final = logging.getLogger("graphflow")
@@ -182,7 +184,7 @@ class Collectives:
 
     def _copied(self, array: Array) -> Array:
         copy = self.empty(array.size, array.dtype)
-        copy_into(copy.reshape(array.shape), array)
+        np.copyto(copy.reshape(array.shape), array)
         return copy
 
     # ---- what is heard of others ----------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ class _Second:
             np.concatenate([o.whole for o in offers], out=flat)
         else:
             flat = self._all.empty(len(offers[0].whole), offers[0].dtype)
-            copy_into(flat, offers[0].whole)
+            np.copyto(flat, offers[0].whole)
         if not call.reduces and any(o.nbytes >= LARGE for o in offers):
             self._settle(formation, round_, rank)
         with self._all.condition:
@@ -295,17 +297,21 @@ class _Second:
             if link is not None and round_.error is None:
                 link.reduced(self._group.key, formation, rank, round_.key, share)
             self._all.condition.notify_all()
-        result = self._all.empty(length, offers[rank].dtype)
-        copy_into(result[places[rank]], share)
+        in_place = offers[rank].nbytes >= _IN_PLACE
+        result = offers[rank].whole if in_place else self._all.empty(length, offers[rank].dtype)
+        if not in_place:
+            np.copyto(result[places[rank]], share)
         self._wait(_reduced)
         for other, place in enumerate(places):
             found = round_.reduced[other]
             if other != rank:
-                copy_into(result[place], offers[other].whole[place] if found is None else found)
+                np.copyto(result[place], offers[other].whole[place] if found is None else found)
+        if in_place:
+            self._settle(formation, round_, rank)
         return result
 
     def _settle(self, formation: Formation, round_: Round, rank: int) -> None:
-        """Waits until the others have read the memory of this process too: it may end after that."""
+        """Waits until the others have read the memory of this process: it may end, or be changed, after that."""
         with self._all.condition:
             round_.taken.add(rank)
             link = self._all.condition.link
