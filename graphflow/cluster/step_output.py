@@ -73,27 +73,18 @@ class StepOutput:
 class StepContext(RunContext):
     """The context of a step on a task: what its operations print goes to the client.
 
-    key: the step. tell: called, in any thread, when there is something to send that `take_output` gives. kept: what
-    operations keep on this task for the session.
+    key: the step. tell: called, in any thread, when there is something to send that `take_output` gives.
     """
 
-    __slots__ = ("_output", "_tell", "kept", "key")
+    __slots__ = ("_output", "_tell", "key")
 
     def __init__(
         self, store: ResourceStore, key: tuple[int, int], tell: Callable[[StepContext], None]
     ) -> None:
         super().__init__(store)
         self.key = key
-        self.kept: dict[str, Any] = {}
         self._tell = tell
         self._output: StepOutput | None = None
-
-    def mine(self, name: str, make: Callable[[], Any]) -> Any:
-        """What an operation keeps from run to run of one session, made on first use. Thread-safe."""
-        found = self.kept.get(name)
-        if found is None:
-            found = self.kept.setdefault(name, make())
-        return found
 
     def write(self, text: str, stream: str = "stderr") -> None:
         """Sends text to a stream of the client's; never waits. Thread-safe."""

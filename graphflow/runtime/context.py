@@ -16,6 +16,7 @@ class RunContext:
     """One run: its store, per-run resources and deadline. Shared by the threads of the run.
 
     once: which attempt of a run this is, where runs are numbered so as to be repeated (cluster/once.py).
+    kept: what operations keep for the session where the store is not the session's own.
     pausable: whether it counts as active in the store, and may leave the count while it waits, holding no variable's
         memory then.
     """
@@ -24,6 +25,7 @@ class RunContext:
         "__weakref__",
         "_cancelled",
         "deadline",
+        "kept",
         "once",
         "pausable",
         "per_run",
@@ -37,6 +39,7 @@ class RunContext:
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
         self.pausable = False
+        self.kept: dict[str, Any] | None = None
         self.once: Any = None
         self._cancelled = False
 
@@ -72,7 +75,10 @@ class RunContext:
 
     def mine(self, name: str, make: Callable[[], Any]) -> Any:
         """What an operation keeps from run to run of one session, such as a random state; made on first use."""
-        return self.store.other(name, make)
+        if self.kept is None:
+            return self.store.other(name, make)
+        found = self.kept.get(name)
+        return self.kept.setdefault(name, make()) if found is None else found
 
     def write(self, text: str, stream: str = "stderr") -> None:
         """Writes text to sys.stderr or sys.stdout, as they are at that time."""

@@ -10,6 +10,7 @@ from graphflow.namespaces import exports, missing
 globals().update(
     exports(
         "train.optimizers", "train.decays", "train.steps", "train.moving_averages", "cluster.device_setter",
+        "train.balance",
         "train.saver", "train.saveables", "train.checkpoint_management", "train.checkpoint_utils",
         "train.coordinator", "train.queue_runner", "train.producers", "train.batching",
         "cluster.cluster_spec", "cluster.server", "cluster.environment", "cluster.control",

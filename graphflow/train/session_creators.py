@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from graphflow.config import ConfigProto
+from graphflow.ops.variable import global_variables
+from graphflow.train.balance import log_balance
 from graphflow.train.scaffold import Scaffold
 from graphflow.train.session_manager import SessionManager
 
@@ -66,6 +68,9 @@ class ChiefSessionCreator(SessionCreator):
             init_feed_dict=self.scaffold.init_feed_dict,
             init_fn=self.scaffold.init_fn,
         )
+        if not self._made:
+            with session.graph.as_default():
+                log_balance(global_variables(), [device.name for device in session.list_devices()])
         self._made = True
         return session
 
