@@ -60,7 +60,9 @@ class RunsHere:
 
     def takes(self, plan: Plan, devices: Sequence[str]) -> bool:
         """Whether a plan on these devices is to run here."""
-        return all(task_of(d) == self.task.task for d in devices) and any(i.type in HALVES for i in walk(plan))
+        return all(task_of(d) == self.task.task for d in devices) and any(
+            i.type in HALVES for i in walk(plan)
+        )
 
     def executable(self, plan: Plan, seeded: bool, traced: bool) -> ExecutableHere:
         """What runs a plan."""

@@ -40,6 +40,7 @@ from graphflow.transport.sockets import Sockets
 _QUICK_SECONDS: Final = 0.001
 """A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
 _LEASE_SECONDS: Final = 15.0
+_DEAF_SECONDS: Final = 1.0
 _OF_MASTERS: Final = (Kind.STEP, Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
 _ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
@@ -74,6 +75,7 @@ class Service(Reports):
         """The session that each socket of a client belongs to."""
         self._heard: dict[str, float] = {}
         """When each session was last heard of."""
+        self._ticked = time.monotonic()
         self._requests: dict[str, Requests] = {}
         self._greeting: list[Greeting] = []
         self._met: dict[str, dict[str, str]] = {}
@@ -125,6 +127,9 @@ class Service(Reports):
     def tick(self) -> None:
         """Ends what has waited too long, and the work of clients that are gone."""
         now = time.monotonic()
+        if now - self._ticked > _DEAF_SECONDS:  # This thread was busy: nobody could be heard of.
+            self._heard = {session: heard + now - self._ticked for session, heard in self._heard.items()}
+        self._ticked = now
         self._refuse_those_late(now)
         for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
             self._session_gone(session)

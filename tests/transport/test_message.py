@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from graphflow.graph import dtypes
+from graphflow.transport import tensors
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.tensors import BadMessage
 
@@ -47,6 +48,26 @@ def test_large_buffers_share_memory_on_both_sides() -> None:
     assert np.shares_memory(np.frombuffer(frames[1]), array)
     _, value = Message.of(frames).tensors
     assert np.shares_memory(value, array)
+
+
+def test_promise_36_a_long_buffer_is_several_frames_between_which_heartbeats_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tensors, "LARGEST_PIECE", 10_000)
+    sent = [np.arange(25_001, dtype=np.uint8), np.ones(5_000, np.uint8), np.arange(20_000, dtype=np.uint8)]
+    frames = Message(Kind.TENSOR, 1, tensors=sent).frames()
+    assert [len(frame) for frame in frames[1:]] == [10_000, 10_000, 5_001, 5_000, 10_000, 10_000]
+    found = Message.of([bytes(frame) for frame in frames]).tensors
+    assert all(np.array_equal(a, b) for a, b in zip(found, sent, strict=True))
+    assert not found[0].flags.writeable
+    for wrong in (
+        frames[:3],
+        [*frames[:3], frames[3][:-1], *frames[4:]],
+        [*frames, b"x"],
+        [*frames[:4], *frames[5:]],
+    ):
+        with pytest.raises(BadMessage):
+            Message.of([bytes(frame) for frame in wrong])
 
 
 def test_values_in_other_orders_arrive_alike() -> None:
