@@ -178,6 +178,7 @@ def _open_files() -> int:
 
 
 @LINUX
+@pytest.mark.timeout(900)
 def test_promise_30_no_thread_socket_or_file_is_left_over(everything: bool) -> None:
     def cycle() -> None:
         spec = {"ps": ["localhost:0"]}

@@ -14,9 +14,10 @@ import base64
 import ctypes
 import json
 import os
-import select
 import signal
 import sys
+import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 from .cache import CompiledObject, KernelCache
 
 _NICENESS = 10
-_PARENT_CHECK_SECONDS = 2.0
+_PARENT_CHECK_SECONDS = 0.5
 # a fused region has many pointers; LLVM gives up vectorising beyond eight run-time overlap checks otherwise
 _LLVM_OPTIONS = ("-runtime-memory-check-threshold=128",)
 
@@ -80,20 +81,19 @@ def answer(backend: Backend, request: dict[str, str]) -> dict[str, str]:
     return {"key": key, "symbol": compiled.symbol, "data": base64.b64encode(compiled.data).decode()}
 
 
-def _lines(parent: int) -> Any:
-    """Lines of the standard input until it ends or the parent is gone."""
+def _lines() -> Any:
+    """Lines of the standard input until it ends."""
     buffer = b""
-    while True:
-        readable, _, _ = select.select([0], [], [], _PARENT_CHECK_SECONDS)
-        if not readable:
-            if os.getppid() != parent:
-                return
-            continue
-        block = os.read(0, 1 << 20)
-        if not block:
-            return
+    while block := os.read(0, 1 << 20):
         *lines, buffer = (buffer + block).split(b"\n")
         yield from lines
+
+
+def _end_with(parent: int) -> None:
+    """Ends the process when its parent is gone: also in the middle of a compilation, which nobody awaits then."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK_SECONDS)
+    os._exit(0)
 
 
 def main(parent: int) -> None:
@@ -102,8 +102,9 @@ def main(parent: int) -> None:
     os.nice(_NICENESS)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints must not mix with the answers
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     backend = Backend()
-    for line in _lines(parent):
+    for line in _lines():
         answers.write(json.dumps(answer(backend, json.loads(line))) + "\n")
         answers.flush()
 

@@ -335,8 +335,7 @@ class _Cell:
         lab.start("stopper")
         for role in ("ps", "stopper"):
             assert lab.ended(lab.latest[role], LIMIT_SECONDS) == 0, lab.story()
-        left = lab.left()
-        assert not left, f"left: {left}\n{lab.story()}"
+        assert not lab.left(), f"left: {lab.left()}\n{lab.story()}"
 
     def survivors_hold_no_more(self, survivors: list[Process], held: dict[str, dict[str, int]]) -> None:
         """Waits until those to whom nothing happened hold what they would hold if nothing had."""

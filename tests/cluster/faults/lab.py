@@ -28,6 +28,8 @@ from tests.cluster.faults.network import ROLES, Network
 
 _ROOT = Path(__file__).parents[3]
 _LISTEN = "0A"
+_LEAVING_SECONDS = 10.0
+"""In which children end whose parents are gone: the compilers of tasks, which look for that twice a second."""
 
 
 @dataclass
@@ -184,7 +186,13 @@ class Lab:
         return process.status
 
     def left(self) -> list[str]:
-        """What is left of the lab's processes once all have ended: processes and files."""
+        """What is left of the lab's processes some seconds after all have ended: processes, files, open ports."""
+        end = time.monotonic() + _LEAVING_SECONDS
+        while (found := self._left()) and time.monotonic() < end:
+            self._take(0.2)
+        return found
+
+    def _left(self) -> list[str]:
         mark = f"TMPDIR={self.folder}/tmp".encode()
         found = []
         for path in Path("/proc").glob("[0-9]*/environ"):

@@ -201,8 +201,7 @@ class Soak:
         lab.start("stopper")
         for role in (*PS, "stopper"):
             assert lab.ended(lab.latest[role], 10) == 0, lab.story()
-        left = lab.left()
-        assert not left, f"left: {left}"
+        assert not lab.left(), f"left: {lab.left()}"
 
     def _result(self, seconds: float) -> Result:
         lost, twice = cells.applied(self._lab, f"{self._lab.folder}/model")
