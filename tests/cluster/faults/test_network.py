@@ -27,6 +27,7 @@ def test_promise_5_a_cut_is_noticed_and_survived(over: str) -> None:
     assert outcome.noticed is not None and outcome.noticed <= 5  # The promise is a time.
 
 
+@pytest.mark.slow
 @OVER
 def test_a_delay_only_delays(over: str) -> None:
     outcome = cells.run("delay", "all", "step")
@@ -52,7 +53,7 @@ def test_promise_5_connections_that_are_reset_are_made_again() -> None:
     with Network(by_proxies=True) as network, Lab(network) as lab:
         for role in ("ps", "chief", "worker"):
             lab.start(role)
-        for _ in range(3):
+        for _ in range(2):
             _trained(lab)
             network.reset()
         _trained(lab)
