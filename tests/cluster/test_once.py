@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -227,6 +229,29 @@ def test_on_a_cluster_what_one_ps_has_done_is_left_and_the_other_does_it(cluster
         np.testing.assert_array_equal(session.run(variables), [1.0, 1.0])
         session.run(both)
         np.testing.assert_array_equal(session.run(variables), [2.0, 2.0])
+    tasks = gf.train.cluster_status(worker.target)
+    assert sorted(t["recovery"]["runs_repeated"] for t in tasks) == [0, 0, 1]
+
+
+def test_a_run_that_waits_does_not_keep_others_from_changing_variables_in_place(cluster: Any) -> None:
+    _, (ps, _, worker) = cluster
+    with gf.device("/job:ps/task:0"):
+        queue = gf.FIFOQueue(1, [gf.float32], [[]])
+        taken, put = queue.dequeue(), queue.enqueue([1.0])
+        v = gf.Variable(np.zeros(3, np.float32))
+        more = gf.assign_add(v, [1.0, 1.0, 1.0]).op
+    store = ps._service._store
+    with ThreadPoolExecutor(1) as pool, gf.Session(worker.target) as session:
+        session.run(v.initializer)
+        waits = pool.submit(session.run, taken)
+        while not store.waiting():
+            time.sleep(0.001)
+        (cell,) = [c for c in store.variables() if c.value is not None]
+        before = cell.value
+        session.run(more)
+        assert cell.value is before
+        session.run(put)
+        assert waits.result(10) == 1.0
 
 
 def test_hooks_cost_no_message_in_a_step(cluster: Any) -> None:
