@@ -132,8 +132,8 @@ class CheckpointSaverHook(SessionRunHook):
                 run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Saves the last step, where it is not saved yet."""
-        step = self._step(session)
+        """Saves the last step, where it is not saved yet: others may have trained since the last run here."""
+        step = self._step.read(session)
         if step != self._timer.last_step:
             self._save(session, step)
         for listener in self._listeners:
