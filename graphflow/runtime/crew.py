@@ -58,19 +58,19 @@ class Plain(Protocol):
 class Runner:
     """What computes a stage.
 
-    base: the same in the NumPy tier. waits: whether it may wait for another run, or for a Python function. seconds:
-    how long it takes, about.
+    base: the same in the NumPy tier. unbounded: whether it may take any time: it may wait for another run or for a
+    Python function, or it has a loop. seconds: how long it takes, about.
     """
 
     executable: Runnable
     base: Plain
-    waits: bool
+    unbounded: bool
     seconds: float = math.inf
 
     @property
     def slow(self) -> bool:
         """Whether it is worth a thread of its own."""
-        return self.waits or self.seconds > QUICK_SECONDS
+        return self.unbounded or self.seconds > QUICK_SECONDS
 
     def took(self, seconds: float) -> None:
         """Notes how long it took; a first run, or one with a compilation, is soon forgotten."""

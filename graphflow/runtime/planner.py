@@ -10,7 +10,8 @@ from graphflow.config import ConfigProto
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.function import GraphFunction
 from graphflow.kernels import registry
-from graphflow.plan.ir import Instruction, Plan
+from graphflow.plan.functions import LoweredFunction, lowered
+from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.plan.lower import lower
 from graphflow.plan.partition import Partition, partition
 from graphflow.plan.passes import PassContext
@@ -68,6 +69,11 @@ def _is_one_stage(plan: Plan) -> bool:
     )
 
 
+def _loops(plan: Plan) -> bool:
+    """Whether how long a plan takes depends on more than the shapes of its values."""
+    return any(i.type == "While" for i in walk(plan))
+
+
 class Planner:
     """Makes plans and what runs them, for one configuration on some devices. Thread-safe.
 
@@ -98,7 +104,11 @@ class Planner:
         plan = lower(fetches, targets, feeds)
         if watch is not None:
             watch("lower", plan)
-        return run_passes(plan, self.context(), watch)
+        return self.finish(plan, watch)
+
+    def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
+        """A lowered plan after all passes."""
+        return run_passes(lowered, self.context(), watch)
 
     def context(self) -> PassContext:
         """What the passes may ask for."""
@@ -146,7 +156,7 @@ class Planner:
 
         def stage(part: Plan, waits: bool) -> Runner:
             found = base(part, True)
-            return Runner(found if waits else faster(found, part), found, waits)
+            return Runner(found if waits else faster(found, part), found, waits or _loops(part))
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
             whole = base(plan, lends)
@@ -176,9 +186,9 @@ class Planner:
         executable, _ = self.executable(self.plan([tensor], [], []), store, False)
         return executable.run(RunContext(store), ())[0]
 
-    def function(self, function: GraphFunction, store: ResourceStore) -> FunctionRunner:
+    def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
-        return FunctionRunner(self, KERNELS, function, store)
+        return FunctionRunner(self, KERNELS, lowered(function), store)
 
     def threads(self) -> ThreadPool:
         """The threads for the parts of plans, made at first use."""

@@ -58,10 +58,10 @@ def pool() -> Any:
 
 def stage(
     function: Callable[..., Any], feeds: str = "", fetches: str = "", receives: Any = None, sends: Any = (),
-    waits: bool = False, seconds: float = 0.0,
+    unbounded: bool = False, seconds: float = 0.0,
 ) -> PartStage:  # fmt: skip
     code = Stage(function)
-    runner = Runner(code, code, waits, seconds)
+    runner = Runner(code, code, unbounded, seconds)
     return PartStage(runner, tuple(feeds), tuple(fetches), receives or {}, [(e, n, "") for e, n in sends])
 
 
@@ -96,7 +96,7 @@ def test_quick_stages_that_are_ready_at_once_share_a_thread(pool: CountingPool) 
     assert pool.submitted == 0
 
 
-@pytest.mark.parametrize("kind", [{"seconds": 1.0}, {"waits": True}], ids=["slow", "waits"])
+@pytest.mark.parametrize("kind", [{"seconds": 1.0}, {"unbounded": True}], ids=["slow", "unbounded"])
 def test_what_is_slow_or_waits_is_computed_at_the_same_time(pool: CountingPool, kind: dict[str, Any]) -> None:
     meeting = threading.Barrier(3, timeout=LIMIT)
     devices = {d: [stage(lambda: [meeting.wait() >= 0], "", "v", **kind)] for d in "abc"}
@@ -196,8 +196,8 @@ def test_an_error_lets_nothing_more_begin_and_is_raised_when_nothing_is_at_work(
             order.append("ended")
 
     parts = Parts(
-        {"a": [stage(fail, waits=True), stage(lambda: order.append("begun") or [])],
-         "b": [stage(waiting, waits=True)]}, (), [],
+        {"a": [stage(fail, unbounded=True), stage(lambda: order.append("begun") or [])],
+         "b": [stage(waiting, unbounded=True)]}, (), [],
     )  # fmt: skip
     with pytest.raises(errors.InvalidArgumentError, match="the first"):
         crew(parts, pool, run).run()
@@ -221,7 +221,7 @@ def test_an_interrupted_caller_leaves_helpers_to_themselves_and_they_leave_the_s
         go.wait(LIMIT)
         return []
 
-    parts = Parts({"a": [stage(interrupted, waits=True)], "b": [stage(working, waits=True)]}, (), [])
+    parts = Parts({"a": [stage(interrupted, unbounded=True)], "b": [stage(working, unbounded=True)]}, (), [])
     run = RunContext(store)
     with pytest.raises(KeyboardInterrupt):
         Crew(parts, run, [], lambda: pool, (), True).run()

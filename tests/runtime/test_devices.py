@@ -145,3 +145,146 @@ def test_uninitialised_variables_of_all_parts_are_named() -> None:
         with pytest.raises(gf.errors.FailedPreconditionError) as caught:
             session.run([a + 1.0, b + 1.0])
         assert "a (built at" in str(caught.value) and "b (built at" in str(caught.value)
+
+
+def executables(session: gf.Session, device: str) -> list[Any]:
+    """What runs the stages of one device in the session's last plan."""
+    staged = list(session._prepared.values())[-1].executable
+    (runners,) = [each for name, each in staged.runners.items() if name.endswith(device)]
+    return [runner.executable for runner in runners]
+
+
+def test_each_device_becomes_compiled() -> None:
+    x = gf.placeholder(gf.float32, [8, 8])
+    towers = []
+    for number in range(2):
+        with gf.device(f"/cpu:{number}"):
+            w = gf.Variable(np.ones((8, 8), np.float32))
+            towers.append((w, gf.gradients(gf.reduce_sum(gf.square(gf.matmul(x, w))), w)[0]))
+    steps = []
+    for number, (w, _) in enumerate(towers):
+        with gf.device(f"/cpu:{number}"):
+            steps.append(w.assign_sub(0.01 * gf.add_n([g for _, g in towers])))
+    train = gf.group(*steps)
+    feed = {x: np.ones((8, 8), np.float32)}
+    with gf.Session(config=gf.ConfigProto(device_count=TWO, compiled="always")) as session:
+        session.run(gf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train, feed)
+        for device in ("CPU:0", "CPU:1"):
+            assert all(e.describe() for e in executables(session, device))
+        assert "compiled for" in session.explain(train, [x])
+        one, other = session.run([w for w, _ in towers])
+        assert one.tobytes() == other.tobytes() and one[0, 0] != 1.0
+
+
+@pytest.mark.parametrize("tier", ["never", "always"])
+def test_a_variable_is_lent_to_another_device_and_changed_afterwards(tier: str) -> None:
+    """Its reader has no copy, what is fetched is the caller's own, and a later write goes where nobody reads."""
+    size = 1 << 16
+    with gf.device("/cpu:0"):
+        v = gf.Variable(np.zeros(size, np.float32))
+        update = v.assign_add(np.ones(size, np.float32))
+    with gf.device("/cpu:1"):
+        held = gf.py_func(lambda a: kept.append(a) or np.float32(a[0]), [v], gf.float32)
+        with gf.control_dependencies([held]):
+            after = gf.identity(update)
+    kept: list[Any] = []
+    with gf.Session(config=gf.ConfigProto(device_count=TWO, compiled=tier)) as session:
+        session.run(v.initializer)
+        for number in range(4):
+            first, written = session.run([held, update])
+            assert first == number and written.min() == written.max() == number + 1
+            written[:] = -1.0
+            fetched = session.run(v)
+            assert fetched.flags.writeable and fetched[0] == fetched[-1] == number + 1
+            fetched[:] = -2.0
+        assert [a[0] for a in kept] == [0.0, 1.0, 2.0, 3.0] and [a[-1] for a in kept] == [0.0, 1.0, 2.0, 3.0]
+        session.run([after, held])
+        reader = executables(session, "CPU:1")[0]
+        assert reader is not None and session.run(v)[0] == 5.0
+
+
+def test_reading_a_variable_on_another_device_does_not_copy_it() -> None:
+    seen: list[int] = []
+    with gf.device("/cpu:0"):
+        v = gf.Variable(np.ones(1 << 16, np.float32))
+    with gf.device("/cpu:1"):
+        total = gf.reduce_sum(v)
+    with gf.Session(config=gf.ConfigProto(device_count=TWO, compiled="never")) as session:
+        session.run(v.initializer)
+        session.run(total)
+        reader = executables(session, "CPU:1")[0]
+        call = reader.run
+
+        def run(context: Any, feeds: Any) -> Any:
+            seen.extend(np.asarray(f).ctypes.data for f in feeds)
+            return call(context, feeds)
+
+        reader.run = run
+        session.run(total)
+        (cell,) = session.store.variables()
+        assert seen == [cell.value.ctypes.data]
+
+
+def test_a_queue_holds_up_one_device_while_the_other_computes() -> None:
+    computed = threading.Event()
+    with gf.device("/cpu:0"):
+        queue = gf.FIFOQueue(1, gf.float32, [[]])
+        taken = queue.dequeue() * 2.0
+    with gf.device("/cpu:1"):
+        other = gf.py_func(lambda: computed.set() or np.float32(1.0), [], gf.float32) + 1.0
+    with gf.device("/cpu:0"):
+        result = taken + other
+    put = queue.enqueue(5.0)
+    with gf.Session(config=gf.ConfigProto(device_count=TWO)) as session:
+        for _ in range(3):
+            computed.clear()
+            found: list[Any] = []
+            thread = threading.Thread(target=lambda to=found: to.append(session.run(result)))
+            thread.start()
+            assert computed.wait(20)
+            session.run(put)
+            thread.join(20)
+            assert found == [12.0]
+
+
+def test_closing_a_session_ends_a_run_on_both_devices() -> None:
+    with gf.device("/cpu:0"):
+        taken = gf.FIFOQueue(1, gf.float32, [[]]).dequeue()
+    with gf.device("/cpu:1"):
+        loop = gf.while_loop(lambda i: i >= 0.0, lambda i: i * 1.0, [1.0], name="endless")
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            session.run([taken, loop])
+        except Exception as error:
+            found.append(error)
+
+    for tier in ("never", "always"):
+        session = gf.Session(config=gf.ConfigProto(device_count=TWO, compiled=tier))
+        thread = threading.Thread(target=run)
+        thread.start()
+        while not session.store.waiting():
+            threading.Event().wait(0.01)
+        session.close()
+        thread.join(30)
+        assert not thread.is_alive()
+    assert [type(error) for error in found] == [gf.errors.CancelledError] * 2
+
+
+@pytest.mark.parametrize("tier", ["never", "always"])
+def test_a_loop_of_one_device_ends_when_the_other_fails(tier: str) -> None:
+    end = gf.placeholder(gf.float32, [])
+    with gf.device("/cpu:0"):
+        loop = gf.while_loop(lambda i: i < end, lambda i: i + 1.0, [0.0], name="loop")
+    with gf.device("/cpu:1"):
+        x = gf.placeholder(gf.float32, [])
+        bad = gf.check_numerics(gf.log(x), "not a number", name="bad")
+    with gf.Session(config=gf.ConfigProto(device_count=TWO, compiled=tier)) as session:
+        for _ in range(3):
+            assert session.run([loop, bad], {x: 1.0, end: 3.0}) == [3.0, 0.0]
+            with pytest.raises(gf.errors.InvalidArgumentError, match="bad") as caught:
+                session.run([loop, bad], {x: -1.0, end: 1e30})  # A float stops growing long before.
+            assert caught.value.op.name == "bad"
