@@ -137,6 +137,44 @@ def test_an_interrupt_ends_a_loop_and_leaves_the_session_usable(device: str, tie
     assert process.stdout.split() == ["interrupted", "True", "7"], process.stderr
 
 
+BOTH = """
+import os, signal, threading, time
+import graphflow as gf
+
+end = gf.placeholder(gf.float32, [])
+loops = []
+for number in range(2):
+    with gf.device("/cpu:%d" % number):
+        v = gf.Variable(1.0)
+        loops.append(gf.while_loop(lambda i: i < end, lambda i: i + v, [0.0]))
+with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2}, compiled="TIER")) as session:
+    session.run(gf.global_variables_initializer())
+    for _ in range(3):
+        session.run(loops, {end: 3.0})
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    try:
+        session.run(loops, {end: 1e30})
+    except KeyboardInterrupt:
+        print("interrupted", time.monotonic() - started < 10)
+    while session.store._active:  # the other device's loop ends too
+        time.sleep(0.01)
+    print(*session.run(loops, {end: 3.0}))
+"""
+
+
+@pytest.mark.parametrize("tier", ["never", "always"])
+def test_an_interrupt_ends_the_loops_of_all_devices(tier: str) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", BOTH.replace("TIER", tier)],
+        capture_output=True,
+        text=True,
+        cwd=PROJECT,
+        timeout=60,
+    )
+    assert process.stdout.split() == ["interrupted", "True", "3.0", "3.0"], process.stderr
+
+
 FORKED = """
 import os, sys
 import graphflow as gf
