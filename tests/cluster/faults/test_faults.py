@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +184,26 @@ def test_promise_7_a_session_is_told_that_a_task_lost_its_variables(stack: ExitS
         other.run(value)
     with pytest.raises(gf.errors.AbortedError, match="/job:ps/replica:0/task:0 was started again"):
         session.run(value)
+
+
+def test_the_last_checkpoint_has_what_others_trained_after_the_chiefs_last_step(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    cluster = {"ps": _cluster(stack)["ps"][:1], "worker": _cluster(stack)["worker"]}
+    target = _serve(stack, cluster, "worker").target
+    _serve(stack, cluster, "ps")
+    with gf.device("/job:ps/task:0"):
+        step = gf.train.get_or_create_global_step()
+        more = step.assign_add(1)
+    with gf.train.MonitoredTrainingSession(
+        target,
+        checkpoint_dir=str(tmp_path),
+        save_checkpoint_steps=2,
+        save_summaries_steps=None,
+        progress=False,
+    ) as chief:
+        chief.run(more)
+        assert chief.run(more) == 2  # It saves.
+        with gf.train.MonitoredTrainingSession(target, is_chief=False, progress=False) as worker:
+            assert worker.run(more) == 3
+    assert gf.train.load_variable(str(tmp_path), "global_step") == 3
