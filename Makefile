@@ -4,7 +4,7 @@ PYTHON ?=
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-training bench-cluster faults soak lint format clean
+.PHONY: help demo test test-all bench bench-training bench-cluster bench-devices faults soak lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -15,6 +15,7 @@ help:
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
+	@echo "make bench-devices  measure a mirrored step on two CPU devices against one device"
 	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
 	@echo "make lint      lint, format check, types and layers alone"
 
@@ -41,6 +42,9 @@ soak: $(VENV)/.dev
 
 bench-cluster: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py $(BENCH_ARGS)
+
+bench-devices: $(VENV)/.dev
+	$(BIN)/python benchmarks/devices.py $(BENCH_ARGS)
 
 bench-collectives: $(VENV)/.dev
 	$(BIN)/python benchmarks/collectives.py $(BENCH_ARGS)
