@@ -265,8 +265,9 @@ class Group:
                 round_.error = round_.error or reason
             for other, seat in self.seats.items():
                 if other != member and seat.number:
-                    found.append(Left(other, seat.number, None))
-                    seat.owed, seat.reason = error, reason
+                    found.append(Left(other, seat.number, error))
+                    seat.owed = None if member in self.seats else error  # Its client has seen the error.
+                    seat.reason = reason
                     self._unseat(seat)
         if not self._joined:
             self.size = 0

@@ -1,0 +1,260 @@
+"""Protects what tasks know of a group of collectives, without a socket: its members, rounds, what a failure ends."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphflow import errors
+from graphflow.kernels.collective_groups import (
+    LARGE,
+    Brought,
+    Group,
+    Instruction,
+    Joined,
+    Left,
+    Offer,
+    Round,
+    share_of,
+)
+
+
+def member(task: int, device: int = 0) -> str:
+    return f"/job:worker/replica:0/task:{task}/device:CPU:{device}"
+
+
+def offer(value: Any = 1.0, terms: str = "all_reduce, add, id") -> Offer:
+    array = np.asarray(value, np.float32)
+    return Offer(terms, "sum", array.dtype, array.shape, array.reshape(-1))
+
+
+class World:
+    """Tasks whose messages to each other stay in order on each way, and are delivered at random otherwise."""
+
+    def __init__(self, tasks: int, seed: int = 0) -> None:
+        self.random = random.Random(seed)
+        self.numbers = itertools.count(1)
+        self.groups = [Group(7, lambda: next(self.numbers)) for _ in range(tasks)]
+        self.links: dict[tuple[int, int], deque[Any]] = {
+            (a, b): deque() for a in range(tasks) for b in range(tasks) if a != b
+        }
+
+    def tell(self, task: int, found: Any) -> None:
+        for what in found:
+            for (a, b), link in self.links.items():
+                if a == task and (not isinstance(what, Brought) or member(b) in what.formation.ranks):
+                    link.append(what)
+
+    def begin(self, task: int, instance: int = 1, value: float = 1.0, size: int | None = None) -> Any:
+        size = len(self.groups) if size is None else size
+        ticket, found = self.groups[task].begin(member(task), size, instance, offer(value))
+        self.tell(task, found)
+        return ticket
+
+    def deliver(self) -> bool:
+        ways = [way for way, link in self.links.items() if link]
+        if not ways:
+            return False
+        way = self.random.choice(ways)
+        self.take(way[1], self.links[way].popleft())
+        return True
+
+    def take(self, task: int, what: Instruction) -> None:
+        group = self.groups[task]
+        if isinstance(what, Joined):
+            self.tell(task, group.joined(what.member, what.number, len(self.groups)))
+        elif isinstance(what, Left):
+            self.tell(task, group.left(what.member, what.number, what.error))
+        else:
+            group.brought(what.formation.number, what.rank, what.key, what.offer)
+
+    def settle(self) -> None:
+        while self.deliver():
+            pass
+
+    def leave(self, task: int, error: errors.OpError | None) -> None:
+        self.tell(task, self.groups[task].leave(member(task), error))
+
+    def complete(self, task: int, ticket: Any) -> bool:
+        """Whether the round is there; raises its error."""
+        found = self.groups[task].round_of(member(task), ticket)
+        if found is not None and found[1].error is not None:
+            raise found[1].error
+        return found is not None and len(found[1].offers) == len(self.groups)
+
+    def end(self, task: int, ticket: Any) -> list[float]:
+        found = self.groups[task].round_of(member(task), ticket)
+        assert found is not None
+        values = [float(found[1].offers[rank].whole[0]) for rank in range(len(self.groups))]
+        self.groups[task].end(member(task), ticket)
+        return values
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 5])
+def test_members_meet_whatever_comes_first_and_have_one_order(tasks: int) -> None:
+    for seed in range(20):
+        world = World(tasks, seed)
+        plans = [[(i, r) for r in range(3) for i in (1, 2)] for _ in range(tasks)]
+        for plan in plans:
+            world.random.shuffle(plan)
+            plan.sort(key=lambda step: step[1])
+        tickets: list[dict[Any, Any]] = [{} for _ in range(tasks)]
+        for step in range(6):
+            for task in world.random.sample(range(tasks), tasks):
+                instance, round_ = plans[task][step]
+                value = 100 * instance + 10 * round_ + task
+                tickets[task][instance, round_] = world.begin(task, instance, value)
+                for _ in range(world.random.randrange(4)):
+                    world.deliver()
+        world.settle()
+        for task in range(tasks):
+            for (instance, round_), ticket in tickets[task].items():
+                assert world.complete(task, ticket)
+                assert world.end(task, ticket) == [100 * instance + 10 * round_ + t for t in range(tasks)]
+        assert all(not g.formation.rounds for g in world.groups if g.formation is not None)
+        assert len({g.formation.number for g in world.groups if g.formation is not None}) == 1
+
+
+def test_a_member_that_fails_ends_the_group_for_all_who_raise_once_and_meet_again() -> None:
+    for seed in range(30):
+        world = World(3, seed)
+        for task in range(3):
+            world.begin(task)
+        world.settle()
+        for task in range(3):
+            group = world.groups[task]
+            (ticket,) = group.seats[member(task)].open
+            world.end(task, ticket)
+        broken = world.random.randrange(3)
+        waiting = {
+            task: world.begin(task) for task in range(3) if task != broken and world.random.random() < 0.5
+        }
+        world.leave(broken, errors.AbortedError(None, None, "it gave up"))
+        world.settle()
+        for task in set(range(3)) - {broken}:
+            if task in waiting:
+                with pytest.raises(errors.AbortedError, match="it gave up"):
+                    world.complete(task, waiting[task])
+                world.leave(task, errors.AbortedError(None, None, "as the other did"))
+            else:
+                with pytest.raises(errors.AbortedError, match="it gave up"):
+                    world.begin(task)
+            for _ in range(world.random.randrange(3)):
+                world.deliver()
+        tickets = {task: world.begin(task, value=task) for task in range(3)}
+        world.settle()
+        assert all(world.complete(task, tickets[task]) for task in range(3))
+        assert [world.end(task, tickets[task]) for task in range(3)] == [[0.0, 1.0, 2.0]] * 3
+
+
+def test_a_member_that_leaves_quietly_is_waited_for() -> None:
+    world = World(2)
+    tickets = [world.begin(task) for task in range(2)]
+    world.settle()
+    for task in range(2):
+        world.end(task, tickets[task])
+    world.leave(0, None)
+    world.settle()
+    ticket = world.begin(1)
+    world.settle()
+    assert not world.complete(1, ticket)
+    other = world.begin(0)
+    world.settle()
+    assert world.complete(0, other) and world.complete(1, ticket)
+
+
+def test_a_round_that_is_complete_stays_so_when_a_task_is_gone_after_it() -> None:
+    world = World(2)
+    tickets = [world.begin(task, value=task) for task in range(2)]
+    world.settle()
+    gone = errors.UnavailableError(None, None, "task 0 is gone")
+    world.tell(1, world.groups[1].lost("/job:worker/replica:0/task:0", gone))
+    found = world.groups[1].round_of(member(1), tickets[1])
+    assert found is not None and sorted(found[1].offers) == [0, 1] and found[1].error is not None
+    world.groups[1].end(member(1), tickets[1])
+    with pytest.raises(errors.UnavailableError, match="task 0 is gone"):
+        world.begin(1)
+    world.begin(1)
+
+
+def test_values_that_do_not_fit_are_an_error_that_names_both() -> None:
+    world = World(2)
+    first, _ = world.groups[0].begin(member(0), 2, 1, offer([1.0, 2.0])), None
+    world.tell(0, first[1])
+    ticket, found = world.groups[1].begin(member(1), 2, 1, offer([1.0, 2.0, 3.0]))
+    world.tell(1, found)
+    world.settle()
+    for task, own in ((0, first[0]), (1, ticket)):
+        with pytest.raises(errors.InvalidArgumentError, match=r"task:0.*float32\[2\].*task:1.*float32\[3\]"):
+            world.complete(task, own)
+
+
+def test_a_group_of_another_size_is_an_error_that_names_both() -> None:
+    world = World(3)
+    ticket = world.begin(0)
+    found = world.groups[0].joined(member(1), 99, 2)
+    assert [type(what) for what in found] == [Left]
+    with pytest.raises(errors.InvalidArgumentError, match=r"task:1.* one of 2 members.*task:0.* one of 3"):
+        world.complete(0, ticket)
+
+
+def test_a_key_that_nothing_uses_may_be_used_for_a_group_of_another_size() -> None:
+    group = Group(7, itertools.count(1).__next__)
+    ticket, _ = group.begin(member(0), 1, 1, offer())
+    group.end(member(0), ticket)
+    ticket, found = group.begin(member(0), 2, 1, offer())
+    assert [type(what) for what in found] == [Left, Joined] and group.size == 2
+    assert group.round_of(member(0), ticket) is None
+
+
+def test_more_members_than_the_group_has_are_named() -> None:
+    group = Group(7, itertools.count(1).__next__)
+    group.begin(member(0), 2, 1, offer())
+    group.joined(member(1), 50, 2)
+    ticket = next(iter(group.seats[member(0)].open))
+    group.joined(member(2), 51, 2)
+    with pytest.raises(errors.InvalidArgumentError, match=r"has 2 members.*task:0.*task:1.*task:2"):
+        found = group.round_of(member(0), ticket)
+        assert found is None
+
+
+def test_what_is_awaited_names_the_missing_and_where_they_were() -> None:
+    world = World(3)
+    tasks = [f"/job:worker/replica:0/task:{t}" for t in range(3)] + ["/job:ps/replica:0/task:0"]
+
+    def came(round_: Round) -> Any:
+        return tuple(round_.offers)
+
+    ticket = world.begin(0)
+    world.settle()
+    text = world.groups[0].awaited(ticket, came, tasks)
+    assert "2 of 3 members" in text and "task:1, /job:worker/replica:0/task:2;" in text and "ps" not in text
+    tickets = [ticket, world.begin(1), world.begin(2)]
+    world.settle()
+    for task in range(3):
+        world.end(task, tickets[task])
+    ticket = world.begin(0, 4)
+    world.begin(1, 4)
+    world.settle()
+    text = world.groups[0].awaited(ticket, came, tasks)
+    assert text == (
+        "1 of 3 members at step 1 of the instance 4: /job:worker/replica:0/task:2/device:CPU:0 (last heard of at step "
+        "1 of the instance 1)"
+    )
+
+
+def lengths() -> Iterator[int]:
+    yield from (0, 1, 63, 64, 65, 1000, LARGE // 4, 100_003)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_shares_are_all_of_a_value_and_apart(size: int) -> None:
+    for length in lengths():
+        places = [share_of(length, rank, size) for rank in range(size)]
+        assert [n for place in places for n in range(length)[place]] == list(range(length))
