@@ -10,20 +10,17 @@ What a change is worth remembering for ends when its variable is set as a whole,
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow.kernels.last_runs import LastRuns, Run
 from graphflow.plan.again import changes, without
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
 _ATTEMPT_BITS: Final = 16
-_MOST_TRAINERS: Final = 4096
-_MOST_RUNS: Final = 16
-"""Runs of one trainer that are remembered, those of the highest numbers: more are not under way at once."""
 _WAIT_SECONDS: Final = 0.1
 _MOST_NAME: Final = 64
 
@@ -37,7 +34,7 @@ class Attempt:
     attempt: int
 
     @property
-    def run(self) -> tuple[str, int]:
+    def run(self) -> Run:
         """What all attempts of the run have in common."""
         return self.trainer, self.number
 
@@ -101,7 +98,7 @@ class Once:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._trainers: OrderedDict[str, dict[int, _Record]] = OrderedDict()
+        self._records: LastRuns[_Record] = LastRuns()
         self.repeated = 0
         """How many stages were run again with changes left out."""
 
@@ -111,15 +108,9 @@ class Once:
         AbortedError where a later attempt of the run has begun.
         """
         with self._lock:
-            runs = self._trainers.setdefault(attempt.trainer, {})
-            self._trainers.move_to_end(attempt.trainer)
-            while len(self._trainers) > _MOST_TRAINERS:
-                self._trainers.popitem(last=False)
-            record = runs.get(attempt.number)
+            record = self._records.get(attempt.run)
             if record is None:
-                runs[attempt.number] = _Record(attempt, step)
-                if len(runs) > _MOST_RUNS:
-                    del runs[min(runs)]
+                self._records.put(attempt.run, _Record(attempt, step))
                 return None
             if attempt.attempt < record.attempt.attempt:
                 raise errors.AbortedError(None, None, "A later attempt of this run has begun.")
@@ -133,7 +124,7 @@ class Once:
 
     def _record(self, attempt: Attempt) -> _Record | None:
         with self._lock:
-            return self._trainers.get(attempt.trainer, {}).get(attempt.number)
+            return self._records.get(attempt.run)
 
     def carry_out(self, executable: Any, changes: Changes, context: RunContext, values: Sequence[Any]) -> Any:
         """The results of a stage that changes variables, where what was changed already is left out.

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from graphflow.errors import AbortedError
+from graphflow.kernels.last_runs import LastRuns, Run
 
 
 @dataclass(eq=False)
@@ -56,8 +57,8 @@ class Staleness:
     _steps: dict[int, _Step] = field(default_factory=dict)
     _over: deque[int] = field(default_factory=deque)
     """The steps whose runs have ended."""
-    _outcomes: dict[str, tuple[int, tuple[int, bool]]] = field(default_factory=dict)
-    """For each trainer the last of its runs that asked, with what it was told."""
+    _outcomes: LastRuns[tuple[int, bool]] = field(default_factory=LastRuns)
+    """What runs were told that may be repeated."""
 
     def check(self, limit: int | None, waits: bool) -> None:
         """AbortedError where another client has other limits."""
@@ -96,11 +97,12 @@ class Staleness:
         )
         return found
 
-    def _try_admit(self, step: _Step, once: tuple[str, int] | None) -> tuple[int, bool] | None:
+    def _try_admit(self, step: _Step, once: Run | None) -> tuple[int, bool] | None:
         self._drop_over()
-        if once is not None and once[0] in self._outcomes and self._outcomes[once[0]][0] == once[1]:
+        outcome = self._outcomes.get(once)
+        if outcome is not None:
             step.admitted, step.counts = True, False
-            return self._outcomes[once[0]][1]
+            return outcome
         staleness = self._admitted - step.done_before
         if self.limit is not None:
             if not self.waits and staleness > self.limit:
@@ -113,9 +115,9 @@ class Staleness:
         step.admitted = True
         return self._told(once, staleness, True)
 
-    def _told(self, once: tuple[str, int] | None, staleness: int, admitted: bool) -> tuple[int, bool]:
+    def _told(self, once: Run | None, staleness: int, admitted: bool) -> tuple[int, bool]:
         if once is not None:
-            self._outcomes[once[0]] = once[1], (staleness, admitted)
+            self._outcomes.put(once, (staleness, admitted))
         self._condition.notify_all()
         return staleness, admitted
 

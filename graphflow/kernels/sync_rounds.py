@@ -22,6 +22,7 @@ import numpy as np
 
 from graphflow.errors import AbortedError, UnavailableError
 from graphflow.graph.devices import DeviceSpec
+from graphflow.kernels.last_runs import LastRuns, Run
 
 LOST_TASKS: Final = "sync_rounds/lost_tasks"
 """The name under which a store has the tasks that are gone, each with the time.monotonic() of that."""
@@ -92,7 +93,7 @@ class _Attempt:
     released: bool = False
     superseded: bool = False
     chosen: Choice | None = None
-    run: tuple[str, int] | None = None
+    run: Run | None = None
     """Of which of its trainer's runs it is an attempt, where these are numbered (cluster/once.py)."""
 
 
@@ -123,8 +124,8 @@ class SyncRounds:
     """The latest round that a run has begun."""
     _assigned: int | None = None
     _void_below: int = 0
-    _given: dict[str, tuple[int, Choice]] = field(default_factory=dict)
-    """For each trainer the last run of it whose gradients were taken, with what was chosen then."""
+    _given: LastRuns[Choice] = field(default_factory=LastRuns)
+    """What was chosen when the gradients of runs were taken that may be repeated."""
 
     def check(self, needed: int, total: int) -> None:
         """AbortedError where another client uses these rounds with other numbers."""
@@ -137,7 +138,7 @@ class SyncRounds:
 
     # ---- a run ----------------------------------------------------------------------------------------------------
 
-    def begin(self, slot: str, cell: Any, run: tuple[str, int] | None = None) -> Ticket:
+    def begin(self, slot: str, cell: Any, run: Run | None = None) -> Ticket:
         """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica.
 
         run: its trainer and the number of its run, where these are known. Where gradients of that run were taken
@@ -156,7 +157,7 @@ class SyncRounds:
                 self._condition.notify_all()
             self._assigned = assigned
             if run is not None:
-                if self._given.get(run[0], (0,))[0] == run[1]:
+                if self._given.get(run) is not None:
                     return Ticket(number, self._epoch, 0, 0)
                 self._end_earlier(run)
             self._begun += 1
@@ -174,11 +175,9 @@ class SyncRounds:
     def _note_given(self, attempt: _Attempt, choice: Choice) -> None:
         """The gradients of a run are taken."""
         if attempt.run is not None:
-            trainer, number = attempt.run
-            if number >= self._given.get(trainer, (0,))[0]:
-                self._given[trainer] = number, choice
+            self._given.put(attempt.run, choice)
 
-    def _end_earlier(self, run: tuple[str, int]) -> None:
+    def _end_earlier(self, run: Run) -> None:
         """Ends earlier attempts of a run, whose gradients were not taken."""
         for earlier in [a for a in self._open.values() if a.run == run]:
             earlier.superseded = True
@@ -193,11 +192,11 @@ class SyncRounds:
         self._last, self._finished = None, True
         self._condition.notify_all()
 
-    def _given_before(self, run: tuple[str, int] | None, ticket: Ticket) -> Choice:
+    def _given_before(self, run: Run | None, ticket: Ticket) -> Choice:
         """The choice of a run whose gradients were taken before; nothing is to be done where its round is over."""
         with self._condition:
-            number, choice = (0, None) if run is None else self._given.get(run[0], (0, None))
-            if ticket.epoch != self._epoch or run is None or choice is None or number != run[1]:
+            choice = self._given.get(run)
+            if ticket.epoch != self._epoch or choice is None:
                 return self._too_late(ticket)
             last = self._last
             if last is not None and last.number == choice.number and not self._finished:

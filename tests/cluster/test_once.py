@@ -16,6 +16,7 @@ import graphflow as gf
 from graphflow import errors
 from graphflow.cluster.once import Attempt, Changes, Once
 from graphflow.cluster.ports import ReservedPorts
+from graphflow.kernels.last_runs import MOST_RUNS, MOST_TRAINERS, LastRuns
 from graphflow.plan.again import changes, without
 from graphflow.plan.verify import verify
 from graphflow.runtime.context import RunContext
@@ -171,8 +172,12 @@ def test_what_is_remembered_is_bounded() -> None:
     task = Task()
     for number in range(1, 40):
         task.run(number)
-    (runs,) = task.once._trainers.values()
-    assert len(runs) <= 16 and max(runs) == 39
+    assert len(task.once._records) == MOST_RUNS
+    assert task.run(39, 1) == 39
+    found: LastRuns[int] = LastRuns()
+    for number in range(MOST_TRAINERS + 5):
+        found.put((f"trainer {number}", 1), number)
+    assert len(found) == MOST_TRAINERS and found.get(("trainer 4", 1)) is None and found.get(None) is None
 
 
 @pytest.mark.parametrize("details", [["t"], [1, 2], ["t", -1], ["t" * 100, 1], ["t", True], "t", 7])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.cluster.once import Attempt
 from graphflow.kernels.staleness import Staleness
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
@@ -84,6 +85,19 @@ def test_promise_27_the_quick_wait_for_the_slow() -> None:
     del again
     gc.collect()
     assert steps.admit(steps.begin()) == (0, True)
+
+
+def test_a_repeated_run_is_told_the_same_and_is_one_update() -> None:
+    steps = Steps(1)
+    for attempt in range(2):
+        slow, quick = steps.begin(), steps.begin()
+        slow[0].once, quick[0].once = Attempt("slow", 1, attempt), Attempt("quick", 1, attempt)
+        assert steps.admit(quick) == (0, True)
+        steps.done(quick)
+        assert steps.admit(slow) == (1, True)
+    steps.done(slow)
+    assert steps.admit(steps.begin()) == (0, True)
+    assert steps.steps._admitted == 3
 
 
 def test_with_no_staleness_steps_come_one_after_the_other() -> None:

@@ -75,6 +75,15 @@ def test_where_a_checkpoint_was_restored_in_the_meantime_the_run_counts_anew() -
     assert r.cell.get() == 6
 
 
+def test_several_runs_can_be_repeated_together() -> None:
+    r = Repeated(2, 2)
+    for number in (1, 2, 3):
+        r.rounds.advance(r.begin_round(number), r.cell)
+    for number in (1, 2, 3):
+        assert not r.begin_run(0, number).attempt
+    assert r.begin_run(0, 4).attempt
+
+
 def test_a_repeated_run_gives_one_of_the_several_gradients_of_its_replica() -> None:
     r = Repeated(3, 1)
     for number in (1, 1, 2, 2):
