@@ -88,6 +88,11 @@ class ParameterServerStrategy(DistributionStrategy):
         )
 
     @property
+    def should_init(self) -> bool:
+        """Whether this is the first worker, which initialises the parameters for all."""
+        return self._task.is_chief
+
+    @property
     def parameter_devices(self) -> list[str]:
         """The parameter servers."""
         return [f"/job:ps/task:{index}" for index in range(self._task.ps_count)] or self.worker_devices

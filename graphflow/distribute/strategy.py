@@ -215,6 +215,11 @@ class DistributionStrategy:
         """The devices that have variables."""
         return [name_of(device) for device in self.variable_devices({}) if not callable(device)]
 
+    @property
+    def should_init(self) -> bool:
+        """Whether this program has to run initializers: not where another one does so for all."""
+        return True
+
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
         """Where variables are that belong to all of the given ones: devices, or one of these variables."""
         first = min(var_list, key=lambda variable: str(variable.name))

@@ -15,8 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.graph import dtypes
+from graphflow.graph.function import GraphFunction
 from graphflow.graph.op_def import registry
 from graphflow.graph.shapes import TensorShape
+from graphflow.plan.functions import LoweredFunction, lowered
 from graphflow.plan.ir import Instruction, Plan
 
 _DEEPEST: Final = 64
@@ -108,6 +110,11 @@ class PlanWriter:
             return {"tuple": [self._value(v) for v in value]}
         if isinstance(value, dict):
             return {"dict": [[self._value(k), self._value(v)] for k, v in value.items()]}
+        if isinstance(value, GraphFunction | LoweredFunction):
+            function = lowered(value)
+            return {
+                "function": [function.name, self.plan(function.plan), function.arguments, function.seeded]
+            }
         import cloudpickle
 
         return {"python": self._array(np.frombuffer(cloudpickle.dumps(value), np.uint8))}
@@ -170,7 +177,7 @@ class PlanReader:
             _texts(outputs),
             tuple(dtypes.BY_NAME[t] for t in types),
             tuple(None if s is None else tuple(None if n is None else int(n) for n in s) for s in shapes),
-            {_text(key): self._value(value, 0) for key, value in attrs},
+            {_text(key): self._value(value, depth) for key, value in attrs},
             _texts(control),
             device,
             int(index),
@@ -208,6 +215,9 @@ class PlanReader:
                 return tuple(self._value(v, depth + 1) for v in value)
             case "dict":
                 return {self._value(k, depth + 1): self._value(v, depth + 1) for k, v in value}
+            case "function":
+                name, plan, arguments, seeded = value
+                return LoweredFunction(_text(name), self._plan(plan, depth + 1), int(arguments), bool(seeded))
             case "python":
                 if self._unpickle is None:
                     raise BadPlan("The plan brings a Python function, and its sender is not authenticated.")

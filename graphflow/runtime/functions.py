@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphflow.graph.function import GraphFunction
+from graphflow.plan.functions import LoweredFunction
 from graphflow.plan.ir import walk
 from graphflow.runtime.assemble import KernelTable, operand
 from graphflow.runtime.context import RunContext
@@ -25,15 +25,14 @@ class FunctionRunner:
     """
 
     def __init__(
-        self, planner: Planner, kernels: KernelTable, function: GraphFunction, store: ResourceStore
+        self, planner: Planner, kernels: KernelTable, function: LoweredFunction, store: ResourceStore
     ) -> None:
         self._store = ResourceStore(store)
         self._store.planner = planner
-        plan = planner.plan(function.outputs, [], function.inputs)
-        self._executable, _ = planner.executable(plan, self._store, function.graph.seed is not None)
+        plan = planner.finish(function.plan)
+        self._executable, _ = planner.executable(plan, self._store, function.seeded)
         self.random = any(i.stateful and "seed2" in i.attrs for i in walk(plan))
-        arguments = len(function.inputs) - len(function.captures)
-        self._rowwise = Rowwise.of(plan, kernels, arguments) if planner.batches_functions else None
+        self._rowwise = Rowwise.of(plan, kernels, function.arguments) if planner.batches_functions else None
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The values of the outputs, arrays of their own. Raises the error of the operation that fails."""

@@ -10,6 +10,7 @@ from graphflow.config import ConfigProto
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.function import GraphFunction
 from graphflow.kernels import registry
+from graphflow.plan.functions import LoweredFunction, lowered
 from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.plan.lower import lower
 from graphflow.plan.partition import Partition, partition
@@ -103,7 +104,11 @@ class Planner:
         plan = lower(fetches, targets, feeds)
         if watch is not None:
             watch("lower", plan)
-        return run_passes(plan, self.context(), watch)
+        return self.finish(plan, watch)
+
+    def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
+        """A lowered plan after all passes."""
+        return run_passes(lowered, self.context(), watch)
 
     def context(self) -> PassContext:
         """What the passes may ask for."""
@@ -181,9 +186,9 @@ class Planner:
         executable, _ = self.executable(self.plan([tensor], [], []), store, False)
         return executable.run(RunContext(store), ())[0]
 
-    def function(self, function: GraphFunction, store: ResourceStore) -> FunctionRunner:
+    def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
-        return FunctionRunner(self, KERNELS, function, store)
+        return FunctionRunner(self, KERNELS, lowered(function), store)
 
     def threads(self) -> ThreadPool:
         """The threads for the parts of plans, made at first use."""
