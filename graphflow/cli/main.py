@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-_COMMANDS: Final[tuple[str, ...]] = ("launch", "serve", "status", "keygen", "checkpoint", "saved_model")
+_COMMANDS: Final[tuple[str, ...]] = (
+    "launch",
+    "serve",
+    "status",
+    "keygen",
+    "checkpoint",
+    "saved_model",
+    "devices",
+)
 
 
 class UsageError(Exception):

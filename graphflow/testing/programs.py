@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import Any
 from unittest import mock
 
+from graphflow.kernels.cuda.discovery import found
+
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the tests of the program's main module, and ends the program (tf.test.main).
@@ -38,18 +40,24 @@ def test_src_dir_path(relative_path: str) -> str:
 
 
 def is_built_with_cuda() -> bool:
-    """Whether graphflow can use CUDA devices: not yet (tf.test.is_built_with_cuda)."""
-    return False
+    """Whether graphflow can use CUDA devices where there are any: always (tf.test.is_built_with_cuda)."""
+    return True
 
 
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """Whether there is a GPU that graphflow can use: not yet (tf.test.is_gpu_available)."""
-    return False
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
+    """Whether there is a GPU that graphflow can use, or Numba's simulator of one (tf.test.is_gpu_available).
+
+    cuda_only: means nothing here, all are CUDA's. min_cuda_compute_capability: of the GPU, as (7, 0).
+    """
+    least = min_cuda_compute_capability or (0, 0)
+    return any(gpu.capability >= tuple(least) for gpu in found().gpus)
 
 
 def gpu_device_name() -> str:
-    """The name of the first GPU, "" where there is none (tf.test.gpu_device_name)."""
-    return ""
+    """The name of the first GPU, "/device:GPU:0"; "" where there is none (tf.test.gpu_device_name)."""
+    return "/device:GPU:0" if found().gpus else ""
 
 
 EXPORTS: dict[str, Any] = {

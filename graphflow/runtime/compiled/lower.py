@@ -54,7 +54,7 @@ class Lowering:
         self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
         self.variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
-        self._ever_written = {n for i in plan.instructions for n in i.written()}
+        self.ever_written = {n for i in plan.instructions for n in i.written()}
 
     # ---- what rules use -------------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Lowering:
         if i.definition is not None and i.definition.scalar is not None:
             return scalar_rule(self, i)
         if self._kernels.may_view(i.type) and not i.stateful:
-            return self._view(i)
+            return self.view(i)
         return False
 
     def _constant(self, i: Instruction) -> bool:
@@ -244,13 +244,14 @@ class Lowering:
 
     def _pass_through(self, i: Instruction) -> bool:
         value = self.values[i.inputs[0]]
-        if value.root in self._ever_written or any(c in self._named for c in i.control):
+        if value.root in self.ever_written or any(c in self._named for c in i.control):
             self.elementwise(i, "{0}", [value], self.result(i))
         else:
             self.values[i.outputs[0]] = value
         return True
 
-    def _view(self, i: Instruction) -> bool:
+    def view(self, i: Instruction) -> bool:
+        """Lowers an instruction whose results are views of one of its inputs."""
         arguments = []
         position = None
         for index, name in enumerate(i.inputs):
@@ -274,7 +275,7 @@ class Lowering:
         if position is None:
             return False
         value = self.values[i.inputs[position]]
-        if value.root in self._ever_written:
+        if value.root in self.ever_written:
             copy = self.temporary(value.root, value.dtype, value.shape)
             self.elementwise(i, "{0}", [value], copy)
             value = copy

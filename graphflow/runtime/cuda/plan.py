@@ -17,8 +17,9 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow.kernels.cuda.merge import merged
 from graphflow.kernels.cuda.regions import Operand, region_launches
-from graphflow.kernels.cuda.toolkit import Device, OutOfDeviceMemory, Work, part
+from graphflow.kernels.cuda.toolkit import Device, Launch, OutOfDeviceMemory, Work, part
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
 from graphflow.runtime.compiled.combine import with_short_sums
@@ -99,6 +100,7 @@ class DevicePlan:
             small for group in fuse(with_short_sums(lowering, roots)) for small in _small_groups(group)
         ]
         self._stored = stored_roots(self.groups, plan, lowering) | roots
+        self._batches = _batches(self.groups)
         self._makers = {o: i for i in plan.instructions for o in i.outputs}
         self._cells: dict[str, DeviceCell] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -236,8 +238,8 @@ class DevicePlan:
     def _lives(self) -> dict[str, tuple[int, int]]:
         first: dict[str, int] = {}
         last: dict[str, int] = {}
-        for position, group in enumerate(self.groups):
-            for node in group.nodes:
+        for position, batch in enumerate(self._batches):
+            for node in (node for number in batch for node in self.groups[number].nodes):
                 for root in (*(v.root for v in node.reads), *node.makes):
                     first.setdefault(root, position)
                     last[root] = position
@@ -282,9 +284,12 @@ class DevicePlan:
         status = part(self._received, 0, 2, "int32")
         for segment in self._segments:
             if isinstance(segment, _DeviceSegment):
-                segment.works = [
-                    work for number, group in segment.groups for work in self._works(number, group, status)
-                ]
+                batches = [b for b in self._batches if b[0] in {number for number, _ in segment.groups}]
+                segment.works = [work for batch in batches for work in self._batch_works(batch, status)]
+
+    def _batch_works(self, batch: Sequence[int], status: Any) -> Sequence[Work]:
+        works = [work for number in batch for work in self._works(number, self.groups[number], status)]
+        return works if len(batch) == 1 else merged([work for work in works if isinstance(work, Launch)])
 
     def _works(self, number: int, group: Group, status: Any) -> Sequence[Work]:
         node = group.nodes[0]
@@ -437,7 +442,7 @@ class DevicePlan:
             device.download(part(self._received, 0, 2, "int32"), status)
             places = {}
             for name, value in self._fetched.items():
-                if value is not None:
+                if value is not None and value.size:
                     start = self._outputs.starts[name]
                     places[name] = part(self._returned, start, value.size, value.dtype)
                     device.download(self._array(value)[: value.size], places[name])
@@ -451,6 +456,9 @@ class DevicePlan:
                 found = objects[name] if name in objects else self._lowering.constants[name]
                 results.append(copied(own(found)) if name in objects else copied(found))
                 continue
+            if not value.size:
+                results.append(np.empty(value.shape, value.dtype))
+                continue
             array = places[name].view(value.dtype).reshape(value.shape)
             results.append(array.copy() if value.shape else array[()])
         return tuple(results)
@@ -461,6 +469,26 @@ class DevicePlan:
         i = suspects[0].instruction
         built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
         return errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {_WHAT[code]}.{built}")
+
+
+def _batches(groups: Sequence[Group]) -> list[list[int]]:
+    """The numbers of groups by launch: neighbours that are elementwise and need nothing of each other share one."""
+    found: list[list[int]] = []
+    read: set[str] = set()
+    written: set[str] = set()
+    joins = False
+    for number, group in enumerate(groups):
+        reads = {v.root for node in group.nodes for v in node.reads}
+        writes = {root for node in group.nodes for root in (*node.makes, *node.variables)}
+        plain = all(isinstance(n, Statements) and n.reduce is None for n in group.nodes)
+        if not (joins and plain) or reads & written or writes & (read | written):
+            found.append([])
+            read, written = set(), set()
+        found[-1].append(number)
+        read |= reads
+        written |= writes
+        joins = plain
+    return found
 
 
 def _lowest(value: Value) -> int:

@@ -83,14 +83,15 @@ def _batched(lowering: Lowering, i: Instruction, value: Value, batch: tuple[int,
         spread = Value(
             value.root, value.dtype, (*batch, *matrix), value.broadcast((*batch, *matrix)), value.offset
         )
-        value = _copied(lowering, i, spread)
+        value = copied(lowering, i, spread)
     if len(batch) > 1 and not value.contiguous:
         value = lowering.compact(i, value)
     strides = (value.strides[-3], *value.strides[-2:])
     return Value(value.root, value.dtype, (math.prod(batch), *matrix), strides, value.offset)
 
 
-def _copied(lowering: Lowering, i: Instruction, value: Value) -> Value:
+def copied(lowering: Lowering, i: Instruction, value: Value) -> Value:
+    """A copy that lies side by side."""
     copy = lowering.temporary(i.name, value.dtype, value.shape)
     lowering.elementwise(i, "{0}", [value], copy)
     return copy

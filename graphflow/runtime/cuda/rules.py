@@ -22,7 +22,7 @@ from graphflow.runtime.compiled.rules import RULES
 from graphflow.runtime.compiled.specialise import OF_SHAPES
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.cuda.nodes import Places, device_node
-from graphflow.runtime.cuda.products import product_rule
+from graphflow.runtime.cuda.products import copied, product_rule
 from graphflow.runtime.cuda.random_rules import RANDOM_RULES
 from graphflow.runtime.cuda.window_rules import WINDOW_RULES
 
@@ -115,6 +115,27 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+# ---- biases ------------------------------------------------------------------------------------------------------
+
+
+def _bias_add(lowering: Lowering, i: Instruction) -> bool:
+    value, bias = (lowering.value(n) for n in i.inputs)
+    if value is None or bias is None or i.attrs.get("data_format", "NHWC") not in ("NCHW", b"NCHW"):
+        return RULES["BiasAdd"](lowering, i)
+    spread = (1,) * (len(value.shape) - 2)
+    bias = Value(bias.root, bias.dtype, (*bias.shape, *spread), (*bias.strides, *spread), bias.offset)
+    lowering.elementwise(i, "{0} + {1}", [value, bias], lowering.result(i))
+    return True
+
+
+def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or i.attrs.get("data_format", "NHWC") not in ("NCHW", b"NCHW"):
+        return RULES["BiasAddGrad"](lowering, i)
+    lowering.reduction(i, "sum", tuple(k for k in range(len(value.shape)) if k != 1), value)
+    return True
+
+
 # ---- indices -------------------------------------------------------------------------------------------------------
 
 
@@ -143,7 +164,7 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
 def _scatter(operation: str) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
         variable, indices, updates = (lowering.value(n) for n in i.inputs)
-        if variable is None or indices is None or updates is None or (not i.used or i.used[0]):
+        if variable is None or indices is None or updates is None:
             return False
         if variable.dtype not in _ATOMIC or updates.shape != indices.shape + variable.shape[1:]:
             return False
@@ -165,9 +186,35 @@ def _scatter(operation: str) -> Rule:
             return [elementwise_launch(source, columns, [*head, columns, *arrays, rows, ids.size])]
 
         lowering.add(device_node(i, [variable, ids, y], [], build, [variable.root]))
+        if not i.used or i.used[0]:
+            lowering.elementwise(i, "{0}", [variable], lowering.result(i))
         return True
 
     return rule
+
+
+def _elements(lowering: Lowering, i: Instruction) -> bool:
+    """Lowers views; single elements too, whose place is found by taking them from an array of places."""
+    if lowering.view(i):
+        return True
+    value, others = lowering.value(i.inputs[0]), [lowering.constant(n) for n in i.inputs[1:]]
+    if value is None or any(o is None for o in others) or any(lowering.shape(o) for o in i.outputs):
+        return False
+    source = copied(lowering, i, value) if value.root in lowering.ever_written else lowering.compact(i, value)
+    places = np.arange(source.size).reshape(source.shape)
+    found = lowering.kernel_of(i.type, i)(places, *others)
+    for name, place in zip(i.outputs, found if isinstance(found, tuple | list) else [found], strict=True):
+        lowering.define(name, Value(source.root, source.dtype, (), (), source.offset + int(place)))
+    return True
+
+
+def _identities(lowering: Lowering, i: Instruction) -> bool:
+    values = [lowering.value(n) for n in i.inputs]
+    for position, value in enumerate(values):
+        if value is None:
+            return False
+        lowering.elementwise(i, "{0}", [value], lowering.result(i, position))
+    return True
 
 
 def _segment_sum(lowering: Lowering, i: Instruction) -> bool:
@@ -197,7 +244,7 @@ def _segment_sum(lowering: Lowering, i: Instruction) -> bool:
 
 
 _FROM_THE_CPU: Final = (
-    *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "BiasAddGrad", "L2Loss", "BiasAdd"),
+    *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "L2Loss"),
     *("AddN", "AccumulateNV2", "Select", "SelectV2", "ZerosLike", "OnesLike", "Fill", "OneHot", "ConcatV2"),
     *("Pack", "Pad", "StridedSliceGrad", "FusedBatchNormV3", "FusedBatchNormGradV3"),
 )
@@ -205,6 +252,8 @@ _FROM_THE_CPU: Final = (
 
 DEVICE_RULES: Final[dict[str, Rule]] = {
     **{name: RULES[name] for name in _FROM_THE_CPU},
+    "BiasAdd": _bias_add,
+    "BiasAddGrad": _bias_gradient,
     "MatMul": product_rule,
     "BatchMatMulV2": product_rule,
     "Softmax": _softmax,
@@ -219,6 +268,9 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
         f"Scatter{name}": _scatter(name.lower())
         for name in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
     },
+    "IdentityN": _identities,
+    "StridedSlice": _elements,
+    "Unpack": _elements,
     "UnsortedSegmentSum": _segment_sum,
     **WINDOW_RULES,
     **RANDOM_RULES,

@@ -36,14 +36,30 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def _channels_first(i: Instruction) -> bool:
+    return _text(i.attrs.get("data_format", "NHWC")) == "NCHW"
+
+
+def _last(items: Sequence[Any]) -> tuple[Any, ...]:
+    """What goes by axes [n, c, h, w], in the order [n, h, w, c]."""
+    n, c, h, w = items
+    return n, h, w, c
+
+
+def _by_axes(i: Instruction, items: Sequence[Any]) -> tuple[Any, ...]:
+    """What goes by the axes of an instruction's images, in the order [n, h, w, c]."""
+    return _last(items) if _channels_first(i) else tuple(items)
+
+
 def _windows(
     i: Instruction, image: tuple[int, ...], window: Sequence[int], outputs: tuple[int, ...]
 ) -> _Windows | None:
-    """The windows of an instruction; None for layouts and paddings without a kernel."""
+    """The windows of an instruction over images [n, h, w, c]; None for paddings without a kernel."""
     padding = _text(i.attrs["padding"])
-    if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or padding not in ("SAME", "VALID"):
+    if _text(i.attrs.get("data_format", "NHWC")) not in ("NHWC", "NCHW") or padding not in ("SAME", "VALID"):
         return None
-    strides, dilations = i.attrs["strides"], i.attrs.get("dilations") or [1, 1, 1, 1]
+    strides = _by_axes(i, i.attrs["strides"])
+    dilations = _by_axes(i, i.attrs.get("dilations") or [1, 1, 1, 1])
     if any(int(n) != 1 for n in (strides[0], strides[3], dilations[0], dilations[3])):
         return None
     axes = [
@@ -55,11 +71,38 @@ def _windows(
     return _Windows(axes[0], axes[1], image[3])
 
 
-def _values(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
-    values = [lowering.value(i.inputs[k]) for k in positions]
-    if any(v is None or v.dtype not in _FLOATS or len(v.shape) != 4 for v in values):
-        return None
-    return [lowering.compact(i, v) for v in values if v is not None]
+def _images(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
+    """Inputs that are images, as [n, h, w, c] side by side: images [n, c, h, w] are copied, unless made here."""
+    found = []
+    for k in positions:
+        value = lowering.value(i.inputs[k])
+        if value is None or value.dtype not in _FLOATS or len(value.shape) != 4:
+            return None
+        if _channels_first(i):
+            value = Value(value.root, value.dtype, _last(value.shape), _last(value.strides), value.offset)
+        found.append(lowering.compact(i, value))
+    return found
+
+
+def _filter(lowering: Lowering, i: Instruction, position: int) -> Value | None:
+    value = lowering.value(i.inputs[position])
+    return None if value is None or value.dtype not in _FLOATS else lowering.compact(i, value)
+
+
+def _shape(lowering: Lowering, i: Instruction) -> tuple[int, ...]:
+    """The shape of a result that is images, as [n, h, w, c]."""
+    return _by_axes(i, lowering.shape(i.outputs[0]))
+
+
+def _result(lowering: Lowering, i: Instruction) -> Value:
+    """A block for a result that is images, as [n, h, w, c]; others see it in the instruction's order of axes."""
+    if not _channels_first(i):
+        return lowering.result(i)
+    shape, dtype = lowering.known[i.outputs[0]]
+    block = lowering.temporary(i.name, dtype, _last(shape))
+    n, h, w, c = block.strides
+    lowering.define(i.outputs[0], Value(block.root, dtype, shape, (n, c, h, w)))
+    return block
 
 
 def _matrix(value: Value, rows: int, columns: int) -> Value:
@@ -102,15 +145,15 @@ def _patches(lowering: Lowering, i: Instruction, x: Value, w: _Windows) -> Value
 
 
 def _forward(lowering: Lowering, i: Instruction) -> bool:
-    values = _values(lowering, i, 0, 1)
-    if values is None or values[1].shape[2] != values[0].shape[3]:
+    values, kernel = _images(lowering, i, 0), _filter(lowering, i, 1)
+    if values is None or kernel is None or kernel.shape[2] != values[0].shape[3]:
         return False
-    x, kernel = values
-    w = _windows(i, x.shape, kernel.shape, lowering.shape(i.outputs[0]))
+    x = values[0]
+    w = _windows(i, x.shape, kernel.shape, _shape(lowering, i))
     if w is None:
         return False
     patches = _patches(lowering, i, x, w)
-    target = lowering.result(i)
+    target = _result(lowering, i)
     rows, depth = patches.shape
     add_product(
         lowering, i, patches, _matrix(kernel, depth, kernel.shape[3]), _matrix(target, rows, kernel.shape[3])
@@ -119,17 +162,17 @@ def _forward(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _values(lowering, i, 1, 2)
-    shape = lowering.shape(i.outputs[0])
-    if values is None or values[0].shape[2] != shape[3]:
+    values, kernel = _images(lowering, i, 2), _filter(lowering, i, 1)
+    shape = _shape(lowering, i)
+    if values is None or kernel is None or kernel.shape[2] != shape[3]:
         return False
-    kernel, g = values
+    g = values[0]
     w = _windows(i, shape, kernel.shape, g.shape)
     if w is None:
         return False
     rows, filters = g.size // g.shape[3], g.shape[3]
     depth = kernel.size // filters
-    target = lowering.result(i)
+    target = _result(lowering, i)
     alone = all(a.size == a.stride == 1 for a in (w.vertical, w.horizontal))
     parts = _matrix(target, rows, depth) if alone else lowering.temporary(i.name, g.dtype, (rows, depth))
     add_product(lowering, i, _matrix(g, rows, filters), turned(_matrix(kernel, depth, filters)), parts)
@@ -139,7 +182,7 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _values(lowering, i, 0, 2)
+    values = _images(lowering, i, 0, 2)
     shape = lowering.shape(i.outputs[0])
     if values is None or values[0].shape[3] != shape[2]:
         return False
@@ -157,38 +200,38 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _pool_windows(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> _Windows | None:
-    window = i.attrs["ksize"]
+    window = _by_axes(i, i.attrs["ksize"])
     if int(window[0]) != 1 or int(window[3]) != 1:
         return None
     return _windows(i, image, window[1:3], outputs)
 
 
 def _pool(lowering: Lowering, i: Instruction) -> bool:
-    values = _values(lowering, i, 0)
-    w = None if values is None else _pool_windows(i, values[0].shape, lowering.shape(i.outputs[0]))
+    values = _images(lowering, i, 0)
+    w = None if values is None else _pool_windows(i, values[0].shape, _shape(lowering, i))
     if values is None or w is None:
         return False
-    target = lowering.result(i)
+    target = _result(lowering, i)
     _launched(lowering, i, "pool_source", [target.dtype, i.type == "MaxPool"], values, target, w)
     return True
 
 
 def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _values(lowering, i, 0, 1, 2)
+    values = _images(lowering, i, 0, 1, 2)
     w = None if values is None else _pool_windows(i, values[0].shape, values[2].shape)
     if values is None or w is None:
         return False
-    target = lowering.result(i)
+    target = _result(lowering, i)
     _launched(lowering, i, "max_pool_gradient_source", [target.dtype], values, target, w)
     return True
 
 
 def _avg_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _values(lowering, i, 1)
-    w = None if values is None else _pool_windows(i, lowering.shape(i.outputs[0]), values[0].shape)
+    values = _images(lowering, i, 1)
+    w = None if values is None else _pool_windows(i, _shape(lowering, i), values[0].shape)
     if values is None or w is None:
         return False
-    target = lowering.result(i)
+    target = _result(lowering, i)
     _launched(lowering, i, "avg_pool_gradient_source", [target.dtype], values, target, w)
     return True
 

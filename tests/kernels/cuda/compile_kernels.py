@@ -1,0 +1,147 @@
+"""Compiles kernels for real GPUs on a machine without one, and prints the registers and spills of each.
+
+usage: python tests/kernels/cuda/compile_kernels.py KERNELS.json
+
+KERNELS.json is what `pytest --record-kernels` wrote in the simulator. Those whose text depends on the simulator
+(tiles of matrix products) are added here as they are on a GPU. Needs the extra ci-cuda, no driver. The exit status is
+1 where a kernel does not compile or spills registers to memory.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import json
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ARCHITECTURES = ((8, 0), (9, 0))
+
+
+class Compiled(NamedTuple):
+    """What became of a kernel on one architecture; `problem` is "" where it is good."""
+
+    registers: int
+    spilled: int
+    shared: int
+    problem: str
+
+
+def argument_type(kind: str) -> Any:
+    """Numba's type of an argument: "float32[]", "int", "float"."""
+    from numba import types
+
+    if kind.endswith("[]"):
+        return types.Array(getattr(types, kind[:-2]), 1, "C")
+    return {"int": types.int64, "float": types.float64, "int32": types.int32, "int64": types.int64}[kind]
+
+
+def compiled(source: str, kinds: list[str]) -> list[Compiled]:
+    """Compiles a kernel's text, and links it for each architecture."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+    from numba import cuda, types
+
+    from graphflow.kernels.cuda.toolkit import python_function
+
+    signature = types.void(*(argument_type(kind) for kind in kinds))
+    results = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            codes, _ = cuda.compile_all(
+                python_function(source),
+                signature,
+                device=False,
+                abi="numba",
+                cc=ARCHITECTURES[0],
+                output="ltoir",
+            )
+            objects = [
+                c
+                if isinstance(c, ObjectCode)
+                else ObjectCode.from_ltoir(c if isinstance(c, bytes) else c.data)
+                for c in codes
+            ]
+            for capability in ARCHITECTURES:
+                options = LinkerOptions(
+                    arch="sm_{}{}".format(*capability), link_time_optimization=True, ptxas_options=["-v"]
+                )
+                linker = Linker(*objects, options=options)
+                linker.link("cubin")
+                results.append(_read(linker.get_info_log()))
+    except Exception as error:  # whatever stops a compiler: it is told, and the check fails
+        return [Compiled(0, 0, 0, f"{type(error).__name__}: {str(error).strip()[:1500]}")] * len(
+            ARCHITECTURES
+        )
+    return results
+
+
+def _read(log: str) -> Compiled:
+    """What the assembler said."""
+    registers = int(re.search(r"Used (\d+) registers", log)[1])  # type: ignore[index]
+    spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    shared = re.search(r"(\d+) bytes smem", log)
+    spilled = sum(map(int, spills.groups())) if spills else 0
+    return Compiled(
+        registers, spilled, int(shared[1]) if shared else 0, f"{spilled} bytes spilled" if spilled else ""
+    )
+
+
+def name_of(source: str) -> str:
+    """What a kernel is, in a word or two: a hash, and what its text shows of it."""
+    what = [w for w in ("shared.array", "atomic", "uint64", "while i +", "cells", "tile_a") if w in source]
+    names = {
+        **{"shared.array": "shared", "while i +": "unrolled", "cells": "reduction"},
+        **{"tile_a": "product", "uint64": "random"},
+    }
+    label = " ".join(names.get(w, w) for w in what) or "elementwise"
+    return f"{hashlib.sha256(source.encode()).hexdigest()[:8]} {label}"
+
+
+def on_gpu_only() -> list[tuple[str, list[str]]]:
+    """The kernels that the simulator does not run, with their arguments."""
+    from graphflow.kernels.cuda import matmul
+
+    return [
+        (
+            matmul.product_source(dtype, tile, accumulate),
+            ["int"] * 3 + ([f"{dtype}[]"] + ["int"] * 3) * 2 + [f"{dtype}[]"],
+        )
+        for dtype in ("float32", "float64")
+        for tile in (matmul.MEDIUM, matmul.LARGE)
+        for accumulate in (False, True)
+        if dtype == "float32" or tile is matmul.MEDIUM
+    ]
+
+
+def check(job: tuple[str, list[str]]) -> list[Compiled]:
+    """What became of one kernel on each architecture."""
+    return compiled(*job)
+
+
+def main(path: str) -> int:
+    """Compiles everything and prints the table; the exit status."""
+    recorded = [(source, kinds) for source, kinds in json.loads(Path(path).read_text())]
+    jobs = [*on_gpu_only(), *recorded]
+    failed = 0
+    print(f"{'kernel':<34} " + "  ".join("sm_{}{} regs spill smem".format(*c) for c in ARCHITECTURES))
+    rows = []
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        for (source, kinds), results in zip(jobs, pool.map(check, jobs, chunksize=4), strict=True):
+            rows.append((max(r.registers for r in results), source, kinds, results))
+    for _, source, kinds, results in sorted(rows, key=lambda row: -row[0]):
+        cells = "  ".join(f"{r.registers:>10} {r.spilled:>5} {r.shared:>4}" for r in results)
+        print(f"{name_of(source):<34} {cells}")
+        problems = {r.problem for r in results if r.problem}
+        if problems:
+            failed += 1
+            print(f"\n{source}\n({', '.join(kinds)})\n" + "\n".join(problems))
+    print(f"{len(jobs)} kernels, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,119 @@
+"""Protects that an op with a kernel on the GPU gives what it gives on the CPU, and that the GPU computes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import op_samples
+import pytest
+from op_samples import Sample, samples
+from op_uses import Use, assert_close, run_uses
+
+import graphflow as gf
+from graphflow.graph.op_def import lookup, registry
+from graphflow.runtime.cuda.executable import DeviceExecutable
+from graphflow.runtime.cuda.rules import DEVICE_RULES, has_kernel
+
+pytestmark = pytest.mark.device
+
+OP_TYPES = sorted(n for n in set(registry()) & set(op_samples.TABLE) if has_kernel(n))
+ON_HOST = {
+    **dict.fromkeys(
+        ("ApproximateEqual", "Div", "RealDiv", "Mean", "Pow", "Reciprocal", "ScatterDiv"), "integers"
+    ),
+    **dict.fromkeys(("MatMul", "BatchMatMulV2", "MaxPool", "MaxPoolGrad"), "integers"),
+    **dict.fromkeys(("Assign", "ScatterUpdate"), "variables of bool and of small integers"),
+    **dict.fromkeys(
+        ("BroadcastTo", "Fill", "Slice", "SplitV", "RandomUniformInt"), "results without elements"
+    ),
+    **dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TopKV2"), "results without elements"),
+    **dict.fromkeys(("L2Loss",), "scalars"),
+    "FusedBatchNormV3": "NCHW",
+    "GatherV2": "batch_dims",
+    "Range": "its operands are constants in every program that is quick",
+    "UnsortedSegmentSum": "small integers have no atomic addition; no segments",
+}
+"""Op types of which some samples are NumPy's on any device, and which."""
+INDICES = {
+    "GatherV2": (1,), "UnsortedSegmentSum": (1,), "SparseSoftmaxCrossEntropyWithLogits": (1,), "Select": (1, 2),
+    "SelectV2": (1, 2), "OneHot": (2, 3), "AddN": (1,), "Fill": (1,), "BiasAdd": (1,), "Where": (1,),
+    "BroadcastLike": (1,), "SumToShape": (1,), "RestoreReducedAxes": (1,), "BatchMatMulV2": (1,), "MatMul": (1,),
+}  # fmt: skip
+"""Positions of integers that are data."""
+SELDOM = ("complex64", "complex128", "float16", "uint32", "uint64", "object")
+"""Dtypes that the GPU does not compute with."""
+
+
+def plans_of(session: Any) -> list[Any]:
+    """The plans that a session has laid out on a GPU."""
+    executables = [p.executable for p in session._prepared.values()]
+    return [plan for e in executables if isinstance(e, DeviceExecutable) for plan in e.plans]
+
+
+def fits(sample: Any) -> bool:
+    """Whether the GPU holds all inputs of a sample."""
+    flat = [v for i in sample.inputs for v in (i if isinstance(i, list) else [i])]
+    target = sample.attrs.get("DstT")
+    known = target is None or gf.as_dtype(target).name not in SELDOM
+    return known and all(v.dtype.name not in SELDOM and v.size for v in flat)
+
+
+def taken(op_type: str, everything: bool) -> list[Sample]:
+    """Samples of an op: some of float32, which matters most, of the first dtype, and one of each other."""
+    found: dict[str, list[Sample]] = {}
+    for sample in samples(op_type):
+        if fits(sample):
+            arrays = [v for i in sample.inputs for v in (i if isinstance(i, list) else [i])]
+            found.setdefault(" ".join(v.dtype.name for v in arrays), []).append(sample)
+    first = next(iter(found), "")
+    return [
+        replace(sample, constants=constants_of(op_type, sample))
+        for kind, some in found.items()
+        for sample in (some if everything else some[: 4 if "float32" in kind or kind == first else 1])
+    ]
+
+
+def constants_of(op_type: str, sample: Sample) -> tuple[int, ...]:
+    """The positions of inputs such as axes and shapes, which are constants in every program."""
+    if lookup(op_type).scalar is not None or op_type.startswith("Scatter"):
+        return sample.constants
+    shapes = ("Fill", "Range", "Split", "StridedSliceGrad")
+    first = 0 if op_type in shapes or op_type.startswith("Random") else 1
+    return tuple(
+        k
+        for k, value in enumerate(sample.inputs)
+        if k >= first
+        and not isinstance(value, list)
+        and value.dtype.kind in "iu"
+        and k not in INDICES.get(op_type, ())
+    )
+
+
+@pytest.mark.parametrize("op_type", OP_TYPES)
+def test_the_gpu_agrees_with_the_cpu(op_type: str, everything: bool) -> None:
+    chosen = taken(op_type, everything)
+    if not chosen:
+        pytest.skip("all samples have dtypes that no GPU kernel takes")
+    laid_out: list[Any] = []
+
+    def results(device: str) -> Any:
+        with gf.Graph().as_default(), gf.device(device):
+            uses = [Use(op_type, s, "placeholders", np.random.default_rng(0)) for s in chosen]
+            return run_uses(uses, "never", lambda session: laid_out.extend(plans_of(session)))
+
+    expected = results("/cpu:0")
+    found = results("/gpu:0")
+    for sample, got, wanted in zip(chosen, found, expected, strict=True):
+        for values, references in zip(got, wanted, strict=True):
+            for value, reference in zip(values, references, strict=True):
+                assert_close(value, reference, 8 * sample.tolerance, f"{op_type} {sample!r}")
+    assert laid_out, f"{op_type}: nothing ran on the GPU"
+    host = [name for plan in laid_out for name in plan.on_host if name.split()[0] == op_type]
+    assert not host or op_type in ON_HOST, f"{op_type}: NumPy computes {len(host)} of {chosen}"
+    assert len(host) < len(chosen), f"{op_type}: NumPy computes all of {chosen}"
+
+
+def test_rules_are_of_known_ops() -> None:
+    assert set(DEVICE_RULES) <= set(registry())
