@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
+from importlib import import_module
 from types import FrameType
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ from graphflow.cluster.environment import (
     local_devices_from_environment,
     task_from_environment,
 )
+from graphflow.cluster.log import LOG
 from graphflow.config import ConfigProto
 
 _EPILOG: Final = """\
@@ -64,6 +67,7 @@ def add_parser(subparsers: Any) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     from graphflow.cluster.server import Server
 
+    import_module("graphflow.logging")  # So that warnings have their level and time.
     cluster, job, index, devices = _task(arguments)
     if devices < 1 or arguments.idle_minutes < 0:
         raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")
@@ -75,7 +79,9 @@ def _serve(arguments: argparse.Namespace) -> int:
         signal.signal(number, _leave)
     try:
         try:
+            LOG.setLevel(logging.WARNING)  # It would say that it serves; the line below does.
             server = Server(cluster, job, index, config=config)
+            LOG.setLevel(logging.INFO)
         except OSError as error:
             raise UsageError(error.strerror or str(error)) from error
         except ValueError as error:

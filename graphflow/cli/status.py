@@ -22,6 +22,7 @@ example:
 Any task of the cluster can be asked; it asks the others. The exit status is 1 where one of them does not answer.
 """
 _MOST_VARIABLES: Final = 20
+_KINDS: Final = ("Queue", "Iterator", "Reader")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -69,7 +70,7 @@ def _ask(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
     """The answers of the tasks as tables."""
-    rows = [("task", "address", "state", "incarnation", "up", "sessions", "steps", "a second", "in", "out")]
+    rows = [("task", "address", "state", "pid", "up", "sessions", "steps", "steps/s", "received (messages)", "sent (messages)")]
     for task in tasks:
         name, address, state = _short(task["task"]), task["address"], task["state"]
         if state == "unreachable":
@@ -77,21 +78,67 @@ def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
             continue
         steps, traffic = task["steps"], task["traffic"]
         rows.append((
-            name, address, state, task["incarnation"][:8], _duration(task["uptime_seconds"]),
-            str(len(task["sessions"])), str(steps["taken_part_in"]), f"{steps['per_second']:.1f}",
+            name, address, state, str(task["pid"]), _duration(task["uptime_seconds"]),
+            str(len(task["sessions"])), f"{steps['taken_part_in']:,}", f"{steps['per_second']:,.1f}",
             _traffic(traffic, "in"), _traffic(traffic, "out"),
         ))  # fmt: skip
-    parts = [table(rows)]
-    for task in tasks:
-        variables = sorted(task.get("variables", ()), key=lambda v: (-v["bytes"], v["name"]))
-        if variables:
-            total = sum(variable["bytes"] for variable in variables)
-            count = f"{len(variables)} variable{'s' if len(variables) > 1 else ''}"
-            parts.append(f"{_short(task['task'])} holds {count}, {readable_size(total)}")
-            parts[-1] += "\n" + table([_variable(v) for v in variables[:_MOST_VARIABLES]], "  ")
-            if len(variables) > _MOST_VARIABLES:
-                parts[-1] += f"\n  and {len(variables) - _MOST_VARIABLES} more"
+    parts = [table(rows, right=range(3, 10)), *_sessions(tasks)]
+    balance = _balance(tasks)
+    if balance:
+        parts.append("\n".join(balance))
+    parts += [_holds(task) for task in tasks if task.get("variables") or _others(task)]
     return "\n\n".join(parts)
+
+
+def _sessions(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table of the sessions, in a list; an empty one where there are none."""
+    rows = [
+        (s["session"], _short(task["task"]), str(s["threads"]), f"{s['heard_seconds_ago']:.1f} s ago")
+        for task in tasks
+        for s in task.get("sessions", ())
+    ]
+    return [table([("session", "master", "threads", "heard of"), *rows], right=(2, 3))] if rows else []
+
+
+def _balance(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """For each job of several tasks how its bytes of variables are spread."""
+    jobs: dict[str, list[int]] = {}
+    for task in tasks:
+        if "variables" in task:
+            total = sum(variable["bytes"] for variable in task["variables"])
+            jobs.setdefault(_short(task["task"]).partition(" ")[0], []).append(total)
+    return [
+        f"{job}: {readable_size(sum(sizes))} of variables on {len(sizes)} tasks, "
+        f"the most on one is {max(sizes) * len(sizes) / sum(sizes):.2f} times the mean"
+        for job, sizes in jobs.items()
+        if len(sizes) > 1 and any(sizes)
+    ]
+
+
+def _holds(task: Mapping[str, Any]) -> str:
+    """The variables of a task, and what else it has by name."""
+    variables = sorted(task["variables"], key=lambda v: (-v["bytes"], v["name"]))
+    total = sum(variable["bytes"] for variable in variables)
+    count = f"{len(variables)} variable{'' if len(variables) == 1 else 's'}"
+    lines = [f"{_short(task['task'])} holds {count}, {readable_size(total)}"]
+    if variables:
+        lines.append(table([_variable(v) for v in variables[:_MOST_VARIABLES]], "  ", right=(3,)))
+    if len(variables) > _MOST_VARIABLES:
+        lines.append(f"  and {len(variables) - _MOST_VARIABLES} more")
+    others = _others(task)
+    if others:
+        lines.append(f"  and beside them: {', '.join(others)}")
+    return "\n".join(lines)
+
+
+def _others(task: Mapping[str, Any]) -> list[str]:
+    """The queues, readers and iterators of a task, as "queue rows"; what operations keep for themselves is left out."""
+    found = []
+    for name, kind in sorted(task.get("resources", {}).items()):
+        words = {word.lower() for word in _KINDS if word in kind}
+        if words:
+            found.append(f"{words.pop()} {name.rpartition('/')[2]}")
+    return found
 
 
 def _variable(variable: Mapping[str, Any]) -> tuple[str, ...]:
@@ -107,7 +154,7 @@ def _short(task: str) -> str:
 
 
 def _traffic(traffic: Mapping[str, int], way: str) -> str:
-    return f"{traffic[f'messages_{way}']:,} / {readable_size(traffic[f'bytes_{way}'])}"
+    return f"{readable_size(traffic[f'bytes_{way}'])} ({traffic[f'messages_{way}']:,})"
 
 
 def _duration(seconds: float) -> str:

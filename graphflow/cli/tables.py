@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
-def table(rows: Sequence[tuple[str, ...]], indent: str = "") -> str:
-    """Rows as lines, each column as wide as its widest cell."""
+def table(rows: Sequence[tuple[str, ...]], indent: str = "", right: Collection[int] = ()) -> str:
+    """Rows as lines, each column as wide as its widest cell; those of these numbers are aligned on the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
 
 
 def readable_size(count: float) -> str:

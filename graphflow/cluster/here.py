@@ -56,6 +56,8 @@ class RunsHere:
         self.session = session
         self.closed = False
         self.active: set[RunContext] = set()
+        self.kept: dict[str, Any] = {}
+        """What operations keep from run to run."""
         self._members: set[str] = set()
 
     def takes(self, plan: Plan, devices: Sequence[str]) -> bool:
@@ -98,7 +100,7 @@ class ExecutableHere:
         if runs.task.ended(runs.session):
             raise errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
         own = RunContext(store, run.deadline)
-        own.trace, own.pausable = run.trace, self._counts
+        own.trace, own.pausable, own.kept = run.trace, self._counts, runs.kept
         runs.active.add(own)
         if self._counts:
             store.enter()

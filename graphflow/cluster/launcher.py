@@ -242,7 +242,8 @@ class Launcher:
         task.child = None
         for lines in (task.out, task.err):
             lines.feed(b"")
-        if self._status is not None:
+        late = self._stop_at is not None
+        if self._status is not None and not (late and ending.status):
             return
         if not ending.status:
             if name == self._chief:
@@ -250,7 +251,9 @@ class Launcher:
                 self._stop_at = time.monotonic() + self._grace
             return
         self._failures.append(_Failure(name, ending, last_words(list(task.err.kept)), self._seconds()))
-        if task.restarts < self._restarts:
+        if late:
+            self._tell(f"{name} failed ({ending.reason}), after {self._chief} had ended well")
+        elif task.restarts < self._restarts:
             task.restarts += 1
             task.again_at = time.monotonic() + _RESTART_SECONDS
             self._tell(

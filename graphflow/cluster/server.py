@@ -148,11 +148,12 @@ class Server:
             )  # So that the other tasks know that this one has ended, and is not lost.
             self._service.sockets.start()
             log.set_up()
+            jobs = ", ".join(f"{self._cluster.num_tasks(job)} {job}" for job in self._cluster.jobs)
             log.LOG.info(
-                "%s serves at %s, in the cluster %s",
+                "%s serves at %s; tasks of the cluster: %s",
                 task_name(self._job, self._index),
                 self.target,
-                self._cluster.as_dict(),
+                jobs,
             )
 
     def join(self) -> None:

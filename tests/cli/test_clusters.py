@@ -153,8 +153,10 @@ def test_status_shows_an_unreachable_task_and_as_json(capsys: pytest.CaptureFixt
 
 def test_variables_are_listed_by_size_with_their_sum() -> None:
     task = {
-        "task": "/job:ps/replica:0/task:3", "address": "a:1", "state": "serving", "incarnation": "0123456789abcdef",
-        "uptime_seconds": 3700.0, "sessions": [],
+        "task": "/job:ps/replica:0/task:3", "address": "a:1", "state": "serving", "pid": 4711,
+        "resources": {"queue/rows": "FifoQueue", "random/x": "Philox"},
+        "uptime_seconds": 3700.0,
+        "sessions": [{"session": "abc", "threads": 2, "heard_seconds_ago": 1.25}],
         "variables": [
             {"name": f"v{i}", "dtype": "float32", "shape": [i], "bytes": 4 * i} for i in range(30)
         ] + [{"name": "unset", "dtype": "int64", "shape": None, "bytes": 0}],
@@ -162,7 +164,20 @@ def test_variables_are_listed_by_size_with_their_sum() -> None:
         "steps": {"taken_part_in": 5, "per_second": 0.25},
     }  # fmt: skip
     text = status.shown([task])
-    assert "ps 3" in text and "1 h 1 min" in text and "01234567 " in text
+    assert (
+        "ps 3" in text
+        and "1 h 1 min" in text
+        and "  4711  " in text
+        and "abc      ps 3          2  1.2 s ago" in text
+    )
     assert "ps 3 holds 31 variables, 1.74 KB" in text
-    assert "v29  float32  [29]  116 bytes" in text
-    assert "and 11 more" in text and "v0" not in text
+    assert (
+        "v29  float32  [29]  116 bytes" in text
+        and "beside them: queue rows" in text
+        and "x" not in text.split("rows")[1]
+    )
+    assert "and 11 more" in text and "v0" not in text and "times the mean" not in text
+    other = {**task, "task": "/job:ps/replica:0/task:4", "variables": task["variables"][:10]}
+    assert "ps: 1.92 KB of variables on 2 tasks, the most on one is 1.81 times the mean" in status.shown(
+        [task, other]
+    )

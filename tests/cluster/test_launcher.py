@@ -214,6 +214,14 @@ def test_a_worker_that_fails_does_not_change_the_status_of_a_chief_that_ends_wel
     assert "worker 1 failed after" in err.splitlines()[-1]
 
 
+def test_promise_11_a_worker_that_fails_after_the_chief_has_ended_is_told_of(launch: type[Launch]) -> None:
+    program = "if name == 'worker 1':\n    time.sleep(0.5)\n    raise ValueError('at the end')\n"
+    status, _, err = launch(program, "--ps", "0", "--grace", "20").finish()
+    assert status == 0
+    assert "[launch]   worker 1 failed (exit status 1), after worker 0 had ended well" in err.splitlines()
+    assert err.splitlines()[-1] == "ValueError: at the end"
+
+
 PLAIN = """
 import subprocess
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
@@ -317,7 +325,7 @@ def test_promise_3_a_training_ends_with_every_task_stopped_in_order(
     status, out, err = started.finish(seconds=100)
     assert status == 0, err
     made = [int(line.split()[-2]) for line in out.splitlines() if "made" in line]
-    assert 40 <= sum(made) <= 41
+    assert 40 <= sum(made) <= 42  # Each worker may have read the step before the other's last update.
     assert ("[ps 0]     joined" if options else "[ps 0]     ps 0 has stopped") in out.splitlines()
     assert "failed" not in err
     if sys.platform == "linux":
