@@ -434,9 +434,11 @@ class Service(Reports):
         runner: Runner = work.stage.run
         context.kept = runner.kept
         begun = time.perf_counter()
+        counted: StepContext | ResourceStore = context
         if runner.blocks:  # A wait of a stage of its own, which holds no variable.
             context.pausable = True
-        self._store.enter()
+            counted = self._store
+        counted.enter()
         try:
             if context.once is not None and runner.changes:
                 found = self._once.carry_out(runner.executable, runner.changes, context, work.values)
@@ -448,7 +450,7 @@ class Service(Reports):
             context.failed()
             return (), error
         finally:
-            self._store.leave()
+            counted.leave()
         seconds = time.perf_counter() - begun
         runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
         return results, None

@@ -76,7 +76,7 @@ class StepContext(RunContext):
     key: the step. tell: called, in any thread, when there is something to send that `take_output` gives.
     """
 
-    __slots__ = ("_output", "_tell", "key")
+    __slots__ = ("_at_work", "_lock", "_output", "_tell", "key")
 
     def __init__(
         self, store: ResourceStore, key: tuple[int, int], tell: Callable[[StepContext], None]
@@ -85,6 +85,25 @@ class StepContext(RunContext):
         self.key = key
         self._tell = tell
         self._output: StepOutput | None = None
+        self._lock = threading.Lock()
+        self._at_work = 0
+
+    def enter(self) -> None:
+        """A stage begins that waits for nobody: with how many devices ever, the step counts as active once.
+
+        Devices share no variable, so what one changes in place the others do not read.
+        """
+        with self._lock:
+            self._at_work += 1
+            if self._at_work == 1:
+                self.store.enter()
+
+    def leave(self) -> None:
+        """Such a stage ends."""
+        with self._lock:
+            self._at_work -= 1
+            if not self._at_work:
+                self.store.leave()
 
     def write(self, text: str, stream: str = "stderr") -> None:
         """Sends text to a stream of the client's; never waits. Thread-safe."""

@@ -68,7 +68,7 @@ class RunContext:
             broken()
 
     def failed(self) -> None:
-        """Frees what the calling thread holds, which it will not come to let go, and tells those who count on the run."""
+        """Frees what the calling thread holds and will not come to let go; tells those who count on the run."""
         for free in self.per_run.pop(("held", threading.get_ident()), {}).values():
             free()
         self._break_pledges()

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.resources import VariableCell
+from graphflow.cluster.step_output import StepContext
+from graphflow.runtime.resources import ResourceStore, VariableCell
 from graphflow.transport import shared
 
 COUNT = 200_000
@@ -154,3 +155,20 @@ def test_a_variable_that_is_lent_once_is_then_read_where_it_is(servers: list[Any
             held = servers[0]._service._store.variables()[0].value
             assert session.run(largest) == 1.0
             assert servers[0]._service._store.variables()[0].value is held and not copies
+
+
+def test_a_step_counts_as_active_once_with_however_many_devices_at_work() -> None:
+    """Else what the devices of a task write at the same time could not be written in place, nor compiled."""
+    store = ResourceStore()
+    step, other = (StepContext(store, (7, number), lambda context: None) for number in (1, 2))
+    step.enter()
+    step.enter()
+    assert store.begin_in_place()
+    store.end_in_place()
+    other.enter()
+    assert not store.begin_in_place()
+    step.leave()
+    assert not store.begin_in_place()
+    step.leave()
+    assert store.begin_in_place()
+    store.end_in_place()
