@@ -1,5 +1,7 @@
 """Measures clusters over loopback: graphflow and TensorFlow in turns, and how the messages of a step grow.
 
+Workloads whose names end in "tcp" run as if every task had a machine of its own: with ConfigProto.tcp_only.
+
 Every round times all peers of a workload one after the other; a ratio is the median over the rounds, since times taken
 at different times say little about each other. Messages and bytes of a step are counted by graphflow's servers.
 """
@@ -25,6 +27,8 @@ LIMITS = {
     "pull_100mb": (3, 5),
     "push_100mb": (3, 5),
     "fetch_40mb": (3, 8),
+    "pull_100mb_tcp": (1, 1),
+    "push_100mb_tcp": (1, 1),
 }
 PS, WORKERS = (1, 2, 4), (1, 2, 4, 8)
 LARGE = (16, 100)

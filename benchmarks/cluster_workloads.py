@@ -43,10 +43,15 @@ def _free_ports(count):
     return ports
 
 
+def _config(tf, tcp_only):
+    """The options of servers and sessions; graphflow's others are faster within one machine."""
+    return tf.ConfigProto(tcp_only=True) if tcp_only and tf.__name__ == "graphflow" else tf.ConfigProto()
+
+
 class Cluster:
     """Servers in processes of their own, and the targets for sessions."""
 
-    def __init__(self, module, ps, workers):
+    def __init__(self, module, ps, workers, tcp_only=False):
         ports = _free_ports(ps + workers)
         addresses = ["127.0.0.1:%d" % port for port in ports]
         self.spec = {"ps": addresses[:ps], "worker": addresses[ps:]}
@@ -62,7 +67,7 @@ class Cluster:
                     job,
                 ]
                 process = subprocess.Popen(
-                    [*command, str(index)],
+                    [*command, str(index), *(["tcp"] if tcp_only else [])],
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     universal_newlines=True,
@@ -81,9 +86,14 @@ class Cluster:
             process.wait()
 
 
-def serve(module, spec, job, index):
+def serve(module, spec, job, index, tcp_only=""):
     tf = load(module)
-    server = tf.train.Server(tf.train.ClusterSpec(json.loads(spec)), job_name=job, task_index=int(index))
+    server = tf.train.Server(
+        tf.train.ClusterSpec(json.loads(spec)),
+        job_name=job,
+        task_index=int(index),
+        config=_config(tf, bool(tcp_only)),
+    )
     print("TARGET", server.target, flush=True)
     server.join()
 
@@ -189,6 +199,8 @@ WORKLOADS = {
     "null_step_16": (null_step_16, 2, 2, 0),
     "pull_100mb": (pull_100mb, 1, 1, 100),
     "push_100mb": (push_100mb, 1, 1, 100),
+    "pull_100mb_tcp": (pull_100mb, 1, 1, 100),
+    "push_100mb_tcp": (push_100mb, 1, 1, 100),
     "fetch_40mb": (fetch_40mb, 1, 1, 40),
     "mlp_step": (mlp_step, 1, 1, 0),
     "sparse_step": (sparse_step, 1, 1, 0),
@@ -238,12 +250,13 @@ def _count(module, target, step):
 def main(module, name):
     tf = load(module)
     build, ps, workers, _ = WORKLOADS[name]
-    cluster = Cluster(module, ps, workers)
+    tcp_only = name.endswith("_tcp")
+    cluster = Cluster(module, ps, workers, tcp_only)
     try:
         target = cluster.targets["worker", 0]
         with tf.Graph().as_default():
             run = build(tf)
-            with tf.Session(target) as session:
+            with tf.Session(target, config=_config(tf, tcp_only)) as session:
                 session.run(tf.global_variables_initializer())
                 end = time.time() + 2.0
                 for number in range(2000):
@@ -264,6 +277,6 @@ def main(module, name):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--serve":
-        serve(*sys.argv[2:6])
+        serve(*sys.argv[2:])
     else:
         main(*sys.argv[1:3])
