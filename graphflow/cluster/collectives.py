@@ -187,16 +187,26 @@ class CollectiveLink:
         for task, lane in [(t, lane) for t, lane in self._lanes.items() if lane.fileno() in ready]:
             self._take_from(task, lane)
 
-    def _take_from(self, task: str, lane: Lane) -> None:
+    def _take_from(self, task: str, lane: Lane) -> bool:
+        """Hands on what came through a lane; whether that was anything."""
         try:
             if lane.waits:
                 lane.flush()
                 if not lane.waits:
                     self._epoll.modify(lane.fileno(), select.EPOLLIN)
-            for frames in lane.receive():
+            found = lane.receive()
+            for frames in found:
                 self._frame(task, frames[0], ())
         except (LaneBroken, BadMessage, SharedMemoryError) as error:
             self._lane_broken(task, error)
+            return False
+        return bool(found)
+
+    def _take_all(self) -> None:
+        """Hands on what has come through all lanes: it was sent before what a task has just said over its link."""
+        for task, lane in list(self._lanes.items()):
+            while self._lanes.get(task) is lane and self._take_from(task, lane):
+                pass
 
     def _lane_broken(self, task: str, error: Exception) -> None:
         self._close_lane(task)
@@ -223,6 +233,7 @@ class CollectiveLink:
         if task_of(member) != task or not all(isinstance(n, int) for n in (key, size, number)):
             raise ValueError(f"{member!r:.200} is none of the sender's devices.")
         if "left" in details:
+            self._take_all()
             left = details["left"]
             error = None if left is None else from_details(left, None)
             self.collectives.heard(key, lambda group: group.left(member, number, error))
@@ -298,10 +309,8 @@ class CollectiveLink:
             self._announce(task, key, size, joined)
 
     def lost(self, task: str, error: errors.OpError) -> None:
-        """A task is gone; what it had sent is looked at first."""
-        lane = self._lanes.get(task)
-        if lane is not None:
-            self._take_from(task, lane)
+        """A task is gone."""
+        self._take_all()
         self._close_lane(task)
         partner = self._partners.pop(task, None)
         if partner is not None:

@@ -102,6 +102,8 @@ class Round:
     """The ranks that read no memory of others any more."""
     ended: set[int] = field(default_factory=set)
     """The ranks of this task that have their result."""
+    unfit: bool = False
+    """Whether what the members brought does not fit together, which is then the error."""
     error: errors.OpError | None = None
 
 
@@ -337,7 +339,8 @@ class Group:
     def _add(self, formation: Formation, rank: int, key: tuple[int, int], offer: Offer) -> None:
         round_ = self._round(formation, key)
         for other_rank, other in round_.offers.items():
-            if offer.unlike(other) and round_.error is None:
+            if offer.unlike(other) and not round_.unfit:
+                round_.unfit = True
                 (low, a), (high, b) = sorted([(rank, offer), (other_rank, other)], key=lambda pair: pair[0])
                 round_.error = errors.InvalidArgumentError(
                     None, None,
@@ -400,9 +403,11 @@ class Group:
 
     # ---- in words -------------------------------------------------------------------------------------------------
 
-    def awaited(self, ticket: Ticket, done: Callable[[Round], Collection[int]], tasks: Sequence[str]) -> str:
-        """Who is missing in a round, and what was heard of them last; `tasks` are those of the cluster."""
-        formation = self.formation
+    def awaited(
+        self, member: str, ticket: Ticket, done: Callable[[Round], Collection[int]], tasks: Sequence[str]
+    ) -> str:
+        """Who is missing in a member's round, and what was heard of them last; `tasks` are those of the cluster."""
+        formation, round_ = self.seats[member].open.get(ticket, (None, None))
         if formation is None:
             here = sorted(self._joined, key=_place)
             others = sorted(set(tasks) - {task_of(m) for m in here}, key=_place)
@@ -417,8 +422,7 @@ class Group:
                 f"{missing} of {self.size} members, which have not joined the group {self.group}{listed}; there are: "
                 f"{', '.join(here) or 'none'}" + (f". {'; '.join(seen)}" if seen else "")
             )
-        round_ = formation.rounds.get(ticket[1:])
-        came = set(done(round_)) if round_ is not None else set()
+        came = set() if round_ is None else set(done(round_))
         missing_members = [m for rank, m in enumerate(formation.members) if rank not in came]
         told = ", ".join(f"{m} ({self._last(m)})" for m in missing_members)
         return f"{len(missing_members)} of {len(formation.members)} members at {_step(ticket[1:])}: {told}"

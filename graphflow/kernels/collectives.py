@@ -231,7 +231,7 @@ class Collectives:
 
 _ADVICE: Final = (
     "See whether these tasks run, and whether they run the same operations (`graphflow status`); give the operation a "
-    "longer timeout where they are only slower."
+    "longer timeout where they are only slower"
 )
 
 
@@ -328,12 +328,12 @@ class _Second:
             if found is not None:
                 error = found[1].error
                 complete = len(came(found[1])) == self._call.size and not (link is not None and link.sending)
-                if complete and not isinstance(error, errors.InvalidArgumentError):
+                if complete and not found[1].unfit:
                     return found  # Whatever came after does not matter any more.
                 if error is not None:
                     raise type(error)(None, None, error.message)
             if time.monotonic() > limit:
-                text = f"After {self._call.timeout:g} s {self._awaited(came)}. {_ADVICE}"
+                text = f"After {self._call.timeout:g} s {self._awaited(came)}. {_ADVICE}."
                 raise errors.DeadlineExceededError(None, None, text)
             return None
 
@@ -349,7 +349,7 @@ class _Second:
     def _awaited(self, came: Callable[[Round], Collection[int]]) -> str:
         link = self._all.condition.link
         tasks = link.tasks() if link is not None else ()
-        what = self._group.awaited(self._ticket, came, tasks)
+        what = self._group.awaited(self._call.member, self._ticket, came, tasks)
         return f"{self._call.name!r} ({self._call.terms}) waits for {what}"
 
 

@@ -233,7 +233,7 @@ def test_what_is_awaited_names_the_missing_and_where_they_were() -> None:
 
     ticket = world.begin(0)
     world.settle()
-    text = world.groups[0].awaited(ticket, came, tasks)
+    text = world.groups[0].awaited(member(0), ticket, came, tasks)
     assert "2 of 3 members" in text and "task:1, /job:worker/replica:0/task:2;" in text and "ps" not in text
     tickets = [ticket, world.begin(1), world.begin(2)]
     world.settle()
@@ -242,7 +242,7 @@ def test_what_is_awaited_names_the_missing_and_where_they_were() -> None:
     ticket = world.begin(0, 4)
     world.begin(1, 4)
     world.settle()
-    text = world.groups[0].awaited(ticket, came, tasks)
+    text = world.groups[0].awaited(member(0), ticket, came, tasks)
     assert text == (
         "1 of 3 members at step 1 of the instance 4: /job:worker/replica:0/task:2/device:CPU:0 (last heard of at step "
         "1 of the instance 1)"

@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_an_error_at_every_task_and_the_next_run_is_right(
     if not here:
         monkeypatch.setattr(remote, "find", lambda incarnation: None)
     tasks = servers(stack, 3)
-    meet = threading.Barrier(3)
+    meet = threading.Barrier(3, timeout=10.0)
 
     def work(task: int) -> Any:
         with gf.Graph().as_default(), on(task):
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_an_error_at_every_task_and_the_next_run_is_right(
 
 def test_promise_10_a_deadline_names_the_missing_tasks_and_where_they_were(stack: ExitStack) -> None:
     tasks = servers(stack, 3)
-    over = threading.Barrier(3)
+    over = threading.Barrier(3, timeout=10.0)
 
     def work(task: int) -> str:
         with gf.Graph().as_default(), on(task):
@@ -199,7 +199,7 @@ def test_promise_10_a_deadline_names_the_missing_tasks_and_where_they_were(stack
 
 def test_a_session_that_is_closed_leaves_and_the_next_one_meets_the_others(stack: ExitStack) -> None:
     tasks = servers(stack, 2)
-    meet = threading.Barrier(2)
+    meet = threading.Barrier(2, timeout=10.0)
 
     def work(task: int) -> Any:
         found = []
