@@ -25,13 +25,15 @@ _WAIT_SECONDS: Final = 0.1
 _MOST_NAME: Final = 64
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Attempt:
     """One attempt of a run: the name of the trainer, the number of its run, and which attempt it is."""
 
     trainer: str
     number: int
     attempt: int
+    record: _Record | None = field(default=None, compare=False)
+    """What its task knows of the run, once the attempt has begun there."""
 
     @property
     def run(self) -> Run:
@@ -59,6 +61,7 @@ class Changes:
     plan: Any
     make: Callable[[Any], Any]
     _found: list[tuple[str, str]] | None = None
+    _cells: list[VariableCell] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.names())
@@ -69,28 +72,32 @@ class Changes:
             self._found = changes(self.plan)
         return self._found
 
-    def stamps(self) -> Sequence[tuple[str, VariableCell, int]]:
-        """The instructions with their variables, and how often each of these was set as a whole."""
-        cells = self.store.cells([variable for _, variable in self.names()])
-        return [
-            (name, cells[variable], cells[variable].assigned)
-            for name, variable in self.names()
-            if variable in cells
-        ]
+    def cells(self) -> list[VariableCell]:
+        """The variables of these instructions, all of which have run."""
+        if self._cells is None:
+            cells = self.store.cells([variable for _, variable in self.names()])
+            self._cells = [cells[variable] for _, variable in self.names()]
+        return self._cells
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Record:
     """What is known of a run: its latest attempt, and what its attempts have changed."""
 
     attempt: Attempt
     step: Any
     lock: threading.Lock = field(default_factory=threading.Lock)
-    done: list[Sequence[tuple[str, VariableCell, int]]] = field(default_factory=list)
+    done: list[tuple[Changes, list[int]]] = field(default_factory=list)
+    """What stages have changed, and how often each of their variables had been set as a whole."""
 
     def changed(self) -> set[str]:
         """The instructions whose changes are there."""
-        return {name for stamps in self.done for name, cell, assigned in stamps if cell.assigned == assigned}
+        return {
+            name
+            for changes, counts in self.done
+            for (name, _), cell, count in zip(changes.names(), changes.cells(), counts, strict=True)
+            if cell.assigned == count
+        }
 
 
 class Once:
@@ -108,23 +115,20 @@ class Once:
         AbortedError where a later attempt of the run has begun.
         """
         with self._lock:
-            record = self._records.get(attempt.run)
+            record = attempt.record = self._records.get(attempt.run)
             if record is None:
-                self._records.put(attempt.run, _Record(attempt, step))
+                attempt.record = _Record(attempt, step)
+                self._records.put(attempt.run, attempt.record)
                 return None
             if attempt.attempt < record.attempt.attempt:
                 raise errors.AbortedError(None, None, "A later attempt of this run has begun.")
             earlier, record.attempt, record.step = record.step, attempt, step
             return earlier if earlier != step else None
 
-    def is_busy(self, attempt: Attempt | None) -> bool:
+    @staticmethod
+    def is_busy(attempt: Attempt | None) -> bool:
         """Whether an attempt of the run is changing something at this moment."""
-        record = None if attempt is None else self._record(attempt)
-        return record is not None and record.lock.locked()
-
-    def _record(self, attempt: Attempt) -> _Record | None:
-        with self._lock:
-            return self._records.get(attempt.run)
+        return attempt is not None and attempt.record is not None and attempt.record.lock.locked()
 
     def carry_out(self, executable: Any, changes: Changes, context: RunContext, values: Sequence[Any]) -> Any:
         """The results of a stage that changes variables, where what was changed already is left out.
@@ -132,21 +136,21 @@ class Once:
         Waits for an earlier attempt that is in the middle of it. CancelledError where a later one has begun.
         """
         attempt: Attempt = context.once
-        record = self._record(attempt)
-        if record is None:  # It is so old that it is forgotten: nobody asks for it again.
-            return executable.run(context, values)
+        record = attempt.record
+        assert record is not None
         while not record.lock.acquire(timeout=_WAIT_SECONDS):
             context.check()
         try:
-            if record.attempt != attempt:
+            if record.attempt is not attempt:
                 raise errors.CancelledError(None, None, "A later attempt of this run has begun.")
-            done = record.changed() if record.done else set()
-            again = [name for name, _ in changes.names() if name in done]
-            if again:
-                self.repeated += 1
-                executable = changes.make(without(changes.plan, again))
+            if record.done:
+                done = record.changed()
+                again = [name for name, _ in changes.names() if name in done]
+                if again:
+                    self.repeated += 1
+                    executable = changes.make(without(changes.plan, again))
             results = executable.run(context, values)
-            record.done.append(changes.stamps())
+            record.done.append((changes, [cell.assigned for cell in changes.cells()]))
             return results
         finally:
             record.lock.release()

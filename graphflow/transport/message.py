@@ -55,6 +55,7 @@ class Kind(IntEnum):
     COLLECTIVE = 21
 
 
+_json: Final = json.JSONEncoder(separators=(",", ":")).encode
 _KINDS: Final = {int(kind): kind for kind in Kind}
 
 
@@ -90,7 +91,7 @@ class Message:
         if not self.details and not self.tensors:
             return [_HEADER.pack(_MAGIC, VERSION, self.kind, 0, 0, self.a, self.b, self.c)]
         table, buffers = tensors.encode(self.tensors, share)
-        details = json.dumps(self.details, separators=(",", ":")).encode() if self.details else b""
+        details = _json(self.details).encode() if self.details else b""
         header = _HEADER.pack(
             _MAGIC, VERSION, self.kind, len(self.tensors), len(details), self.a, self.b, self.c
         )

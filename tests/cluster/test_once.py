@@ -157,7 +157,10 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     first = threading.Thread(target=task.run, args=[1])
     first.start()
     begun.wait(10)
-    assert task.once.is_busy(Attempt("t", 1, 0)) and not task.once.is_busy(Attempt("t", 2, 0))
+    again, other = Attempt("t", 1, 0), Attempt("t", 2, 0)
+    for attempt in (again, other):
+        task.once.begin(attempt, (attempt.number, 0))
+    assert task.once.is_busy(again) and not task.once.is_busy(other) and not task.once.is_busy(None)
     task.executable = whole
     found: list[float] = []
     second = threading.Thread(target=lambda: found.append(task.run(1, 1)))
