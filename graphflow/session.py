@@ -114,9 +114,10 @@ class BaseSession:
     def numbered(self, attempt: Sequence[Any] | None) -> None:
         """From now on the runs of this thread are attempts of one run, as cluster/once.py has them; None ends that.
 
-        On a cluster each of them then changes a variable only where none of the others has.
+        On a cluster each of them then changes a variable only where none of the others has; elsewhere this does nothing.
         """
-        self._once.attempt = attempt
+        if self._target:
+            self._once.attempt = attempt
 
     def as_default(self) -> _DefaultSession:
         """Makes it the default session inside a `with`, which does not close it."""
