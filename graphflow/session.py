@@ -94,6 +94,11 @@ class BaseSession:
         return self._target
 
     @property
+    def others_train(self) -> bool:
+        """Whether, when it was made, other tasks of its cluster had clients with sessions."""
+        return self._planner.others_train
+
+    @property
     def store(self) -> ResourceStore:
         """The values of variables and other state."""
         return self._store

@@ -80,6 +80,9 @@ class Planner:
     devices: full names, the first being the default. task: what a device name without a job means.
     """
 
+    others_train: bool = False
+    """Whether, when it was made, other tasks of the cluster had clients with sessions."""
+
     def __init__(self, config: ConfigProto, devices: Sequence[str], task: str) -> None:
         self._config = config
         self.devices = devices

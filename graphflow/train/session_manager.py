@@ -240,7 +240,9 @@ class SessionManager:
             reached = int(session.run(step))
         except errors.FailedPreconditionError:
             return False
-        alive = whole and reached >= saved and (again or reached > 0 or mark.there)
+        # A chief that comes back alone takes its checkpoint, as TensorFlow's does: what is newer is nobody else's.
+        others = session.others_train or newest is None
+        alive = whole and reached >= saved and (again or mark.there or (reached > 0 and others))
         if reached and not again:
             self.taken_over = reached, reached if alive else saved
         if not alive:
