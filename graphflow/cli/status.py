@@ -70,7 +70,8 @@ def _ask(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
     """The answers of the tasks as tables."""
-    rows = [("task", "address", "state", "pid", "up", "sessions", "steps", "steps/s", "received (messages)", "sent (messages)")]
+    heads = "task,address,state,pid,up,sessions,steps,steps/s,received (messages),sent (messages)"
+    rows = [tuple(heads.split(","))]
     for task in tasks:
         name, address, state = _short(task["task"]), task["address"], task["state"]
         if state == "unreachable":
