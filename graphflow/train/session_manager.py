@@ -81,9 +81,9 @@ class SessionManager:
         """A session with the newest good checkpoint restored, or else initialised by init_op and init_fn.
 
         Variables that live on a cluster are left as they are, where all have values, were trained and the step is not
-        below the newest checkpoint's: a chief that was started again goes on with them. Session.reset() clears them.
-        `again` says that this process had prepared them before. On a cluster it waits for absent tasks, at most
-        max_wait_secs; then DeadlineExceededError names them.
+        below the newest checkpoint's: a chief that was started again while others trained, or before its first
+        checkpoint, goes on with them. Session.reset() clears them. `again` says that this process had prepared them
+        before. On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
 
         ValueError where both a directory and a file are given; RuntimeError where the session is not ready after all
         of that, naming the variables without a value; with `again`, DataLossError where variables are lost and there
