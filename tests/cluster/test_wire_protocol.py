@@ -67,6 +67,23 @@ def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
     )
 
 
+def test_every_field_that_is_read_of_a_message_is_on_the_page() -> None:
+    package = Path(message.__file__).parents[1]
+    read = re.compile(
+        r"""details(?:\.get\(|\[)"(\w+)"|_(?:name|text)\(details, "(\w+)"\)|address\["(\w+)"\]"""
+    )
+    files = [*package.glob("cluster/*.py"), *package.glob("transport/*.py")]
+    found = {
+        name
+        for file in files
+        for names in read.findall(file.read_text(encoding="utf-8"))
+        for name in names
+        if name
+    }
+    assert {"token", "lines", "traced", "inode", "once"} <= found
+    assert [name for name in sorted(found) if f"`{name}`" not in PAGE] == []
+
+
 def test_the_limits_are_those_of_the_page() -> None:
     units = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
 
