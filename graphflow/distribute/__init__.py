@@ -7,7 +7,7 @@ from graphflow.namespaces import exports, missing
 globals().update(
     exports(
         "distribute.context", "distribute.strategy", "distribute.values", "distribute.one_device",
-        "distribute.mirrored", "distribute.in_graph", "distribute.parameter_server",
+        "distribute.mirrored", "distribute.in_graph", "distribute.parameter_server", "distribute.collective",
         "distribute.variables", "distribute.increment",
     )
 )  # fmt: skip

@@ -120,6 +120,7 @@ def _reduction(check: _Check) -> None:
             sums, means, totals = session.run(
                 [found[VariableAggregation.SUM], found[VariableAggregation.MEAN], rows]
             )
+            wait()
         together = (
             check.clients.towers
             if strategy.num_towers > len(strategy.worker_devices)

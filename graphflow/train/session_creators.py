@@ -98,7 +98,10 @@ class WorkerSessionCreator(SessionCreator):
         """A session that is ready; finalizes the graph."""
         if self._manager is None:
             self._manager = manager_of(self.scaffold)
-        return self._manager.wait_for_session(self._master, self._config, self._max_wait_secs)
+        own = self._manager.join_session(
+            self._master, self._config, self._max_wait_secs, self.scaffold.init_fn
+        )
+        return own or self._manager.wait_for_session(self._master, self._config, self._max_wait_secs)
 
 
 def manager_of(scaffold: Scaffold) -> SessionManager:

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.config import ConfigProto, RunOptions
+from graphflow.distribute.collective import SHARING
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.graph import Graph
 from graphflow.session import Session
@@ -110,10 +111,14 @@ class SessionManager:
                 if init_op is not None:
                     session.run(init_op, feed_dict=init_feed_dict)
                 mark.write(half=True)
+            else:
+                self._share(session)
             if not loaded or mark.half:
                 if init_fn is not None:
                     init_fn(session)
                 mark.write(half=False)
+            if init_fn is not None:
+                self._share(session)
             missing = self._initialize_locals(session)
             if missing:
                 raise RuntimeError(
@@ -166,6 +171,37 @@ class SessionManager:
                 "%s: %s.", "Restored, but not ready" if loaded else "Not restored, and not ready", missing
             )
         return session, loaded and not missing
+
+    def _share(self, session: Session) -> None:
+        """Gives the chief's values to the others, or takes them, where each worker has all variables."""
+        sharing = self._graph.get_collection(SHARING)
+        if sharing:
+            session.run(sharing)
+
+    def join_session(
+        self,
+        master: str,
+        config: ConfigProto | None = None,
+        max_wait_secs: float = 7200,
+        init_fn: Callable[[Any], Any] | None = None,
+    ) -> Session | None:
+        """A session of a worker that has all variables itself, with the chief's values; None where it has not.
+
+        Waits for the chief and the other workers; DeadlineExceededError names who is missing.
+        """
+        if not self._graph.get_collection(SHARING):
+            return None
+        session = self._connected(master, config, max_wait_secs)
+        try:
+            for _ in range(1 if init_fn is None else 2):
+                self._share(session)
+            missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
+            if missing:
+                raise RuntimeError(f"The chief's values did not make the model ready. {missing}.")
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     def wait_for_session(
         self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = math.inf
@@ -231,6 +267,10 @@ class SessionManager:
         ready_op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
         if not session.sess_str or ready_op is None:
             return False
+        if again and newest is not None and self._graph.get_collection(SHARING):
+            return (
+                False  # A step that failed may have changed some variables here, and others at other workers.
+            )
         step = get_global_step(self._graph)
         whole = not self._missing(session, ready_op)
         if step is None:

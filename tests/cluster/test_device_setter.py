@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from graphflow.cluster.cluster_spec import ClusterSpec
-from graphflow.graph.graph import Graph
-from graphflow.ops.core import constant
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.variable import Variable
 from graphflow.cluster.device_setter import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
     byte_size_load_fn,
     replica_device_setter,
 )
+from graphflow.graph.graph import Graph
+from graphflow.ops.core import constant
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.variable import Variable
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,8 @@ def cluster() -> Iterator[tuple[dict[str, list[str]], list[str]]]:
     for server in reserved:
         server.stop()
     found = {"ps": addresses[:2], "worker": addresses[2:]}
-    servers = [gf.train.Server(found, job_name=job, task_index=i) for job in found for i in range(2)]
+    config = gf.ConfigProto(device_count={"CPU": 2})
+    servers = [gf.train.Server(found, job, i, config=config) for job in found for i in range(2)]
     yield found, [server.target for server in servers[2:]]
     for server in servers:
         server.stop()
@@ -39,8 +40,9 @@ def cluster() -> Iterator[tuple[dict[str, list[str]], list[str]]]:
         lambda: D.ParameterServerStrategy(),
         lambda: D.ParameterServerStrategy(synchronous=True),
         lambda: D.ParameterServerStrategy(max_staleness=2),
+        lambda: D.CollectiveAllReduceStrategy(num_devices=2),
     ],
-    ids=["one_device", "mirrored_1", "mirrored_3", "in_graph", "ps", "ps_sync", "ps_bounded"],
+    ids=["one_device", "mirrored_1", "mirrored_3", "in_graph", "ps", "ps_sync", "ps_bounded", "collective"],
 )
 def test_strategies_of_one_process_keep_the_contract(make: Callable[[], Any]) -> None:
     gf.testing.check_strategy(make())
@@ -70,6 +72,17 @@ def test_parameter_servers_between_two_workers(
     addresses, targets = cluster
     strategies = [D.ParameterServerStrategy(addresses, "worker", i, **arguments) for i in range(2)]
     gf.testing.check_strategy(strategies, targets=targets, synchronous=synchronous)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_mirrored_over_workers(cluster: Any, devices: int) -> None:
+    addresses, targets = cluster
+    workers = {"worker": addresses["worker"]}
+    strategies = [
+        D.CollectiveAllReduceStrategy(workers, "worker", i, num_devices=devices, timeout=30.0)
+        for i in range(2)
+    ]
+    gf.testing.check_strategy(strategies, targets=targets)
 
 
 class _OneTowersGradient(D.MirroredStrategy):

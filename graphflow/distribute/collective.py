@@ -1,0 +1,180 @@
+"""A client for each worker, with a copy of each variable on every worker, kept equal by all-reduce; no servers.
+
+The first worker's values count when training begins, or goes on: the others take theirs from it. What does so belongs
+to each variable's initializer, and is in the collection SHARING for sessions that restore a checkpoint instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow.distribute.reducers.base import Reducer, spread
+from graphflow.distribute.sharding import shard_dataset
+from graphflow.distribute.strategy import DistributionStrategy
+from graphflow.distribute.tasks import Task
+from graphflow.distribute.values import Mirrored, PerDevice, devices_from
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.graph import Graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.graph.slices import IndexedSlices
+from graphflow.ops.collectives import TIMEOUT_SECONDS, all_gather, all_reduce, broadcast_recv, broadcast_send
+from graphflow.ops.flow_basics import group
+from graphflow.ops.state import assign
+from graphflow.ops.variable import VariableAggregation
+
+SHARING: Final = "sharing_variables"
+"""The collection of operations by which all workers take the first one's value of a variable; all have to run them."""
+_TOWERS: Final = 0x7E0
+_WORKERS: Final = 0x7E1
+"""The keys of the groups of all towers, and of one device of each worker."""
+
+_counts: WeakKeyDictionary[Graph, int] = WeakKeyDictionary()
+
+
+def _next_key() -> int:
+    """The key of one more collective of a strategy's in the graph: the same in all programs that build the same."""
+    graph = get_default_graph()
+    _counts[graph] = _counts.get(graph, 0) + 1
+    return _counts[graph]
+
+
+class AllReduce(Reducer):
+    """Reduces over the towers of all workers by collectives; each tower gets the result on its device.
+
+    members: how many towers there are in all. timeout: how many seconds to wait for the others, who are named then.
+    """
+
+    def __init__(self, members: int, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._members = members
+        self._timeout = timeout
+
+    def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
+        """The sum or mean over all towers, on the devices of `destinations`."""
+        if aggregation not in (VariableAggregation.SUM, VariableAggregation.MEAN):
+            raise ValueError(f"Values are reduced by VariableAggregation.SUM or MEAN, got {aggregation!r}.")
+        mean = aggregation == VariableAggregation.MEAN
+        devices = per_device_value.devices
+        key = _next_key()
+        sparse = isinstance(per_device_value.values[0], IndexedSlices)
+        other = _next_key() if sparse else 0
+        results: list[Any] = []
+        for device, value in zip(devices, per_device_value.values, strict=True):
+            with get_default_graph().device(device):
+                if isinstance(value, IndexedSlices):
+                    results.append(self._gathered(value, mean, key, other))
+                else:
+                    final = "div" if mean else "id"
+                    keys = (self._members, _TOWERS, key)
+                    results.append(all_reduce(value, *keys, final=final, timeout=self._timeout))
+        wanted = devices_from(destinations)
+        if wanted == devices:
+            return results[0] if len(results) == 1 else Mirrored(results, devices)
+        return spread(results[0], wanted)
+
+    def _gathered(self, value: IndexedSlices, mean: bool, rows_key: int, indices_key: int) -> IndexedSlices:
+        rows = value.values / self._members if mean else value.values
+        return IndexedSlices(
+            all_gather(rows, self._members, _TOWERS, rows_key, timeout=self._timeout),
+            all_gather(value.indices, self._members, _TOWERS, indices_key, timeout=self._timeout),
+            value.dense_shape,
+        )
+
+
+class CollectiveAllReduceStrategy(DistributionStrategy):
+    """Synchronous training by programs that each have all variables (tf.contrib.distribute's).
+
+    Every worker of the cluster runs the program, with one tower, or one on each of `num_devices` CPU devices. cluster,
+    task_type and task_id are given here or to configure(). timeout: how many seconds a step waits for the others before
+    DeadlineExceededError names them. Where a worker is gone, the others' steps raise UnavailableError that names it.
+    """
+
+    def __init__(
+        self,
+        cluster: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        num_devices: int = 1,
+        reducer: Reducer | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        super().__init__()
+        if num_devices < 1:
+            raise ValueError(f"num_devices must be at least 1, got {num_devices}.")
+        self._local = num_devices
+        self._timeout = timeout
+        self._given_reducer = reducer
+        self.configure(None, cluster, task_type, task_id)
+
+    @classmethod
+    def from_environment(cls, **arguments: Any) -> CollectiveAllReduceStrategy:
+        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError where it tells none."""
+        arguments.setdefault("num_devices", local_devices_from_environment())
+        return cls(*task_from_environment(), **arguments)
+
+    def configure(
+        self,
+        session_config: Any = None,
+        cluster_spec: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
+        """Tells it the cluster and this program's task."""
+        self._task = Task(cluster_spec, task_type, task_id)
+        self.reducer = self._given_reducer or AllReduce(self.num_towers, self._timeout)
+
+    @property
+    def num_towers(self) -> int:
+        """The number of towers of all workers."""
+        return self._task.count * self._local
+
+    @property
+    def is_single_tower(self) -> bool:
+        """Whether this program has one tower, and is the only one."""
+        return self.num_towers == 1
+
+    def tower_devices(self) -> Sequence[str]:
+        """This worker's devices."""
+        if self._local == 1:
+            return [self._task.device]
+        return [f"{self._task.device}/device:CPU:{index}" for index in range(self._local)]
+
+    def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[str]:
+        """This worker's devices: every one has a copy."""
+        return self.tower_devices()
+
+    def split_dataset(self, dataset: Any) -> Sequence[Any]:
+        """This worker's part, of which its towers take in turn."""
+        return [shard_dataset(dataset, self._task.count, self._task.index)]
+
+    def _create_variable(self, next_creator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        collections = kwargs.get("collections") or ()
+        made = super()._create_variable(next_creator, *args, **kwargs)
+        if self._task.count > 1 and GraphKeys.LOCAL_VARIABLES not in collections:
+            self._share(made)
+        return made
+
+    def _share(self, variable: Any) -> None:
+        """Lets the variable begin with the first worker's value."""
+        copies = self.unwrap(variable)
+        first, graph = copies[0], variable.graph
+        keys = (self._task.count, _WORKERS, _next_key())
+        with (
+            graph.control_dependencies(None),
+            graph.name_scope(f"{first.op.name}/share/"),
+            graph.device(first.device),
+        ):
+            if self._task.is_chief:
+                with graph.control_dependencies([variable.initializer]):
+                    begins = broadcast_send(first, *keys, timeout=self._timeout).op
+                again = broadcast_send(first, *keys, timeout=self._timeout).op
+            else:
+                value = broadcast_recv(first.shape, first.dtype, *keys, timeout=self._timeout)
+                begins = again = group(*[assign(copy, value) for copy in copies])
+        variable.set_initializer(variable.initial_value, begins)
+        graph.add_to_collection(SHARING, again)
+
+
+EXPORTS: dict[str, Any] = {"CollectiveAllReduceStrategy": CollectiveAllReduceStrategy, "AllReduce": AllReduce}

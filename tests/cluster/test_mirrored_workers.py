@@ -1,0 +1,62 @@
+"""Protects training mirrored over tasks from a worker's death.
+
+Promise 5: the others notice within 5 s, name it, and under MonitoredTrainingSession go on from the checkpoint when it
+is back; all workers then have the same bits.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from processes import Processes
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the processes are looked after as Linux does"
+)
+
+
+def steps(log: str) -> dict[int, str]:
+    """The weights by step, as a process printed them last."""
+    return {int(n): w for n, w in re.findall(r"^step (\d+) (.+)$", log, re.M)}
+
+
+def until(condition: Callable[[], bool], what: Callable[[], str], seconds: float) -> float:
+    """Waits, and returns how long."""
+    begin = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begin < seconds, what()
+        time.sleep(0.02)
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_killed_worker_is_noticed_and_all_go_on_together(tmp_path: Path, victim: int) -> None:
+    with Processes(tmp_path, "mirrored_role", {"worker": 4}) as run:
+        for index in range(4):
+            run.start("worker", index, steps=24)
+        others = [i for i in range(4) if i != victim]
+        until(lambda: len(steps(run.log(run.latest("worker", 1)))) >= 7, run.text, 60)
+        run.signal("worker", victim, signal.SIGKILL)
+        noticed = f"task:{victim}"
+
+        def told(index: int) -> bool:
+            log = run.log(run.latest("worker", index))
+            return any(
+                noticed in line and ("Unavailable" in line or "gone" in line) for line in log.splitlines()
+            )
+
+        until(lambda: all(told(i) for i in others), run.text, 5)
+        run.start("worker", victim, steps=24)
+        for index in range(4):
+            assert run.ended("worker", index, 60) == 0, run.text()
+        logs = [run.log(run.latest("worker", i)) for i in range(4)]
+    reached = [steps(log) for log in logs]
+    assert [max(found) for found in reached] == [24] * 4
+    for number in range(20, 25):
+        assert len({found[number] for found in reached}) == 1
