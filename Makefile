@@ -2,6 +2,8 @@
 VENV ?= .venv
 PYTHON ?=
 BIN := $(VENV)/bin
+# numba-cuda takes the place of numba.cuda wherever it is installed, so that it has an environment of its own.
+CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help demo test test-all bench bench-training bench-cluster bench-devices faults soak lint format clean
@@ -12,6 +14,8 @@ help:
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
+	@echo "make cuda-check  run the CUDA kernels in Numba's simulator, and compile them for sm_80 and sm_90"
+	@echo "make bench-gpu  measure on this machine's GPU, against PyTorch and JAX where they are installed"
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
@@ -33,6 +37,14 @@ bench: $(VENV)/.dev
 
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
+
+# The simulator must be on before Numba is imported, so it has a process of its own; the compiler needs no GPU either.
+cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda --record-kernels $(CUDA_VENV)/kernels.json
+	$(CUDA_VENV)/bin/python tests/kernels/cuda/compile_kernels.py $(CUDA_VENV)/kernels.json
+
+bench-gpu: $(VENV)/.gpu
+	$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.cluster.faults.table
@@ -60,7 +72,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CUDA_VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@set -e; \
@@ -79,6 +91,15 @@ $(BIN)/python:
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(CUDA_VENV)/.cuda: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(CUDA_VENV)
+	$(CUDA_VENV)/bin/python -m pip install -q --disable-pip-version-check -e '.[ci-cuda]'
+	@touch $@
+
+$(VENV)/.gpu: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[cuda13-blas]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

@@ -108,7 +108,7 @@ def elementwise_1m():
     return Workload(step, 30, step)
 
 
-def perceptron(optimizer):
+def perceptron(optimizer, batch=128):
     """A list of (weights, bias)."""
     source = numbers()
     sizes = [784, 256, 256, 10]
@@ -124,7 +124,7 @@ def perceptron(optimizer):
         weights, bias = parameters[-1]
         return cross_entropy(hidden @ weights + bias, labels)
 
-    feed = source.rand(128, 784).astype(np.float32), classes(source, 128)
+    feed = source.rand(batch, 784).astype(np.float32), classes(source, batch)
     return training(loss, parameters, optimizer, feed, 50, fetch=True)
 
 

@@ -88,14 +88,14 @@ def elementwise_1m():
     return Workload(step, 30, step)
 
 
-def perceptron(make_optimizer):
+def perceptron(make_optimizer, batch=128):
     """nn.Sequential of three linear layers."""
     source = numbers()
     sizes = [784, 256, 256, 10]
     first = [source.randn(sizes[i], sizes[i + 1]).astype(np.float32) * np.float32(0.1) for i in range(3)]
     model = nn.Sequential(dense(first[0]), nn.ReLU(), dense(first[1]), nn.ReLU(), dense(first[2]))
     optimizer = make_optimizer(model.parameters())
-    images, labels = source.rand(128, 784).astype(np.float32), classes(source, 128)
+    images, labels = source.rand(batch, 784).astype(np.float32), classes(source, batch)
 
     def loss():
         return nn.functional.cross_entropy(model(torch.from_numpy(images)), torch.from_numpy(labels))

@@ -88,8 +88,8 @@ def elementwise_1m(gf):
     return Workload(lambda: session.run(total), 30, lambda: float(session.run(total)))
 
 
-def perceptron(gf, optimizer):
-    """A training step of a classifier: 784 inputs, two hidden layers of 256, batches of 128."""
+def perceptron(gf, optimizer, batch=128):
+    """A training step of a classifier: 784 inputs, two hidden layers of 256."""
     source = numbers()
     images = gf.placeholder(gf.float32, [None, 784])
     labels = gf.placeholder(gf.float32, [None, 10])
@@ -105,7 +105,7 @@ def perceptron(gf, optimizer):
     loss = gf.reduce_mean(losses)
     train = optimizer.minimize(loss)
     session = started(gf)
-    feed = {images: source.rand(128, 784).astype(np.float32), labels: classes(source, 128)}
+    feed = {images: source.rand(batch, 784).astype(np.float32), labels: classes(source, batch)}
 
     def step():
         return session.run([train, loss], feed)

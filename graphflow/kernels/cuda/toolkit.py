@@ -7,6 +7,7 @@ device. In Numba's simulator all of this works on NumPy arrays; what differs the
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import os
 import sys
@@ -64,6 +65,7 @@ _FLOAT_FUNCTIONS: Final = [
     "atan2",
     "fmod",
 ]
+_LOG = logging.getLogger("graphflow")
 _DTYPES: Final = [
     "float32",
     "float64",
@@ -216,14 +218,14 @@ class OutOfDeviceMemory(Exception):
 
 
 class Device:
-    """One GPU: its memory, its one stream, and a lock that whoever uses it holds. Thread-safe under that lock."""
+    """One GPU: its memory, its one `stream`, and a lock that whoever uses it holds. Thread-safe under that lock."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.lock = threading.RLock()
         self._numba = cuda.gpus[0 if SIMULATED else index]
         with self.current():
-            self._stream = cuda.stream()
+            self.stream = cuda.stream()
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -246,23 +248,50 @@ class Device:
 
     def upload(self, target: Any, source: Any) -> None:
         """Copies a host array to a block of the same dtype and size, in the order of the stream."""
-        target.copy_to_device(source, stream=self._stream)
+        target.copy_to_device(source, stream=self.stream)
 
     def download(self, source: Any, target: Any) -> None:
         """Copies a block to a host array of the same dtype and size, in the order of the stream."""
-        source.copy_to_host(target, stream=self._stream)
+        source.copy_to_host(target, stream=self.stream)
 
     def launch(self, work: Work) -> None:
         """Starts work in the order of the stream."""
+        self._start(work, self.stream, self.stream)
+
+    @staticmethod
+    def _start(work: Work, stream: Any, handle: Any) -> None:
         if isinstance(work, Call):
-            work.function(int(self._stream))
+            work.function(int(handle))
             return
         with _patience() if SIMULATED else nullcontext():
-            kernel(work.source)[work.blocks, work.threads, self._stream](*work.arguments)
+            kernel(work.source)[work.blocks, work.threads, stream](*work.arguments)
+
+    def captured(self, works: Sequence[Work]) -> Callable[[], None] | None:
+        """What starts all of some work at once, as a CUDA graph; None where none can be made.
+
+        Every kernel must have run before, since compiling and loading are no part of a graph.
+        """
+        if SIMULATED:
+            return None
+        try:
+            core = import_module("cuda.core")
+            stream = core.Stream.from_handle(int(self.stream))
+            chip = core.Device(self.index)
+            chip.set_current()
+            builder = chip.create_graph_builder()
+            builder.begin_building()
+            for work in works:
+                self._start(work, builder, builder.stream.handle)
+            graph = builder.end_building().complete()
+            graph.upload(stream)
+        except Exception:  # of several packages; the launches work without a graph as well
+            _LOG.info("Launches are not captured as a CUDA graph.", exc_info=True)
+            return None
+        return lambda: graph.launch(stream)
 
     def wait(self) -> None:
         """Returns when the stream has done everything."""
-        self._stream.synchronize()
+        self.stream.synchronize()
 
 
 def part(block: Any, start: int, count: int, dtype: str) -> Any:

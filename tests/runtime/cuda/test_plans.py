@@ -170,6 +170,38 @@ def test_a_steady_step_allocates_nothing_and_copies_feeds_and_fetches_alone(
     assert seen.count("launch") == launches
 
 
+def test_captured_launches_are_replayed_until_memory_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CUDA graph holds addresses: where a variable gets other memory, its launches are made and captured anew."""
+    from graphflow.kernels.cuda.toolkit import Device
+
+    replayed: list[int] = []
+
+    def captured(self: Any, works: Any) -> Callable[[], None]:
+        def replay() -> None:
+            replayed.append(len(works))
+            for work in works:
+                self.launch(work)
+
+        return replay
+
+    monkeypatch.setattr(Device, "captured", captured)
+    with gf.device("/gpu:0"):
+        w = gf.Variable([1.0, 2.0], validate_shape=False)
+        add = w.assign_add(w * 1.0)
+    with session(allow_soft_placement=True) as one:
+        one.run(w.initializer)
+        for _ in range(5):
+            one.run(add.op)
+        assert replayed == [1, 1]  # One run on NumPy, two of plain launches.
+        np.testing.assert_array_equal(one.run(w), [32.0, 64.0])
+        cell = one.store.variable("Variable", gf.float32, ("", 0))
+        cell._block = None  # As if the memory were somewhere else.
+        cell.value = np.array([1.0, 1.0], np.float32)
+        one.run(add.op)
+        assert replayed == [1, 1]
+        np.testing.assert_array_equal(one.run(w), [2.0, 2.0])
+
+
 def test_updates_of_all_parameters_are_one_launch() -> None:
     with gf.device("/gpu:0"):
         variables = [gf.Variable(gf.ones([n])) for n in (3, 5, 4, 1)]

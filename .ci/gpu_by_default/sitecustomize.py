@@ -1,0 +1,27 @@
+"""On PYTHONPATH, this makes every graph ask for the GPU, so that programs written for the CPU run there.
+
+What has no kernel there goes to the CPU. For tests: programs say `with gf.device("/gpu:0")` themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.config import ConfigProto
+from graphflow.graph.scopes import Scopes
+
+_scopes, _config = Scopes.__init__, ConfigProto.__init__
+
+
+def _on_gpu(self: Scopes, *arguments: Any, **named: Any) -> None:
+    _scopes(self, *arguments, **named)
+    self.devices = ("/device:GPU:0",)
+
+
+def _soft(self: ConfigProto, *arguments: Any, **named: Any) -> None:
+    _config(self, *arguments, **named)
+    self.allow_soft_placement = True
+
+
+Scopes.__init__ = _on_gpu  # type: ignore[method-assign]
+ConfigProto.__init__ = _soft  # type: ignore[method-assign]
