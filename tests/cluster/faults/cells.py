@@ -57,12 +57,12 @@ SECONDS: Final = {
 """How long a fault lasts that is not SIGKILL or SIGTERM, if not seven seconds."""
 STOPPED_SECONDS: Final = 7.0
 AWAY_SECONDS: Final = 0.5
-LIMIT_SECONDS: Final = 20.0
+LIMIT_SECONDS: Final = 40.0
 """In which everything goes on after the cause is gone."""
 _UNDISTURBED_SECONDS: Final = 0.3
 _SETTLING_SECONDS: Final = 12.0
 """In which idle threads end, and what was held for a peer that is gone is freed."""
-_MORE: Final = {"threads": 4, "sockets": 2, "memory": 8, "files": 8}
+_MORE: Final = {"threads": 4, "sockets": 3, "memory": 8, "files": 10}
 """By how much undisturbed processes differ: threads of pools, memory that is used again."""
 
 
@@ -138,8 +138,10 @@ def undisturbed(over_network: bool) -> dict[str, dict[str, int]]:
         roles = ("ps", "chief", "worker", "client")
         for role in roles:
             lab.start(role)
+        trainers = [lab.latest[role] for role in roles[1:]]
+        lab.wait(lambda: all(len(p.acknowledged) >= 10 for p in trainers), "all to train", 60)
         begun = time.monotonic()
-        lab.wait(lambda: time.monotonic() > begun + 4.5, "clients to have told that they are there")
+        lab.wait(lambda: time.monotonic() > begun + 4.0, "clients to have told that they are there")
         return {role: lab.holds(lab.latest[role]) for role in roles}
 
 

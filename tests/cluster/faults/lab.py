@@ -153,7 +153,7 @@ class Lab:
 
     # ---- waiting --------------------------------------------------------------------------------------------------
 
-    def wait(self, until: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    def wait(self, until: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
         """Takes in events until something is so, and returns it; Late after a time."""
         end = time.monotonic() + seconds
         while True:
@@ -175,11 +175,11 @@ class Lab:
                 return event
         return None
 
-    def heard(self, role: str, start: str, since: float = 0.0, seconds: float = 20.0) -> Event:
+    def heard(self, role: str, start: str, since: float = 0.0, seconds: float = 60.0) -> Event:
         """Waits for that."""
         return self.wait(lambda: self.said(role, start, since), f"{role} to say {start!r}", seconds)  # type: ignore[no-any-return]
 
-    def ended(self, process: Process, seconds: float = 20.0) -> int:
+    def ended(self, process: Process, seconds: float = 60.0) -> int:
         """Waits for the end of a process: its status, -n for signal n."""
         self.wait(lambda: process.status is not None, f"the end of {process.name}", seconds)
         assert process.status is not None
