@@ -17,9 +17,10 @@ from zmq.utils.monitor import recv_monitor_message
 from graphflow.transport.keys import ClusterKeys, as_client
 from graphflow.transport.lanes import SLICE_SECONDS, LaneBroken, WaitingLane, connect
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.pieces import Pieces, Pool
 from graphflow.transport.shared import PartnerMemory
-from graphflow.transport.sockets import options, receive, send
 from graphflow.transport.tensors import Buffer
+from graphflow.transport.zeromq import options, receive, send
 
 REFUSED_EVENTS: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -41,9 +42,12 @@ class Closed(Exception):
 
 
 class Channel:
-    """What one thread sends to a server and gets from it. Any thread may close it."""
+    """What one thread sends to a server and gets from it. Any thread may close it.
 
-    def __init__(self, address: str, keys: ClusterKeys | None) -> None:
+    pool: the memory for what comes by the network.
+    """
+
+    def __init__(self, address: str, keys: ClusterKeys | None, pool: Pool) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         options(self._socket)
         if keys is not None:
@@ -55,6 +59,7 @@ class Channel:
         self._socket.connect(f"tcp://{address}")
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
+        self._pieces = Pieces(pool)
         self._lane: WaitingLane | None = None
         self._waits = False
         """Whether its thread waits in the lane, which then cannot be closed under it."""
@@ -107,7 +112,7 @@ class Channel:
                 ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
             except zmq.ZMQError as error:
                 raise Closed from error
-            found = receive(self._socket) if ready else None
+            found = self._pieces.take(receive(self._socket)) if ready else None
         if found is None:
             self._check()
         return found

@@ -23,6 +23,7 @@ from graphflow import errors
 from graphflow.transport.channel import REFUSED_EVENTS, Channel, Closed, Gone
 from graphflow.transport.keys import FILE, VARIABLE, Access, check_reach
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.pieces import Pool
 from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
 
 _ALIVE_SECONDS: Final = 3.0
@@ -64,6 +65,7 @@ class Connection:
         self._access = access
         self._tcp_only = tcp_only
         self._memory = SharedMemory(not tcp_only)
+        self._pool = Pool()
         self._greeting = {
             **greeting, "token": access.secret, "session": secrets.token_hex(8), "memory": self._memory.address
         }  # fmt: skip
@@ -154,7 +156,7 @@ class Connection:
             raise errors.CancelledError(None, None, "The session is closed.")
         channel: Channel | None = getattr(self._local, "channel", None)
         if channel is None:
-            channel = self._local.channel = Channel(self.address, self._access.keys)
+            channel = self._local.channel = Channel(self.address, self._access.keys, self._pool)
             self._channels.add(channel)
         return channel
 
@@ -251,9 +253,10 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         if alive is None:
             break
         if channel is None:
-            channel = Channel(alive.address, alive._access.keys)
+            channel = Channel(alive.address, alive._access.keys, alive._pool)
         message = Message(Kind.HELLO, details={**alive._greeting, "alive": True})
         alive._memory.trim()
+        alive._pool.trim()
         del alive
         channel.send(message.frames())
     if channel is not None:

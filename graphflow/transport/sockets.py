@@ -34,11 +34,10 @@ from graphflow.transport.files import WRITE, Files
 from graphflow.transport.keys import ClusterKeys, as_client, check_reach
 from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES, Door, Lane, LaneBroken, connect
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.pieces import Pieces, Pool
 from graphflow.transport.tensors import BadMessage, Buffer
+from graphflow.transport.zeromq import options, receive_rest, send
 
-HEARTBEAT_MS: Final = 1000
-HEARTBEAT_TIMEOUT_MS: Final = 3000
-"""With the time to the next heartbeat, and to the next look, a silent peer is noticed within 5 s."""
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken from whom the handler does not know."""
 _TICK_SECONDS: Final = 0.25
@@ -46,8 +45,6 @@ _GOODBYE_MS: Final = 200
 """How long the last messages to peers have to go out, in the background, when a server ends."""
 _RELEASE_SECONDS: Final = 0.5
 """How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
-_COPY_BELOW: Final = 32 << 10
-"""Bytes below which a frame is copied: tracking its memory costs more."""
 _DOMAIN: Final = "graphflow"
 _LOG = logging.getLogger("graphflow")
 
@@ -70,49 +67,6 @@ class Handler(Protocol):
     def tick(self) -> None:
         """Some time has passed."""
         ...
-
-
-def options(socket: zmq.Socket[bytes]) -> None:
-    """What every socket of graphflow's has."""
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.SNDHWM, 0)
-    socket.setsockopt(zmq.RCVHWM, 0)
-    socket.setsockopt(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
-    socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
-    socket.setsockopt(zmq.RECONNECT_IVL, 20)
-    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
-
-
-def send(socket: zmq.Socket[bytes], frames: Sequence[Buffer], first: Sequence[bytes] = ()) -> None:
-    """Sends the frames of one message; large ones are not copied, and may not change until they are out."""
-    parts: list[Any] = [*first, *frames]
-    last = len(parts) - 1
-    for position, part in enumerate(parts):
-        more = 0 if position == last else zmq.SNDMORE
-        socket.send(part, more | zmq.NOBLOCK, copy=len(part) < _COPY_BELOW)
-
-
-def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
-    """One message, without waiting; zmq.Again where there is none. Large frames are not copied."""
-    parts: list[Buffer] = [socket.recv(zmq.NOBLOCK)]
-    while socket.getsockopt(zmq.RCVMORE):
-        frame = socket.recv(copy=False)
-        parts.append(frame.bytes if len(frame) < _COPY_BELOW else frame.buffer)
-    return parts
-
-
-def _receive_rest(socket: zmq.Socket[bytes], most_frames: int, most_bytes: int) -> list[Buffer] | None:
-    """The frames of a message behind the first; None, and nothing kept, where there are more or larger ones."""
-    parts: list[Buffer] | None = []
-    while socket.getsockopt(zmq.RCVMORE):
-        frame = socket.recv(copy=False)
-        length = len(frame)
-        if parts is None or length > most_bytes or len(parts) == most_frames:
-            parts = None
-        else:
-            parts.append(frame.bytes if length < _COPY_BELOW else frame.buffer)
-    return parts
 
 
 def _file(socket: zmq.Socket[bytes]) -> int:
@@ -170,6 +124,9 @@ class Sockets:
         """The lanes that others have opened, by the identity of who did: what they send, and the answers to clients."""
         self._lanes_out: dict[str, Lane] = {}
         """The lanes to peers, by their addresses."""
+        self._pool = Pool()
+        self._pieces: dict[bytes, Pieces] = {}
+        """What senders have sent pieces of."""
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
@@ -395,6 +352,8 @@ class Sockets:
                     for monitor in list(self._monitors):
                         self._look_at(monitor)
                     self._lane_door.trim()
+                    self._pool.trim()
+                    self._pieces = {s: p for s, p in self._pieces.items() if self._handler.knows(s)}
                     self._guarded(self._handler.tick)
         finally:
             self._close()
@@ -440,13 +399,28 @@ class Sockets:
             except zmq.Again:
                 return
             if self._handler.knows(sender):
-                frames = _receive_rest(self._router, MOST_FRAMES, MOST_FRAME_BYTES)
+                frames = receive_rest(self._router, MOST_FRAMES, MOST_FRAME_BYTES)
+                if frames is not None and (len(frames) > 1 or sender in self._pieces):
+                    frames = self._put_together(sender, frames)
+                    if frames is None:
+                        continue
             else:
-                frames = _receive_rest(self._router, 1, MOST_STRANGER_BYTES)
+                frames = receive_rest(self._router, 1, MOST_STRANGER_BYTES)
             if frames is None:
                 self.dropped.add("It is larger than a hello.")
                 continue
             self._take(sender, frames)
+
+    def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:
+        """The message of which this is the end; None where more is to come, or it is none."""
+        pieces = self._pieces.get(sender)
+        if pieces is None:
+            pieces = self._pieces[sender] = Pieces(self._pool)
+        try:
+            return pieces.take(frames)
+        except BadMessage as error:
+            self.dropped.add(str(error))
+            return None
 
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1

@@ -13,6 +13,7 @@ import random
 import socket
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import zmq
 import graphflow as gf
 from graphflow.cluster.ports import ReservedPorts
 from graphflow.plan.encode import BadPlan, PlanReader
-from graphflow.transport import token
+from graphflow.transport import lanes, token
 from graphflow.transport.message import Kind, Message, peek
 from graphflow.transport.tensors import BadMessage
 
@@ -367,6 +368,11 @@ def test_promise_9_servers_serve_while_strangers_send_rubbish(
         with socket.create_connection((host, int(port)), 5) as raw:
             greeting = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + bytes(48)
             raw.sendall(greeting[: chance.randrange(65)] + chance.randbytes(chance.choice((0, 10, 2000))))
+        strangers = [lanes.connect(pair[0]._service.sockets.door) for _ in range(20)]
+        for stranger_lane, _ in filter(None, strangers):
+            with suppress(OSError):
+                stranger_lane.sendall(b"".join(b"".join(_mutated(chance, corpus)) for _ in range(9))[:4096])
+            stranger_lane.close()
         if round_ % 3 == 0:
             assert _train(pair[round_ % 2].target) == EXPECTED
     assert _train(pair[0].target) == EXPECTED
