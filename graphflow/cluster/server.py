@@ -148,12 +148,11 @@ class Server:
             )  # So that the other tasks know that this one has ended, and is not lost.
             self._service.sockets.start()
             log.set_up()
-            jobs = ", ".join(f"{self._cluster.num_tasks(job)} {job}" for job in self._cluster.jobs)
             log.LOG.info(
-                "%s serves at %s; tasks of the cluster: %s",
+                "%s serves at %s, in the cluster %s",
                 task_name(self._job, self._index),
                 self.target,
-                jobs,
+                self._cluster.as_dict(),
             )
 
     def join(self) -> None:
