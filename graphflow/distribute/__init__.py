@@ -11,5 +11,11 @@ globals().update(
         "distribute.variables", "distribute.increment",
     )
 )  # fmt: skip
-globals().update(exports("distribute.reducers.base", "distribute.reducers.one_device", "ops.collectives"))
+globals().update(
+    exports(
+        "distribute.reducers.base", "distribute.reducers.one_device", "distribute.reducers.ring",
+        "distribute.reducers.halving_doubling", "distribute.reducers.hierarchical", "distribute.reducers.packing",
+        "ops.collectives",
+    )
+)  # fmt: skip
 __getattr__ = missing("gf.distribute", globals())

@@ -139,6 +139,8 @@ class VariableStore:
         if found is not None:
             if not request.reuse:
                 raise self._exists(request)
+            if from_value and get_default_graph().scopes.seen is not None:
+                dtype = found.dtype  # The first tower took the type of the value, and so does this one.
             self._check_shared(request, found, shape, dtype)
             if request.regularizer is not None and first_use(request.name):
                 self._regularize(request, found)

@@ -115,20 +115,19 @@ def _reduction(check: _Check) -> None:
             gathered = strategy.unwrap(strategy.reduce(VariableAggregation.SUM, sparse, variable))
             rows = [reduce_sum(one.values) for one in gathered]
             assert all(isinstance(one, IndexedSlices) for one in gathered), "sparse values became dense"
+            begin = global_variables_initializer()
         wait()
         with check.clients.session(index) as session:
+            if strategy.should_init:
+                session.run(begin)
+            wait()
             sums, means, totals = session.run(
                 [found[VariableAggregation.SUM], found[VariableAggregation.MEAN], rows]
             )
             wait()
-        together = (
-            check.clients.towers
-            if strategy.num_towers > len(strategy.worker_devices)
-            else strategy.num_towers
-        )
-        whole = strategy.num_towers > len(strategy.worker_devices)
-        numbers = [i + 1.0 for i in range(together)] if whole else [first + i + 1.0 for i in range(together)]
-        total = sum(numbers)
+        own = len(strategy.worker_devices)
+        begin_at, together = (0, check.clients.towers) if strategy.num_towers > own else (first, own)
+        total = sum(begin_at + i + 1.0 for i in range(together))
         for value in sums:
             check.same("reduce(SUM)", value, [total, 10 * total])
         for value in means:

@@ -3,4 +3,8 @@
 from __future__ import annotations
 
 from graphflow.distribute.reducers.base import Reducer as Reducer
+from graphflow.distribute.reducers.halving_doubling import HalvingDoublingReducer as HalvingDoublingReducer
+from graphflow.distribute.reducers.hierarchical import HierarchicalReducer as HierarchicalReducer
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice as ReductionToOneDevice
+from graphflow.distribute.reducers.packing import PackingReducer as PackingReducer
+from graphflow.distribute.reducers.ring import RingReducer as RingReducer

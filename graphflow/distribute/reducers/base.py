@@ -60,13 +60,19 @@ def total(aggregation: int, values: Sequence[Any]) -> Any:
                 rows, concat([value.indices for value in values], 0), values[0].dense_shape
             )
         if aggregation == VariableAggregation.MEAN and count > 1:
-            gathered = IndexedSlices(_part(gathered.values, count), gathered.indices, gathered.dense_shape)
+            gathered = IndexedSlices(part(gathered.values, count), gathered.indices, gathered.dense_shape)
         return gathered
     summed = add_n(list(values)) if count > 1 else values[0]
-    return _part(summed, count) if aggregation == VariableAggregation.MEAN and count > 1 else summed
+    return part(summed, count) if aggregation == VariableAggregation.MEAN and count > 1 else summed
 
 
-def _part(value: Tensor, count: int) -> Any:
+def on_device(device: str) -> Any:
+    """A context in which operations are built on a device."""
+    return get_default_graph().device(device)
+
+
+def part(value: Tensor, count: int) -> Any:
+    """The mean, from the sum of so many values."""
     return value / count if value.dtype.is_floating or value.dtype.is_complex else value // count
 
 
