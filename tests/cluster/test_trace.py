@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def training_step() -> tuple[Any, Any, Any]:
     return w, step, x
 
 
-def test_one_timeline_shows_all_tasks_of_a_step(target: str) -> None:
+def test_one_timeline_shows_all_tasks_of_a_step(target: str, tmp_path: Path) -> None:
     with gf.Graph().as_default(), gf.Session(target) as session:
         w, step, x = training_step()
         session.run(w.initializer)
@@ -67,6 +68,8 @@ def test_one_timeline_shows_all_tasks_of_a_step(target: str) -> None:
         f"/job:{job}/replica:0/task:{i}" for job, i in (("ps", 0), ("worker", 0), ("worker", 1))
     }
     assert plans == [0, 0, 0]
+    with gf.summary.FileWriter(str(tmp_path)) as writer:
+        writer.add_run_metadata(metadata, "step")
 
 
 def test_the_timeline_is_one_file_for_chrome_with_an_arrow_for_each_value_sent(target: str) -> None:
