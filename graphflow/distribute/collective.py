@@ -22,6 +22,7 @@ from graphflow.graph.keys import GraphKeys
 from graphflow.graph.slices import IndexedSlices
 from graphflow.ops.collectives import TIMEOUT_SECONDS, all_gather, all_reduce, broadcast_recv, broadcast_send
 from graphflow.ops.flow_basics import group
+from graphflow.ops.shaping import identity
 from graphflow.ops.state import assign
 from graphflow.ops.variable import VariableAggregation
 
@@ -69,6 +70,7 @@ class AllReduce(Reducer):
                     final = "div" if mean else "id"
                     keys = (self._members, _TOWERS, key)
                     results.append(all_reduce(value, *keys, final=final, timeout=self._timeout))
+        results = _all_or_none(results, devices)
         wanted = devices_from(destinations)
         if wanted == devices:
             return results[0] if len(results) == 1 else Mirrored(results, devices)
@@ -81,6 +83,23 @@ class AllReduce(Reducer):
             all_gather(value.indices, self._members, _TOWERS, indices_key, timeout=self._timeout),
             value.dense_shape,
         )
+
+
+def _all_or_none(results: Sequence[Any], devices: Sequence[str]) -> list[Any]:
+    """The results, of which each needs all: who runs one has every tower of this program take part."""
+    if len(results) == 1:
+        return list(results)
+    parts = [[r.values, r.indices] if isinstance(r, IndexedSlices) else [r] for r in results]
+    together: list[Any] = []
+    with get_default_graph().control_dependencies([tensor.op for own in parts for tensor in own]):
+        for result, device in zip(results, devices, strict=True):
+            with get_default_graph().device(device):
+                if isinstance(result, IndexedSlices):
+                    rows, indices = identity(result.values), identity(result.indices)
+                    together.append(IndexedSlices(rows, indices, result.dense_shape))
+                else:
+                    together.append(identity(result))
+    return together
 
 
 class CollectiveAllReduceStrategy(DistributionStrategy):

@@ -1,8 +1,9 @@
 """Takes collectives apart into halves: what brings a member's value, and what waits for the others.
 
-The first half stands where its value is made and waits for nobody. The second comes, among what is ready, after
-everything else, so that back-propagation goes on while the gradients of later layers are on their way, and so that two
-devices may come to the same operations in different orders.
+The first half waits for nobody, and comes as early as it can: what a value needs is computed before what only later
+ones need, the one that needs least first. The second half comes, among what is ready, after everything else. So
+back-propagation goes on while the gradients of the layers behind are on their way, and two devices may come to the same
+operations in different orders.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ TYPES: Final = frozenset(
     }
 )
 HALVES: Final = frozenset({"CollectiveBegin", "CollectiveEnd"})
-_LAST: Final = 1 << 48
+_TURN: Final = 1 << 40
+"""Between the indices of what one first half needs and of what the next one needs: more than there are operations."""
+_LAST: Final = 1 << 60
 """Added to the index of what waits: it comes after all that was built."""
 
 
@@ -37,7 +40,34 @@ def halve_collectives(plan: Plan, ctx: PassContext) -> Plan:
     halves: list[Instruction] = []
     for i in plan.instructions:
         halves += _halves(i) if i.type in TYPES else (i,)
-    return plan.with_instructions(halves)
+    return plan.with_instructions(_hurried(halves))
+
+
+def _hurried(instructions: list[Instruction]) -> list[Instruction]:
+    """The instructions with such indices that those which the first halves need come first."""
+    makers = {output: i for i in instructions for output in i.outputs}
+    by_name = {i.name: i for i in instructions}
+    needs: dict[str, set[str]] = {}
+    begins = [i for i in instructions if i.type == "CollectiveBegin"]
+    for begin in begins:
+        needs[begin.name] = found = set()
+        todo = [begin]
+        while todo:
+            i = todo.pop()
+            if i.name not in found:
+                found.add(i.name)
+                todo += [makers[n] for n in i.taken() if n in makers]
+                todo += [by_name[c] for c in i.control if c in by_name]
+    begins.sort(key=lambda i: (len(needs[i.name]), i.index))
+    turn: dict[str, int] = {}
+    for number, begin in enumerate(begins):
+        for name in needs[begin.name]:
+            turn.setdefault(name, number - len(begins))
+    return [
+        i if i.name not in turn or i.type == "CollectiveEnd" or i.written()
+        else replace(i, index=i.index + turn[i.name] * _TURN)
+        for i in instructions
+    ]  # fmt: skip
 
 
 def _halves(i: Instruction) -> tuple[Instruction, Instruction]:
