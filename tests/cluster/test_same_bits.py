@@ -169,7 +169,7 @@ def tier(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[int, str]]]
         yield request.param, targets
 
 
-COMPILES_LONG = {"embedding", "randomness"}
+COMPILES_LONG = {"control_flow", "embedding", "randomness"}
 CASES = [
     pytest.param(name, tier, marks=[pytest.mark.slow] if tier == "always" and name in COMPILES_LONG else [])
     for tier in ("never", "always")
