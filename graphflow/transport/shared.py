@@ -78,12 +78,13 @@ class _Segment:
 class SharedMemory:
     """The memory that a process shares with others; on machines without memfd_create with nobody. Thread-safe.
 
-    wanted: whether it shares any.
+    wanted: whether it shares any; otherwise it is only used again.
     """
 
     def __init__(self, wanted: bool = True) -> None:
-        self.usable = wanted and hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
-        """Whether such memory is wanted, and this machine offers it."""
+        self.wanted = wanted
+        self.usable = hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+        """Whether this machine offers such memory."""
         self._secret = secrets.token_bytes(_SECRET_BYTES)
         self._control: _Segment | None = None
         if self.usable:
@@ -102,8 +103,8 @@ class SharedMemory:
 
     @property
     def address(self) -> Mapping[str, Any]:
-        """Where the control file is, for a hello; nothing where there is none."""
-        if self._control is None:
+        """Where the control file is, for a hello; nothing where it is nobody else's business."""
+        if self._control is None or not self.wanted:
             return {}
         return {
             "pid": os.getpid(), "user": os.geteuid(), "file": self._control.file, "inode": self._control.inode,

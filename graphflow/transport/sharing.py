@@ -28,7 +28,7 @@ class Sharing:
     def met(self, name: Hashable, details: Mapping[str, Any]) -> None:
         """Somebody said hello: if each can open the other's memory, they are partners from now on."""
         self.gone(name)
-        if not self.memory.usable or not isinstance(details.get("memory"), Mapping):
+        if not (self.memory.usable and self.memory.wanted) or not isinstance(details.get("memory"), Mapping):
             return
         try:
             self._partners[name] = PartnerMemory(details["memory"])
