@@ -203,9 +203,8 @@ class Lab:
         found += [f"file {path}" for path in Path(self.folder, "tmp").iterdir()]
         found += [f"file {path}" for path in Path(self.folder).glob("**/*.tmp")]
         found += [f"file {path}" for path in Path("/dev/shm").glob("*graphflow*")]
-        listening = {
-            int(port) for tasks in self.cluster.values() for _, _, port in (t.rpartition(":") for t in tasks)
-        }
+        addresses = [] if self.network else [a for tasks in self.cluster.values() for a in tasks]
+        listening = {int(address.rpartition(":")[2]) for address in addresses}
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             _, local, _, state, *_ = line.split()
             if state == _LISTEN and int(local.rpartition(":")[2], 16) in listening:

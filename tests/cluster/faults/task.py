@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -108,8 +109,11 @@ def _stop_inside_saves(line: Line) -> None:
 
 
 def stopper(line: Line, folder: str, index: int, cluster: Cluster, life: int, config: gf.ConfigProto) -> None:
-    """Ends what is left of the cluster."""
-    gf.train.stop_cluster("zmq://" + cluster["ps"][0], 1.0)
+    """Ends what is left of the cluster; the workers have ended already, and do not answer."""
+    for wait in (1.0, 10.0):
+        with suppress(gf.errors.UnavailableError):
+            gf.train.stop_cluster("zmq://" + cluster["ps"][0], wait)
+            return
 
 
 def ps(line: Line, folder: str, index: int, cluster: Cluster, life: int, config: gf.ConfigProto) -> None:
