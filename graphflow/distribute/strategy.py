@@ -34,7 +34,7 @@ from graphflow.distribute.variables import (
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.devices import name_of
 from graphflow.graph.elements import Operation
-from graphflow.ops.flow_basics import group
+from graphflow.ops.flow_basics import group, operation_of
 from graphflow.ops.shaping import identity
 from graphflow.ops.variable import VariableAggregation, VariableSynchronization
 from graphflow.ops.variable_creators import variable_creator_scope
@@ -268,7 +268,7 @@ class DistributionStrategy:
     def _group(self, value: Any, name: str | None) -> Operation:
         values = [item for item in self.unwrap(value) if item is not None]
         if len(values) == 1 and name is None:
-            return values[0] if isinstance(values[0], Operation) else group(values[0])
+            return operation_of(values[0])
         return group(*values, name=name)
 
     def _reduce(self, aggregation: int, value: Any, destinations: Any) -> Any:
