@@ -53,8 +53,13 @@ class Matrix:
 
 
 @cache
-def product_source(dtype: str, tile: Tile, accumulate: bool = False) -> str:
-    """The text of c = a @ b, or c += a @ b, of a dtype."""
+def product_source(
+    dtype: str, tile: Tile, by_rows: tuple[bool, bool] = (True, True), accumulate: bool = False
+) -> str:
+    """The text of c = a @ b, or c += a @ b, of a dtype.
+
+    by_rows: of each operand, whether neighbours in a row are neighbours in memory, rather than those in a column.
+    """
     threads = tile.down * tile.across
     height, width, depth = tile.height, tile.width, tile.depth
     cells = [(i, j) for i in range(tile.rows) for j in range(tile.columns)]
@@ -74,23 +79,13 @@ def product_source(dtype: str, tile: Tile, accumulate: bool = False) -> str:
         f"    for start in range(0, depth, {depth}):",
         f"        for e in range(thread, {height * depth}, {threads}):",
         # Neighbouring threads read neighbouring elements, whichever way the operand lies.
-        "            if a_column == 1:",
-        f"                k = e % {depth}",
-        f"                i = e // {depth}",
-        "            else:",
-        f"                k = e // {height}",
-        f"                i = e % {height}",
+        *_spread("i", "k", height, depth, by_rows[0]),
         f"            value = {dtype}(0)",
         "            if top + i < rows and start + k < depth:",
         "                value = a[a_start + (top + i) * a_row + (start + k) * a_column]",
         f"            tile_a[k * {height + 1} + i] = value",
         f"        for e in range(thread, {width * depth}, {threads}):",
-        "            if b_column == 1:",
-        f"                k = e // {width}",
-        f"                j = e % {width}",
-        "            else:",
-        f"                k = e % {depth}",
-        f"                j = e // {depth}",
+        *_spread("k", "j", depth, width, by_rows[1]),
         f"            value = {dtype}(0)",
         "            if left + j < columns and start + k < depth:",
         "                value = b[b_start + (start + k) * b_row + (left + j) * b_column]",
@@ -115,6 +110,13 @@ def product_source(dtype: str, tile: Tile, accumulate: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _spread(row: str, column: str, rows: int, columns: int, by_rows: bool) -> list[str]:
+    """Lines that give element e of a tile its row and column."""
+    if by_rows:
+        return [f"            {row} = e // {columns}", f"            {column} = e % {columns}"]
+    return [f"            {row} = e % {rows}", f"            {column} = e // {rows}"]
+
+
 def product_launch(
     dtype: str,
     sizes: tuple[int, int, int],
@@ -131,5 +133,5 @@ def product_launch(
     arguments = (
         rows, columns, depth, a.array, a.batch, a.row, a.column, b.array, b.batch, b.row, b.column, c,
     )  # fmt: skip
-    source = product_source(dtype, tile, accumulate)
+    source = product_source(dtype, tile, (a.column == 1, b.column == 1), accumulate)
     return Launch(source, (blocks, batch), tile.down * tile.across, arguments)

@@ -1,8 +1,8 @@
 """Several elementwise kernels as one launch: each gets some of the blocks.
 
 An optimizer's step over twenty parameters is twenty short kernels, and starting them takes longer than running them.
-Their texts become branches of one kernel, with names of their own; kernels with the same text stay apart all the same,
-since each has its own arguments.
+Each text becomes a branch of one kernel, with names of its own; of the launches with that text a block picks the
+arguments of one, so that the kernel is not longer for twenty parameters than for one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ START: Final = "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n"
 _MOST_BYTES: Final = 4000
 """Arguments of a kernel may take 4096 bytes on every GPU."""
 _ARRAY_BYTES: Final = 56
+_MOST_TEXTS: Final = 4
+"""Texts in one kernel: the longer it is, the longer it takes to compile."""
 
 
 def argument_bytes(launch: Launch) -> int:
@@ -39,7 +41,7 @@ class _Renaming(ast.NodeTransformer):
 
 
 @cache
-def _parts(source: str, number: int) -> tuple[list[str], str]:
+def _branch(source: str, number: int) -> tuple[list[str], str]:
     """The parameters of a kernel and the text of its body, with every name marked by a number."""
     text = source.replace(
         START,
@@ -50,33 +52,54 @@ def _parts(source: str, number: int) -> tuple[list[str], str]:
     assert isinstance(function, ast.FunctionDef)
     parameters = ["first", "blocks", *(a.arg for a in function.args.args)]
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    renaming = _Renaming({*parameters, *stored}, f"__{number}")
+    renaming = _Renaming({*parameters, *stored}, f"_{number}")
     body = [ast.unparse(ast.fix_missing_locations(renaming.visit(line))) for line in function.body]
-    return [f"{p}__{number}" for p in parameters], "\n".join(body)
+    return [f"{p}_{number}" for p in parameters], "\n".join(body)
 
 
 @cache
-def merged_source(sources: tuple[str, ...]) -> str:
-    """The text of one kernel that does what several do."""
+def merged_source(texts: tuple[tuple[str, int], ...]) -> str:
+    """The text of one kernel for several texts, with the number of launches of each.
+
+    Its arguments are those of all launches in order, each time after its first block and the number of its blocks.
+    """
     parameters: list[str] = []
     lines: list[str] = []
-    for number, source in enumerate(sources):
-        names, body = _parts(source, number)
-        parameters += names
-        keyword = "if" if number == 0 else "elif"
-        lines.append(f"    {keyword} cuda.blockIdx.x < first__{number} + blocks__{number}:")
+    for number, (source, count) in enumerate(texts):
+        names, body = _branch(source, number)
+        given = [[f"{name}__{k}" for name in names] for k in range(count)]
+        parameters += [name for launch in given for name in launch]
+        end = f"{given[-1][0]} + {given[-1][1]}"
+        lines.append(f"    {'if' if number == 0 else 'elif'} cuda.blockIdx.x < {end}:")
+        for k, launch in enumerate(given):
+            condition = f"if cuda.blockIdx.x < {launch[0]} + {launch[1]}:"
+            word = (
+                "if True:"
+                if count == 1
+                else condition
+                if k == 0
+                else f"el{condition}"
+                if k < count - 1
+                else "else:"
+            )
+            lines.append(f"        {word}")
+            lines += [f"            {name} = {value}" for name, value in zip(names, launch, strict=True)]
         lines += [f"        {line}" for line in body.splitlines()]
     return "\n".join([f"def kernel({', '.join(parameters)}):", *lines, ""])
 
 
 def merged(launches: Sequence[Launch]) -> list[Launch]:
     """The same work in as few launches as arguments allow; all are elementwise and none needs another."""
+    by_text: dict[str, list[Launch]] = {}
+    for launch in launches:
+        by_text.setdefault(launch.source, []).append(launch)
     result: list[Launch] = []
     batch: list[Launch] = []
     size = 0
-    for launch in launches:
+    for launch in (launch for same in by_text.values() for launch in same):
         added = argument_bytes(launch) + 16
-        if batch and size + added > _MOST_BYTES:
+        texts = {other.source for other in batch} | {launch.source}
+        if batch and (size + added > _MOST_BYTES or len(texts) > _MOST_TEXTS):
             result.append(_merge(batch))
             batch, size = [], 0
         batch.append(launch)
@@ -88,10 +111,11 @@ def _merge(launches: Sequence[Launch]) -> Launch:
     if len(launches) == 1:
         return launches[0]
     arguments: list[object] = []
+    texts: dict[str, int] = {}
     first = 0
     for launch in launches:
         assert isinstance(launch.blocks, int)
         arguments += [first, launch.blocks, *launch.arguments]
+        texts[launch.source] = texts.get(launch.source, 0) + 1
         first += launch.blocks
-    source = merged_source(tuple(launch.source for launch in launches))
-    return Launch(source, first, launches[0].threads, tuple(arguments))
+    return Launch(merged_source(tuple(texts.items())), first, launches[0].threads, tuple(arguments))
