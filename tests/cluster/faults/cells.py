@@ -357,7 +357,9 @@ class _Cell:
         assert not found, f"{found}\n{self.lab.story()}"
 
     def notice(self, begun: float) -> None:
-        """When another process first spoke of the victim."""
+        """When another process first spoke of the victim; before it has connected, nobody can miss it."""
+        if self.moment == "connect":
+            return
         job = {
             "ps": "/job:ps",
             "chief": "/job:worker/replica:0/task:0",

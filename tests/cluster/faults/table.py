@@ -71,6 +71,7 @@ def page(found: dict[Cell, cells.Outcome], seconds: float) -> str:
         cells=len(outcomes),
         minutes=round(seconds / 60),
         cores=os.cpu_count(),
+        load=round(os.getloadavg()[2]),
         network=next(o.network for o in outcomes if o.network),
         noticed=f"{max(o.noticed or 0.0 for o in outcomes):.1f}",
         resumed=f"{max(o.resumed or 0.0 for o in outcomes):.1f}",
@@ -93,7 +94,8 @@ _PAGE: Final = """# What happens when something breaks
 
 This page is written by `make faults`, which makes every one of these faults happen to real processes: a parameter
 server, a chief and a worker that train between-graph with `MonitoredTrainingSession`, checkpoints every five steps, and
-a client with a bare session. The last run had {cells} cells in {minutes} minutes, on {cores} cores, three at a time.
+a client with a bare session. The last run had {cells} cells in {minutes} minutes, three at a time, on {cores} cores at
+a load of {load}.
 
 | fault | what is done |
 |--|--|
