@@ -18,6 +18,7 @@ from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec
 from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow.cluster.here import TaskHere
 from graphflow.config import ConfigProto
+from graphflow.runtime.devices import device_names
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
 
@@ -75,7 +76,7 @@ class Server:
         self._config = config or ConfigProto()
         task = task_name(self._job, self._index)
         access = keys.access(self._config.cluster_keys)
-        devices = [f"{task}/device:CPU:{i}" for i in range(max(1, self._config.device_count.get("CPU", 1)))]
+        devices = device_names(task, self._config)
         store = ResourceStore()
         planner = store.planner = Planner(self._config, devices, task)
         addresses = {
