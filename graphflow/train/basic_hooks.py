@@ -27,6 +27,8 @@ from graphflow.train.timers import ExpectedTimer
 
 _log = logging.getLogger(__name__)
 
+_NEAR_THE_END: Final = 100
+"""Steps before the last in which it is asked for after each run, so that no worker begins one too many."""
 _STILL_RUNS: Final = 1000
 _WAITER_POLL_SECS: Final = 0.5
 _WAITER_LOG_SECS: Final = 30.0
@@ -75,7 +77,7 @@ class StopAtStepHook(SessionRunHook):
         """Asks to stop where the step is reached."""
         assert self._last_step is not None
         step = self._step.near(run_context.session)
-        if step >= self._last_step:
+        if step >= self._last_step - _NEAR_THE_END:
             step = self._step(run_context.session)
         if step >= self._last_step:
             run_context.request_stop()
