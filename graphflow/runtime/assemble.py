@@ -79,6 +79,8 @@ class _Line:
     instruction: Instruction | None
 
 
+_GIVES = frozenset({"CollectiveEnd"})
+"""Types whose results are handed out as they are: nobody else has them, though their memory is shared."""
 _LOCAL = re.compile(r"\bv\d+\b")
 
 
@@ -111,6 +113,7 @@ class _Assembler:
         self._scalars: set[str] = set()
         self._count = 0
         self._written = {name for i in walk(plan) for name in i.written()}
+        self._given = {o for i in plan.instructions if i.type in _GIVES for o in i.outputs}
 
     # ---- names ----------------------------------------------------------------------------------------------------
 
@@ -170,7 +173,7 @@ class _Assembler:
         if value in self._cells or again or expression in self._borrowed:
             self._globals.setdefault("copied", copied)
             return f"copied({expression})"
-        return f"own({expression})"
+        return expression if value in self._given else f"own({expression})"
 
     def _level(self, plan: Plan, depth: int) -> None:
         for instruction in plan.instructions:
