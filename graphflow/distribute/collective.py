@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow.distribute.reducers.base import Reducer, spread
+from graphflow.distribute.reducers.packing import PackingReducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
@@ -142,7 +143,7 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
     ) -> None:
         """Tells it the cluster and this program's task."""
         self._task = Task(cluster_spec, task_type, task_id)
-        self.reducer = self._given_reducer or AllReduce(self.num_towers, self._timeout)
+        self.reducer = self._given_reducer or PackingReducer(AllReduce(self.num_towers, self._timeout))
 
     @property
     def num_towers(self) -> int:

@@ -52,7 +52,10 @@ class DistributedIterator:
 
 
 class DistributedDataset:
-    """A dataset that a strategy has split (what distribute_dataset returns)."""
+    """A dataset that a strategy has split (what distribute_dataset returns).
+
+    Where there are several towers, an element for each is made ahead, on the host of its device.
+    """
 
     def __init__(self, strategy: DistributionStrategy, dataset: Any) -> None:
         self._devices = strategy.worker_devices
@@ -62,6 +65,9 @@ class DistributedDataset:
                 f"{type(strategy).__name__}.split_dataset() gave {len(self._datasets)} datasets for "
                 f"{len(self._devices)} towers: give one, or one for each."
             )
+        if strategy.num_towers > 1:
+            ahead = len(self._devices) // len(self._datasets)
+            self._datasets = [part.prefetch(ahead) for part in self._datasets]
         self._one_shot: DistributedIterator | None = None
 
     @property

@@ -280,11 +280,10 @@ class DistributionStrategy:
         if isinstance(value, Mirrored):
             value = value.values[0]
         if (
-            self._has_one_tower()
-            and hasattr(value, "dtype")
+            isinstance(self._of_one_tower(value), PerDevice)
             and aggregation != VariableAggregation.ONLY_FIRST_TOWER
         ):
-            return self.reduce_towers(aggregation, PerDevice([value], self.tower_devices()), where)
+            return self.reduce_towers(aggregation, self._of_one_tower(value), where)
         if aggregation == VariableAggregation.SUM and not self._has_one_tower():
             value = value * len(self.tower_devices())
         return self._broadcast(value, where) if hasattr(value, "dtype") else value
@@ -296,10 +295,12 @@ class DistributionStrategy:
             type(self).reduce_towers is not DistributionStrategy.reduce_towers
             or type(self)._reduce is not DistributionStrategy._reduce
         )
-        together = all(isinstance(value, PerDevice) for value, _ in value_destination_pairs)
-        if own or not together or aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+        if own or aggregation == VariableAggregation.ONLY_FIRST_TOWER:
             return [self._reduce(aggregation, value, where) for value, where in value_destination_pairs]
-        return self.reducer.batch_reduce(aggregation, value_destination_pairs)
+        pairs = [(self._of_one_tower(value), where) for value, where in value_destination_pairs]
+        if not all(isinstance(value, PerDevice) for value, _ in pairs):
+            return [self._reduce(aggregation, value, where) for value, where in pairs]
+        return self.reducer.batch_reduce(aggregation, pairs)
 
     def _broadcast(self, tensor: Any, destinations: Any) -> Any:
         return spread(
@@ -337,6 +338,13 @@ class DistributionStrategy:
         if context is not None and isinstance(context.tower, Tower):
             return context.tower.variable(kwargs.get("name"), make)
         return make()
+
+    def _of_one_tower(self, value: Any) -> Any:
+        """A tensor of the only tower of this program as a PerDevice; other programs may have towers, too."""
+        single = (
+            self._has_one_tower() and not isinstance(value, DistributedValues) and hasattr(value, "dtype")
+        )
+        return PerDevice([value], self.tower_devices()) if single else value
 
     def _has_one_tower(self) -> bool:
         return len(self.tower_devices()) == 1

@@ -238,6 +238,7 @@ def call_in_towers(
         for tower in towers:
             tower.stop()
         collections.show_all(towers)
+        collections.drop_empty()
     scopes_of(graph).threads.opened = towers[0]._opened
     return regroup([tower.result for tower in towers], devices)
 
@@ -293,6 +294,7 @@ class _Collections:
     """Shows each tower its own losses and updates, and puts those of all towers together in the end."""
 
     def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self._lists = {key: graph.get_collection_ref(key) for key in OWN_COLLECTIONS}
         self._common = {key: list(items) for key, items in self._lists.items()}
 
@@ -310,6 +312,12 @@ class _Collections:
         """Shows all that there is."""
         for key, items in self._lists.items():
             items[:] = self._common[key] + [item for tower in towers for item in tower.own[key]]
+
+    def drop_empty(self) -> None:
+        """Takes away collections that nobody has used."""
+        for key, items in self._lists.items():
+            if not items:
+                self._graph.clear_collection(key)
 
     def keep_rest(self, towers: Sequence[Tower]) -> None:
         """Takes over what a merge function added."""

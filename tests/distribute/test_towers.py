@@ -245,6 +245,40 @@ def test_operations_grow_linearly_with_the_towers(graph: gf.Graph) -> None:
     assert eight <= 8.5 * operations(1)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda: D.OneDeviceStrategy("/cpu:0"), lambda: D.MirroredStrategy(devices=["/cpu:0"])]
+)
+def test_with_one_device_a_step_is_the_plain_one(make: Any) -> None:
+    """Promise 23: one device costs nothing, because what runs is what runs without a strategy."""
+
+    def model() -> Any:
+        x = gf.layers.batch_normalization(gf.layers.dense(gf.ones([4, 3]), 5), training=True)
+        with gf.control_dependencies(gf.get_collection(gf.GraphKeys.UPDATE_OPS)):
+            return gf.train.AdamOptimizer().minimize(
+                gf.reduce_sum(gf.square(x)), gf.train.create_global_step()
+            )
+
+    def plan(build: Any) -> list[str]:
+        with gf.Graph().as_default(), session() as run:
+            text = run.explain(build())
+        return sorted(line.split("(")[0].split(" = ")[-1] for line in text.splitlines() if " = " in line)
+
+    def distributed() -> Any:
+        strategy = make()
+        with strategy.scope():
+            return strategy.unwrap(strategy.call_for_each_tower(model))[0]
+
+    assert plan(distributed) == plan(model)
+
+
+def test_collections_that_nobody_used_are_not_there(graph: gf.Graph) -> None:
+    strategy = D.MirroredStrategy(num_devices=2)
+    with strategy.scope():
+        strategy.call_for_each_tower(lambda: gf.losses.add_loss(gf.constant(1.0)))
+    assert gf.GraphKeys.LOSSES in graph.collections
+    assert gf.GraphKeys.UPDATE_OPS not in graph.collections
+
+
 def test_slots_can_be_asked_of_any_towers_optimizer(graph: gf.Graph) -> None:
     strategy = D.MirroredStrategy(num_devices=2)
     optimizers = []
