@@ -173,7 +173,11 @@ class BaseSession:
         run.trace = trace
         run.once = self._once.attempt
         if not prepared.counts:
-            return prepared.rebuild(prepared.executable.run(run, feeds))
+            try:
+                return prepared.rebuild(prepared.executable.run(run, feeds))
+            except BaseException:
+                run.failed()
+                raise
         run.pausable = True
         store.enter()
         try:

@@ -23,6 +23,7 @@ class RunContext:
 
     __slots__ = (
         "__weakref__",
+        "_broken",
         "_cancelled",
         "deadline",
         "kept",
@@ -42,6 +43,7 @@ class RunContext:
         self.kept: dict[str, Any] | None = None
         self.once: Any = None
         self._cancelled = False
+        self._broken = False
 
     def hold(self, what: Any, free: Callable[[], None]) -> None:
         """The calling thread holds something that others wait for; free() is called where it fails before let_go."""
@@ -52,8 +54,10 @@ class RunContext:
         del self.per_run["held", threading.get_ident()][what]
 
     def pledge(self, what: Any, broken: Callable[[], None]) -> None:
-        """Others count on what the run will still do; broken() is called where it ends before `redeem`."""
+        """Others count on what the run will still do; broken() is called where it ends without `redeem`."""
         self.per_run.setdefault("pledges", {})[what] = broken
+        if self._broken:  # Another device of the run has failed meanwhile.
+            self._break_pledges()
 
     def pledged(self, what: Any) -> bool:
         """Whether a pledge of that name is not redeemed yet."""
@@ -64,6 +68,7 @@ class RunContext:
         self.per_run.get("pledges", {}).pop(what, None)
 
     def _break_pledges(self) -> None:
+        self._broken = True
         for broken in self.per_run.pop("pledges", {}).values():
             broken()
 
