@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from graphflow.kernels.cuda.toolkit import Launch
 
@@ -21,6 +21,14 @@ _MOST_BYTES: Final = 4000
 _ARRAY_BYTES: Final = 56
 _MOST_TEXTS: Final = 4
 """Texts in one kernel: the longer it is, the longer it takes to compile."""
+
+
+_Text: TypeAlias = tuple[str, tuple[str, ...]]
+
+
+def _text(launch: Launch) -> _Text:
+    """A launch's text and the dtypes of its arrays: only launches that are alike in both can share a branch."""
+    return launch.source, tuple(str(a.dtype) for a in launch.arguments if hasattr(a, "dtype"))
 
 
 def argument_bytes(launch: Launch) -> int:
@@ -90,15 +98,15 @@ def merged_source(texts: tuple[tuple[str, int], ...]) -> str:
 
 def merged(launches: Sequence[Launch]) -> list[Launch]:
     """The same work in as few launches as arguments allow; all are elementwise and none needs another."""
-    by_text: dict[str, list[Launch]] = {}
+    by_text: dict[_Text, list[Launch]] = {}
     for launch in launches:
-        by_text.setdefault(launch.source, []).append(launch)
+        by_text.setdefault(_text(launch), []).append(launch)
     result: list[Launch] = []
     batch: list[Launch] = []
     size = 0
     for launch in (launch for same in by_text.values() for launch in same):
         added = argument_bytes(launch) + 16
-        texts = {other.source for other in batch} | {launch.source}
+        texts = {_text(other) for other in batch} | {_text(launch)}
         if batch and (size + added > _MOST_BYTES or len(texts) > _MOST_TEXTS):
             result.append(_merge(batch))
             batch, size = [], 0
@@ -111,11 +119,16 @@ def _merge(launches: Sequence[Launch]) -> Launch:
     if len(launches) == 1:
         return launches[0]
     arguments: list[object] = []
-    texts: dict[str, int] = {}
+    texts: dict[_Text, int] = {}
     first = 0
     for launch in launches:
         assert isinstance(launch.blocks, int)
         arguments += [first, launch.blocks, *launch.arguments]
-        texts[launch.source] = texts.get(launch.source, 0) + 1
+        texts[_text(launch)] = texts.get(_text(launch), 0) + 1
         first += launch.blocks
-    return Launch(merged_source(tuple(texts.items())), first, launches[0].threads, tuple(arguments))
+    return Launch(
+        merged_source(tuple((source, count) for (source, _), count in texts.items())),
+        first,
+        launches[0].threads,
+        tuple(arguments),
+    )

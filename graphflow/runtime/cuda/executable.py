@@ -1,7 +1,8 @@
 """DeviceExecutable: a part of a plan that was placed on a GPU.
 
-The first run with some fed shapes is NumPy's, and shows the shape of every value; for these the launches are laid out,
-and from the second run on the GPU computes. A plan that cannot be laid out stays on NumPy, and says so once.
+The launches are laid out for the shapes of all values. Where the graph says them all, that happens at once; otherwise
+the first run with some fed shapes is NumPy's and shows them, and from the second run on the GPU computes. A plan that
+cannot be laid out stays on NumPy, and says so once.
 """
 
 from __future__ import annotations
@@ -79,7 +80,14 @@ class DeviceExecutable:
                 return self._base.run(run, feeds)
             try:
                 if state.plan is None:
-                    return self._first(state, run, feeds)
+                    self._lay_out(state, self._said(feeds))
+                if state.plan is None:
+                    result, known = observed_run(
+                        self._base, self._plan, self._store, self._kernels, run, feeds
+                    )
+                    self._lay_out(state, known)
+                    state.given_up = state.plan is None
+                    return result
             finally:
                 state.lock.release()
         from graphflow.runtime.cuda.plan import Unusable
@@ -103,11 +111,26 @@ class DeviceExecutable:
         """The plans that were laid out, one for each combination of fed shapes."""
         return [state.plan for state in self._states.values() if state.plan is not None]
 
-    def _first(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
+    def _said(self, feeds: Sequence[Any]) -> Known | None:
+        """The shape and dtype of every value, where the graph and the feeds say them all."""
+        known: Known = {
+            name: (np.shape(value), np.asarray(value).dtype.name)
+            for name, value in zip(self._plan.feeds, feeds, strict=True)
+        }
+        for i in self._plan.instructions:
+            used = i.used or (True,) * len(i.outputs)
+            for name, dtype, dims, taken in zip(i.outputs, i.dtypes, i.shapes, used, strict=True):
+                if not taken and i.written():
+                    continue
+                if dims is None or None in dims or not dtype.is_numpy_compatible or i.bodies:
+                    return None
+                known.setdefault(name, (tuple(int(n) for n in dims if n is not None), dtype.name))
+        return known
+
+    def _lay_out(self, state: _State, known: Known | None) -> None:
+        """Lays the launches out, where the shapes are known."""
         try:
-            state.plan = self._laid_out(known)
-            state.given_up = state.plan is None
+            state.plan = None if known is None else self._laid_out(known)
         except errors.ResourceExhaustedError:
             raise
         except Exception:
@@ -115,7 +138,6 @@ class DeviceExecutable:
             _LOG.warning(
                 "A plan for %s stays on the CPU: it could not be lowered.", self._name, exc_info=True
             )
-        return result
 
     def _laid_out(self, known: Known) -> Any:
         """The launches for the shapes of a run; None where a variable has no value, so no shape."""
@@ -128,6 +150,9 @@ class DeviceExecutable:
         variables = [i.outputs[0] for i in self._plan.instructions if i.type in VARIABLE_TYPES]
         if any(name not in known for name in (*self._plan.feeds, *variables)):
             return None
+        for i in self._plan.instructions:
+            if i.type in VARIABLE_TYPES and known[i.outputs[0]][0] != self._store.cell(i).shape():
+                return None
         plan = specialise(self._plan, known, self._ctx)
         complete(plan, known, self._store)
         lowering = Lowering(plan, known, self._kernels, DEVICE_RULES)
