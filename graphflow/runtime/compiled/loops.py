@@ -89,7 +89,7 @@ class _Body:
         self._shapes = [
             (position, draft.lowering.known[name][0])
             for position, name in enumerate(plan.feeds)
-            if name in draft.lowering.values
+            if name in draft.lowering.known and draft.lowering.known[name][1] != "object"
         ]
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:

@@ -15,6 +15,11 @@ from graphflow.runtime.assemble import PASS_THROUGH
 from graphflow.runtime.resources import ResourceStore
 
 OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+_DATA: Final = frozenset(
+    "condition data features grad indices input inputs labels logits params predictions ref segment_ids seq_lengths t "
+    "targets tensor updates value values var x y".split()
+)
+"""Names of inputs on whose values no shape depends, also where they are integers."""
 Known = dict[str, tuple[tuple[int, ...], str]]
 
 
@@ -34,13 +39,61 @@ def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
 def specialise(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]], ctx: PassContext) -> Plan:
     """The plan for these shapes."""
     instructions: list[Instruction] = []
+    fixed = _of_fixed_shape(plan, known)
     for i in plan.instructions:
-        if i.type in OF_SHAPES and all(n in known for n in i.inputs):
+        if i.type in OF_SHAPES and fixed.issuperset(i.inputs):
             instructions += _constants(i, known)
         else:
             instructions.append(i)
     folded = fold(plan.with_instructions(instructions), ctx)
     return mark_used(_without_dead(folded), frozenset())
+
+
+def _of_fixed_shape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]) -> set[str]:
+    """The values that have the shape that is known of them whenever the feeds have theirs."""
+    fixed = {name for name in plan.feeds if name in known}
+    settled: set[str] = set()
+    """Values that follow from shapes alone."""
+    for i in plan.instructions:
+        plain = i.definition is not None and not i.bodies
+        if i.type == "Const":
+            settled.update(i.outputs)
+        elif plain and not i.stateful:
+            if settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs)):
+                settled.update(i.outputs)
+        follows = plain and i.type not in VARIABLE_TYPES and _follows(i, known, fixed, settled)
+        for output, dims in zip(i.outputs, i.shapes, strict=True):
+            static = dims is not None and None not in dims
+            if output in known and (static or follows or output in settled):
+                fixed.add(output)
+    return fixed
+
+
+def _follows(
+    i: Instruction,
+    known: Mapping[str, tuple[tuple[int, ...], str]],
+    fixed: set[str],
+    settled: set[str],
+) -> bool:
+    """Whether the shapes of the results follow from the shapes of the inputs and from values that do."""
+    definition = i.definition
+    assert definition is not None
+    if definition.dynamic_shape or not (fixed | settled).issuperset(i.inputs):
+        return False
+    names = [spec.name for spec in definition.inputs]
+    if definition.scalar is not None or _DATA.issuperset(names):
+        return True
+    data = [name in _DATA for name in names] if len(names) == len(i.inputs) else [False] * len(i.inputs)
+    return all(
+        name in settled or is_data or not _may_be_shape(known[name])
+        for name, is_data in zip(i.inputs, data, strict=True)
+    )
+
+
+def _may_be_shape(seen: tuple[tuple[int, ...], str]) -> bool:
+    """Whether the value may be sizes, axes or the like, on which the shapes of results depend."""
+    shape, dtype = seen
+    return dtype in ("int32", "int64") and len(shape) <= 1
 
 
 def _constants(i: Instruction, known: Mapping[str, tuple[tuple[int, ...], str]]) -> list[Instruction]:

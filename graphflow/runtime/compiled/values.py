@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from graphflow import errors
+
 
 @dataclass(frozen=True)
 class Value:
@@ -66,12 +68,15 @@ def view_of(
     """The values that a kernel returns as views of `value`, its input at a position; None where it is no view."""
     item = np.dtype(value.dtype).itemsize
     extent = value.offset + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if n) + 1
-    block = np.empty(max(1, extent), value.dtype)
+    block = np.zeros(max(1, extent), value.dtype)
     strides = tuple(s * item for s in value.strides)
     array = np.lib.stride_tricks.as_strided(block[value.offset :], value.shape, strides)
     inputs = list(arguments)
     inputs[position] = array
-    result = kernel(*inputs)
+    try:
+        result = kernel(*inputs)
+    except errors.InvalidArgumentError:  # The result depends on the value.
+        return None
     found = []
     for part in result if isinstance(result, tuple | list) else (result,):
         if not isinstance(part, np.ndarray) or part.dtype != block.dtype or not part.size:
