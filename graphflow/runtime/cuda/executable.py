@@ -23,6 +23,7 @@ from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.specialise import Known, complete, specialise
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
 
@@ -82,12 +83,12 @@ class DeviceExecutable:
                 if state.plan is None:
                     self._lay_out(state, self._said(feeds))
                 if state.plan is None:
-                    result, known = observed_run(
+                    observed, known = observed_run(
                         self._base, self._plan, self._store, self._kernels, run, feeds
                     )
                     self._lay_out(state, known)
                     state.given_up = state.plan is None
-                    return result
+                    return observed
             finally:
                 state.lock.release()
         from graphflow.runtime.cuda.plan import Unusable
@@ -151,8 +152,10 @@ class DeviceExecutable:
         if any(name not in known for name in (*self._plan.feeds, *variables)):
             return None
         for i in self._plan.instructions:
-            if i.type in VARIABLE_TYPES and known[i.outputs[0]][0] != self._store.cell(i).shape():
-                return None
+            if i.type in VARIABLE_TYPES:
+                cell = self._store.cell(i)
+                if not isinstance(cell, DeviceCell) or cell.shape() != known[i.outputs[0]][0]:
+                    return None
         plan = specialise(self._plan, known, self._ctx)
         complete(plan, known, self._store)
         lowering = Lowering(plan, known, self._kernels, DEVICE_RULES)
