@@ -15,10 +15,13 @@ from graphflow.runtime.assemble import PASS_THROUGH
 from graphflow.runtime.resources import ResourceStore
 
 OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
-_DATA: Final = frozenset(
-    "condition data features grad indices input inputs labels logits params predictions ref segment_ids seq_lengths t "
-    "targets tensor updates value values var x y".split()
-)
+# fmt: off
+_DATA: Final = frozenset({
+    "condition", "data", "features", "grad", "indices", "input", "inputs", "labels",
+    "logits", "params", "predictions", "ref", "segment_ids", "seq_lengths", "t", "targets",
+    "tensor", "updates", "value", "values", "var", "x", "y",
+})
+# fmt: on
 """Names of inputs on whose values no shape depends, also where they are integers."""
 Known = dict[str, tuple[tuple[int, ...], str]]
 
@@ -58,9 +61,10 @@ def _of_fixed_shape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]
         plain = i.definition is not None and not i.bodies
         if i.type == "Const":
             settled.update(i.outputs)
-        elif plain and not i.stateful:
-            if settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs)):
-                settled.update(i.outputs)
+        elif (plain and not i.stateful) and (
+            settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
+        ):
+            settled.update(i.outputs)
         follows = plain and i.type not in VARIABLE_TYPES and _follows(i, known, fixed, settled)
         for output, dims in zip(i.outputs, i.shapes, strict=True):
             static = dims is not None and None not in dims
