@@ -59,11 +59,8 @@ def _of_fixed_shape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]
     """Values that follow from shapes alone."""
     for i in plan.instructions:
         plain = i.definition is not None and not i.bodies
-        if i.type == "Const":
-            settled.update(i.outputs)
-        elif (plain and not i.stateful) and (
-            settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
-        ):
+        of_shapes = settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
+        if i.type == "Const" or (plain and not i.stateful and of_shapes):
             settled.update(i.outputs)
         follows = plain and i.type not in VARIABLE_TYPES and _follows(i, known, fixed, settled)
         for output, dims in zip(i.outputs, i.shapes, strict=True):
