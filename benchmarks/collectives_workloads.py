@@ -21,6 +21,8 @@ WORKLOADS = {"40 B": 10, "1 MB": 250_000, "100 MB": 25_000_000}
 """Elements of float32."""
 SECONDS = 0.3
 """Of one measurement, about."""
+WARM = 4
+"""Calls before each measurement, which are not timed: memory that was not used for seconds has been given back."""
 CHAIN = 10
 MOST_CHAINED = 1 << 20
 """Elements up to which allreduces are chained: each result is kept for the next."""
@@ -77,7 +79,8 @@ def be_rank(module: str, rank: int, addresses: list[str]) -> None:
     for line in sys.stdin:
         name, _, calls = line.strip().rpartition(" ")
         step = steps[name]
-        step()
+        for _ in range(WARM):
+            step()
         start = time.perf_counter()
         for _ in range(int(calls)):
             step()
