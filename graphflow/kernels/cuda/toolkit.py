@@ -28,6 +28,9 @@ from graphflow.kernels.native.cache import default_directory
 
 cuda: Any = import_module("numba.cuda")
 SIMULATED: Final = found().simulated
+if not SIMULATED:  # Short kernels are meant: their launches are captured.
+    _config: Any = import_module("numba.cuda.core.config")
+    _config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 BLOCK: Final = 4 if SIMULATED else 256
 """Threads of a block. The simulator starts a Python thread for each."""
 _MOST_BLOCKS: Final = 2 if SIMULATED else 4096
