@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -190,8 +191,9 @@ def test_promise_10_a_deadline_names_the_missing_tasks_and_where_they_were(stack
         second,
     ):  # Whose deadline passes first ends the operation of the other, with his reason.
         assert text.startswith(("DeadlineExceededError", "AbortedError"))
-        assert (
-            "'gradients' (all_reduce, add, id) waits for 1 of 3 members at step 3 of the instance 8" in text
+        assert re.search(
+            r"'gradients' \(all_reduce, add, id\) waits for [12] of 3 members at step 3 of the instance 8",
+            text,
         )
         assert "/job:worker/replica:0/task:2/device:CPU:0 (last heard of at step 2 of the instance 8)" in text
         assert "graphflow status" in text
