@@ -6,9 +6,12 @@ replaced, multiplied or divided goes in the order of the indices, a thread a col
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from functools import cache
 from typing import Final
+
+from graphflow.kernels.cuda.scalar_source import translate
+from graphflow.kernels.native.scalar_source import variable
 
 _WALK: Final = "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n    while i < count:\n"
 
@@ -108,22 +111,29 @@ def kernel(status, number, count, x, indices, y, rows, taken):
 
 
 @cache
-def row_update_source(slots: Sequence[str], arguments: Sequence[str], lines: Sequence[str]) -> str:
-    """A sparse update of an optimizer, in the order of the indices, a thread a column.
+def row_update_source(
+    slots: tuple[str, ...], numbers: tuple[str, ...], text: tuple[str, ...], dtype: str
+) -> str:
+    """A sparse update of an optimizer, in the order of the indices, a thread a column; ScalarTextError as in translate.
 
-    kernel(status, number, count, rows, taken, indices, *slots, *arguments, grad): `lines` compute {new_slot} values
-    from {slot} and argument names. Every old value of a row is read before any new one is written.
+    kernel(status, number, count, rows, taken, indices, *slots, *numbers, grad): `count` columns, `taken` indices.
+    `text` is the rule's: {name} is a value before the update, a bare name one computed earlier.
     """
+    given = (*slots, *numbers, "grad")
+    names = {f"old_{name}": dtype for name in given}
+    lines: list[str] = []
+    for k, line in enumerate(text):
+        target, _, expression = line.partition(" = ")
+        translation = translate(re.sub(r"\{(\w+)\}", r"old_\1", expression), dtype, names, f"e{k}_")
+        lines += [*translation.lines, f"{variable(target)} = {translation.value}"]
+        names[target] = dtype
     body = [
-        "def kernel("
-        + ", ".join(["status, number, count, rows, taken, indices", *(f"p_{s}" for s in slots)])
-        + "".join(f", p_{a}" for a in arguments)
-        + ", p_grad):",
+        f"def kernel(status, number, count, rows, taken, indices, {', '.join(f'p_{name}' for name in given)}):",
         "    if status[0] != 0:",
         "        return",
         "    i = cuda.grid(1)",
         "    step = cuda.gridsize(1)",
-        *(f"    v_{a} = p_{a}[0]" for a in arguments),
+        *(f"    {variable(f'old_{name}')} = p_{name}[0]" for name in numbers),
         "    while i < count:",
         "        for k in range(taken):",
         "            index = int64(indices[k])",
@@ -132,9 +142,10 @@ def row_update_source(slots: Sequence[str], arguments: Sequence[str], lines: Seq
         "                status[1] = number",
         "            else:",
         "                place = index * count + i",
-        *(f"                v_{s} = p_{s}[place]" for s in slots),
-        "                v_grad = p_grad[k * count + i]",
+        *(f"                {variable(f'old_{slot}')} = p_{slot}[place]" for slot in slots),
+        f"                {variable('old_grad')} = p_grad[k * count + i]",
         *(f"                {line}" for line in lines),
+        *(f"                p_{slot}[place] = {variable(slot)}" for slot in slots if slot in names),
         "        i += step",
     ]
     return "\n".join(body) + "\n"

@@ -28,17 +28,16 @@ from graphflow.runtime.compiled.emit import fused_region
 from graphflow.runtime.compiled.fuse import Group, fuse
 from graphflow.runtime.compiled.lower import Lowering
 from graphflow.runtime.compiled.memory import assign_clusters
-from graphflow.runtime.compiled.nodes import PythonNode, Statements
+from graphflow.runtime.compiled.nodes import PythonNode
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.cells import DeviceCell
+from graphflow.runtime.cuda.grouping import batches, lowest, reach, small_groups
 from graphflow.runtime.cuda.nodes import DeviceNode, Places
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
 _ALIGNMENT: Final = 256
-_MOST_SCALARS: Final = 12
-"""Statements on scalars that one kernel computes."""
 _CAPTURED_AFTER: Final = 2
 """Plain runs before the launches are captured: the first compiles and loads the kernels."""
 _WHAT: Final = {1: "Integer division by zero", 2: "an index is out of range"}
@@ -102,10 +101,10 @@ class DevicePlan:
         self._fetched = {f: self._compact(f) for f in plan.fetches}
         roots = {value.root for value in self._fetched.values() if value is not None}
         self.groups = [
-            small for group in fuse(with_short_sums(lowering, roots)) for small in _small_groups(group)
+            small for group in fuse(with_short_sums(lowering, roots)) for small in small_groups(group)
         ]
         self._stored = stored_roots(self.groups, plan, lowering) | roots
-        self._batches = _batches(self.groups)
+        self._batches = batches(self.groups)
         self._makers = {o: i for i in plan.instructions for o in i.outputs}
         self._cells: dict[str, DeviceCell] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -273,10 +272,10 @@ class DevicePlan:
 
     def _array(self, value: Value) -> Any:
         """The elements of a block, from a value's lowest on."""
-        return self._root(value.root, value.dtype)[_lowest(value) :]
+        return self._root(value.root, value.dtype)[lowest(value) :]
 
     def _operand(self, value: Value, strides: tuple[int, ...] | None) -> Operand:
-        return Operand(self._array(value), value.offset - _lowest(value), strides or ())
+        return Operand(self._array(value), value.offset - lowest(value), strides or ())
 
     # ---- launches ----------------------------------------------------------------------------------------------------
 
@@ -443,15 +442,15 @@ class DevicePlan:
             return self._lowering.constants[name]
         with self._device.current():
             block = self._array(value)
-            lowest = _lowest(value)
-            extent = value.offset - lowest + _reach(value)
+            start = value.offset - lowest(value)
+            extent = start + reach(value)
             array = np.empty(extent, np.uint8 if value.dtype == "bool" else value.dtype)
             self._device.download(block[:extent], array)
             self._device.wait()
         array = array.view(value.dtype)
         item = array.itemsize
         strides = tuple(s * item for s in value.strides)
-        found = np.ndarray(value.shape, array.dtype, array, (value.offset - lowest) * item, strides)
+        found = np.ndarray(value.shape, array.dtype, array, start * item, strides)
         return found if value.shape else found[()]
 
     def _results(self, objects: dict[str, Any]) -> tuple[Any, ...]:
@@ -489,53 +488,3 @@ class DevicePlan:
         i = suspects[0].instruction
         built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
         return errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {_WHAT[code]}.{built}")
-
-
-def _batches(groups: Sequence[Group]) -> list[list[int]]:
-    """The numbers of groups by launch: neighbours that are elementwise and need nothing of each other share one."""
-    found: list[list[int]] = []
-    read: set[str] = set()
-    written: set[str] = set()
-    joins = False
-    for number, group in enumerate(groups):
-        reads = {v.root for node in group.nodes for v in node.reads}
-        writes = {root for node in group.nodes for root in (*node.makes, *node.variables)}
-        plain = all(isinstance(n, Statements) and n.reduce is None for n in group.nodes)
-        if not (joins and plain) or reads & written or writes & (read | written):
-            found.append([])
-            read, written = set(), set()
-        found[-1].append(number)
-        read |= reads
-        written |= writes
-        joins = plain
-    return found
-
-
-def _lowest(value: Value) -> int:
-    """The first element of its block that a value has: it may be walked backwards."""
-    return value.offset + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s < 0)
-
-
-def _reach(value: Value) -> int:
-    """The number of elements from where a value begins to its last."""
-    return 1 + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if s > 0)
-
-
-def _small_groups(group: Group) -> list[Group]:
-    """A group of statements on scalars as groups of few, none of which reads what another statement of it writes."""
-    if group.space != ():
-        return [group]
-    found: list[Group] = []
-    written: set[str] = set()
-    for node, number in zip(group.nodes, group.numbers, strict=True):
-        assert isinstance(node, Statements)
-        touched = {v.root for v in node.reads} | set(node.variables)
-        if not found or len(found[-1].nodes) >= _MOST_SCALARS or touched & written:
-            found.append(Group(space=()))
-            written = set()
-        found[-1].nodes.append(node)
-        found[-1].numbers.append(number)
-        written |= set(node.variables)
-        if node.forced or node.reduce is not None:
-            written |= set(node.makes)
-    return found

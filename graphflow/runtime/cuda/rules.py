@@ -15,6 +15,8 @@ import numpy as np
 
 from graphflow.graph.op_def import lookup
 from graphflow.kernels import registry
+from graphflow.ops.training import RULES as UPDATES
+from graphflow.ops.training import UpdateRule
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction
 from graphflow.runtime.assemble import PASS_THROUGH
 from graphflow.runtime.compiled.lower import NATIVE_DTYPES, Lowering, Rule
@@ -193,6 +195,41 @@ def _scatter(operation: str) -> Rule:
     return rule
 
 
+def _sparse_update(update: UpdateRule) -> Rule:
+    count = len(update.slots)
+
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        values = [v for v in map(lowering.value, i.inputs) if v is not None]
+        if len(values) != len(i.inputs) or values[0].dtype not in _FLOATS:
+            return False
+        cells, numbers, gradient, indices = values[:count], values[count:-2], values[-2], values[-1]
+        alike = all(v.shape == cells[0].shape for v in cells) and all(v.shape == () for v in numbers)
+        distinct = len({v.root for v in cells}) == count and not {v.root for v in cells} & {
+            v.root for v in values[count:]
+        }
+        if not alike or not distinct or gradient.shape != indices.shape + cells[0].shape[1:]:
+            return False
+        ids, g = lowering.compact(i, indices), lowering.compact(i, gradient)
+        rows, columns = cells[0].shape[0], cells[0].size // cells[0].shape[0]
+
+        def build(places: Places) -> Sequence[Any]:
+            from graphflow.kernels.cuda.indexing import row_update_source
+            from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+            source = row_update_source(update.slots, update.numbers, update.text, g.dtype)
+            arrays = [places.array(v) for v in (ids, *cells, *numbers, g)]
+            head = [places.status, places.number, columns, rows, ids.size]
+            return [elementwise_launch(source, columns, [*head, *arrays])]
+
+        roots = [v.root for v in cells]
+        lowering.add(device_node(i, [*cells, *numbers, ids, g], [], build, roots))
+        if not i.used or i.used[0]:
+            lowering.elementwise(i, "{0}", [cells[0]], lowering.result(i))
+        return True
+
+    return rule
+
+
 def _elements(lowering: Lowering, i: Instruction) -> bool:
     """Lowers views; single elements too, whose place is found by taking them from an array of places."""
     if lowering.view(i):
@@ -268,6 +305,7 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
         f"Scatter{name}": _scatter(name.lower())
         for name in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
     },
+    **{f"SparseApply{update.name}": _sparse_update(update) for update in UPDATES},
     "IdentityN": _identities,
     "StridedSlice": _elements,
     "Unpack": _elements,

@@ -257,6 +257,32 @@ def test_what_has_no_kernel_goes_to_the_cpu_and_is_named(capfd: pytest.CaptureFi
         strict.run(y, {x: [[2.0, 0.0], [0.0, 4.0]]})
 
 
+def test_what_a_kernel_does_not_take_is_numpys_between_kernels() -> None:
+    with gf.device("/gpu:0"):
+        x = gf.placeholder(gf.int32, [2, 3])
+        product = gf.matmul(gf.transpose(x + 1)[::-1], x * 2, name="whole")
+        y = product - 1
+    with session() as one:
+        data = np.arange(6, dtype=np.int32).reshape(2, 3)
+        for _ in range(3):
+            np.testing.assert_array_equal(one.run(y, {x: data}), (data + 1).T[::-1] @ (data * 2) - 1)
+        assert plans(one)[-1].on_host == ["MatMul 'whole'"]
+
+
+def test_branches_use_variables_of_the_gpu() -> None:
+    with gf.device("/gpu:0"):
+        w = gf.Variable([1.0, 2.0])
+        add = w.assign_add([1.0, 1.0])
+    n = gf.placeholder(gf.float32, [])
+    y = gf.cond(n > 0.0, lambda: w * n, lambda: w - 1.0)
+    with session(allow_soft_placement=True) as one:
+        one.run(w.initializer)
+        for k in range(1, 4):
+            one.run(add.op)
+            np.testing.assert_array_equal(one.run(y, {n: 2.0}), [2.0 + 2 * k, 4.0 + 2 * k])
+            np.testing.assert_array_equal(one.run(y, {n: -1.0}), [k, 1.0 + k])
+
+
 def test_errors_name_the_operation_and_leave_variables_alone() -> None:
     with gf.device("/gpu:0"):
         w = gf.Variable(gf.zeros([4]))
