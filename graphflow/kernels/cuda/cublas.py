@@ -32,7 +32,7 @@ def library() -> Any:
     try:
         found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas")
         return ctypes.CDLL(found.abs_path)
-    except Exception:  # each version of pathfinder has its own errors
+    except (ImportError, RuntimeError, OSError, AttributeError):  # pathfinder is not there, or finds nothing
         pass
     for name in _NAMES:
         try:

@@ -122,6 +122,28 @@ def test_reductions_over_any_axes(shape: tuple[int, ...], axes: tuple[int, ...])
         np.testing.assert_allclose(got, wanted, 2e-6, 2e-6)
 
 
+@pytest.mark.parametrize(
+    "shape, axes", [((70, 3), (0,)), ((3, 200), (1,)), ((41, 5, 2), (0, 1)), ((33,), (0,))]
+)
+def test_reductions_by_larger_blocks(
+    shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the simulator's small blocks no two threads share a cell of what is kept along the last axis."""
+    from graphflow.kernels.cuda import regions
+
+    monkeypatch.setattr(regions, "BLOCK", 64)
+    monkeypatch.setattr(regions, "elementwise_launch", None)  # Nothing but the reductions is to be launched.
+    data = np.random.default_rng(7).normal(size=shape).astype("f")
+
+    def build() -> tuple[Any, dict[Any, Any]]:
+        x = gf.placeholder(gf.float32, shape)
+        return [gf.reduce_mean(x * 2.0, axes), gf.reduce_min(x, axes)], {x: data}
+
+    cpu, gpu = on_both(build, 1)
+    for got, wanted in zip(gpu[0], cpu[0], strict=True):
+        np.testing.assert_allclose(got, wanted, 2e-6, 2e-6)
+
+
 @pytest.mark.parametrize("rows, depth, columns", [(1, 1, 1), (4, 4, 4), (5, 7, 3), (9, 2, 6), (3, 11, 1)])
 def test_products_of_odd_sizes(rows: int, depth: int, columns: int) -> None:
     def build() -> tuple[Any, dict[Any, Any]]:
@@ -136,6 +158,24 @@ def test_products_of_odd_sizes(rows: int, depth: int, columns: int) -> None:
     cpu, gpu = on_both(build, 2)
     for got, wanted in zip(gpu[1], cpu[1], strict=True):
         np.testing.assert_allclose(got, wanted, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "name, turned", [("MEDIUM", False), ("MEDIUM", True), ("LARGE", False), ("LARGE", True)]
+)
+def test_products_by_the_tiles_of_a_gpu(name: str, turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphflow.kernels.cuda import matmul
+
+    monkeypatch.setattr(matmul, "SMALL", getattr(matmul, name))
+
+    def build() -> tuple[Any, dict[Any, Any]]:
+        rng = np.random.default_rng(1)
+        a, b = gf.placeholder(gf.float32, [67, 18]), gf.placeholder(gf.float32, [18, 5])
+        product = gf.matmul(b, a, True, True) if turned else gf.matmul(a, b)
+        return [product], {t: rng.normal(size=t.shape.as_list()).astype("f") for t in (a, b)}
+
+    cpu, gpu = on_both(build, 1)
+    np.testing.assert_allclose(gpu[0][0], cpu[0][0], 1e-5, 1e-5)
 
 
 def test_random_numbers_are_those_of_the_cpu() -> None:
