@@ -50,6 +50,9 @@ _STOP_SECONDS = 0.5
 # A program's first run looks for signals every so many steps; one that takes no longer than this runs in one call then.
 _FIRST_STRIDE = 16
 _LONG_SECONDS = 0.2
+# Threads that sleep are not woken for a program that takes less alone: where all cores are in use that takes as long.
+_WAKE_SECONDS = 200e-6
+_TIMED_RUNS = 4
 
 
 @dataclass(frozen=True)
@@ -134,9 +137,12 @@ class Machine:
                     self._pools[threads] = None
             return self._pools[threads]
 
-    def program(self, steps: Sequence[Step], threads: int = 1) -> Program:
-        """Lay a sequence of steps out as a program for `threads` threads."""
-        return Program(self.sequencer_address, steps, self.pool(threads))
+    def program(self, steps: Sequence[Step], threads: int = 1, seldom: bool = False) -> Program:
+        """Lay a sequence of steps out as a program for `threads` threads.
+
+        seldom: between its runs the threads fall asleep; a short program then does without them.
+        """
+        return Program(self.sequencer_address, steps, self.pool(threads), seldom)
 
     def stop(self) -> None:
         """End all worker threads (done at exit)."""
@@ -153,7 +159,9 @@ class Program:
     Buffers belong to the caller, who keeps them alive.
     """
 
-    def __init__(self, sequencer_address: int, steps: Sequence[Step], pool: ThreadPool | None) -> None:
+    def __init__(
+        self, sequencer_address: int, steps: Sequence[Step], pool: ThreadPool | None, seldom: bool = False
+    ) -> None:
         counts = [len(step.args) for step in steps]
         starts = np.cumsum([CONTROL_WORDS + STEP_WORDS * len(steps), *counts])
         self._words: Words = np.zeros(int(starts[-1]) + 1, dtype=np.int64)
@@ -169,7 +177,9 @@ class Program:
             end = CONTROL_WORDS + STEP_WORDS * len(steps)
             self._words[CONTROL_WORDS:end] = np.array(table, dtype=np.int64).ravel()
         self._words[CONTROL_PROGRAM] = base + 8 * CONTROL_WORDS
-        self._words[CONTROL_POOL] = 0 if pool is None else pool.address
+        self._to_time = _TIMED_RUNS if seldom and pool is not None else 0
+        self._shortest = float("inf")
+        self._words[CONTROL_POOL] = 0 if pool is None or self._to_time else pool.address
         status = base + 8 * CONTROL_STATUS
         for words in self._arguments:
             words[words == PROGRAM_STATUS] = status
@@ -202,6 +212,8 @@ class Program:
         Long programs and long loops come back to Python several times a second, so that Ctrl-C works; they
         are gone on with here, unless `check` raises.
         """
+        if self._to_time:
+            return self._run_timed(check)
         control = self._control
         control[CONTROL_STATUS] = 0
         control[CONTROL_RESUME] = 0
@@ -220,6 +232,18 @@ class Program:
             control[CONTROL_RESUME] = 1
             self._call(self._base, control[CONTROL_NEXT], self._count)
         return self._aborted or control[CONTROL_STATUS]
+
+    def _run_timed(self, check: Callable[[], None] | None) -> int:
+        """One of the first runs, which are without other threads, and show whether to wake some pays."""
+        left, self._to_time = self._to_time - 1, 0
+        began = time.perf_counter()
+        try:
+            return self.run(check)
+        finally:
+            self._shortest = min(self._shortest, time.perf_counter() - began)
+            self._to_time = left
+            if not left and self._shortest > _WAKE_SECONDS and self._pool is not None:
+                self._control[CONTROL_POOL] = self._pool.address
 
     def time_steps(self) -> list[float]:
         """Runs the steps one by one; the seconds that each took, with the call from Python (under a microsecond)."""

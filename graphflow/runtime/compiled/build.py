@@ -66,7 +66,7 @@ class CompiledPlan:
         kernels: KernelTable,
         lends: bool = False,
     ) -> None:
-        """`lends`: results may lie in memory of the store, so that nothing need be copied."""
+        """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied."""
         self._lends = lends
         self._draft = draft
         self._lowering = draft.lowering
@@ -250,7 +250,7 @@ class CompiledPlan:
                 program = scalar_program(group, self._draft.stored, self._address)
                 keep.append(program)
                 steps.append(program.step(addresses[0]))
-        return _NativeSegment(machine.program(steps, threads), groups, starts, keep)
+        return _NativeSegment(machine.program(steps, threads, self._lends), groups, starts, keep)
 
     def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:
         nodes = [node for group in groups for node in group.nodes if isinstance(node, PythonNode)]
