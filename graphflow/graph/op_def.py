@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from graphflow.graph import dtypes
+from graphflow.graph.claims import Claims
 from graphflow.graph.dtypes import DType
 from graphflow.graph.shapes import Dims
 
@@ -143,6 +144,7 @@ class OpDef:
 
 
 _REGISTRY: Final[dict[str, OpDef]] = {}
+_CLAIMS: Final = Claims("The op type")
 _GRADIENTS: Final[dict[str, GradientRule | NotDifferentiable]] = {}
 
 
@@ -160,8 +162,7 @@ def op_def(
     blocks: bool = False,
 ) -> OpDef:
     """Defines and registers an op type; ValueError where the name is taken."""
-    if name in _REGISTRY:
-        raise ValueError(f"The op type {name!r} is defined twice.")
+    _CLAIMS.claim(name, 1)
     specs = tuple(InputSpec.parse(text) for text in inputs)
     definition = OpDef(
         name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
+from graphflow.graph.claims import Claims
 from graphflow.graph.dtypes import DType
 from graphflow.graph.elements import Operation
 
@@ -55,6 +56,7 @@ Factory: TypeAlias = Callable[[Node], Kernel]
 _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
+_CLAIMS: Final = Claims("The kernel for")
 _state: dict[str, bool] = {"loaded": False}
 
 
@@ -66,14 +68,7 @@ def kernel(*op_types: str, stateful: bool = False, view: bool = False) -> Callab
     """
 
     def register(factory: Factory) -> Factory:
-        for op_type in op_types:
-            if op_type in _FACTORIES:
-                raise ValueError(f"Two kernels are registered for {op_type!r}.")
-            _FACTORIES[op_type] = factory
-            if stateful:
-                _STATEFUL.add(op_type)
-            if view:
-                _VIEWS.add(op_type)
+        _register(op_types, factory, stateful, view)
         return factory
 
     return register
@@ -81,7 +76,17 @@ def kernel(*op_types: str, stateful: bool = False, view: bool = False) -> Callab
 
 def simple(op_type: str, function: Kernel, view: bool = False) -> None:
     """Registers a function of the input arrays alone."""
-    kernel(op_type, view=view)(lambda node: function)
+    _register((op_type,), lambda node: function, False, view)
+
+
+def _register(op_types: Sequence[str], factory: Factory, stateful: bool, view: bool) -> None:
+    for op_type in op_types:
+        _CLAIMS.claim(op_type, 2)
+        _FACTORIES[op_type] = factory
+        if stateful:
+            _STATEFUL.add(op_type)
+        if view:
+            _VIEWS.add(op_type)
 
 
 def load() -> None:
