@@ -21,7 +21,8 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster.failures import as_details, from_details
 from graphflow.graph.devices import task_of
-from graphflow.kernels.collective_groups import LARGE, Brought, Formation, Joined, Left, Offer, share_of
+from graphflow.kernels.collective_groups import Brought, Joined, Left
+from graphflow.kernels.collective_rounds import LARGE, Formation, Offer, share_of
 from graphflow.kernels.collectives import Collectives
 from graphflow.runtime.compiled.tier import usable_cores
 from graphflow.transport.collective_frames import Frame, What, Where
@@ -32,6 +33,8 @@ from graphflow.transport.tensors import BadMessage
 
 _MOST_EVENTS: Final = 64
 _TRIM_SECONDS: Final = 5.0
+_GOODBYE_SECONDS: Final = 0.2
+"""How long the goodbye of a task whose lane has ended may be on its way: it goes through the sockets."""
 _BUSY_SECONDS: Final = 30e-6
 """How long who waits keeps asking, where each member has a core: less than it takes to be woken."""
 _MOST_RANK: Final = 65_535
@@ -63,6 +66,8 @@ class CollectiveLink:
         self._epoll: Any = None
         self._wake = -1
         self._ready: list[int] = []
+        self._broken: dict[str, tuple[float, errors.OpError]] = {}
+        """The tasks whose lanes have ended, until when their goodbyes may come, and what it means if none does."""
         self._trim_at = 0.0
         self._cores = usable_cores()
         if self._door.name:
@@ -88,6 +93,7 @@ class CollectiveLink:
             details |= {"memory": dict(self._memory.address), "lane": self._door.name}
         else:
             details["left"] = None if what.error is None else as_details(what.error)
+            details["completed"] = [list(pair) for pair in what.completed.items()]
         self._tell(task, Message(Kind.COLLECTIVE, details=details))
 
     def _other_tasks(self, formation: Formation) -> tuple[str, ...]:
@@ -211,7 +217,7 @@ class CollectiveLink:
     def _lane_broken(self, task: str, error: Exception) -> None:
         self._close_lane(task)
         text = f"The task {task} is gone: its connection has ended ({error})."
-        self.collectives.lost(task, errors.UnavailableError(None, None, text))
+        self._broken[task] = time.monotonic() + _GOODBYE_SECONDS, errors.UnavailableError(None, None, text)
 
     def received(self, task: str, message: Message) -> None:
         """Another task has sent a message; ValueError and the like where it is wrong."""
@@ -236,7 +242,8 @@ class CollectiveLink:
             self._take_all()
             left = details["left"]
             error = None if left is None else from_details(left, None)
-            self.collectives.heard(key, lambda group: group.left(member, number, error))
+            completed = {int(instance): int(count) for instance, count in details["completed"]}
+            self.collectives.heard(key, lambda group: group.left(member, number, error, completed))
             return
         if not 0 < size <= _MOST_RANK:
             raise ValueError(f"A group has {size} members.")
@@ -259,6 +266,7 @@ class CollectiveLink:
 
     def _add_lane(self, task: str, lane: Lane) -> None:
         self._close_lane(task)
+        self._broken.pop(task, None)
         self._lanes[task] = lane
         self._epoll.register(lane.fileno(), select.EPOLLIN)
         self.wake()
@@ -312,14 +320,19 @@ class CollectiveLink:
         """A task is gone."""
         self._take_all()
         self._close_lane(task)
+        self._broken.pop(task, None)
         partner = self._partners.pop(task, None)
         if partner is not None:
             partner.close()
         self.collectives.lost(task, error)
 
     def trim(self) -> None:
-        """Forgets, every now and then, what has not been used."""
+        """Forgets, every now and then, what has not been used; gives up tasks whose lanes have ended."""
         now = time.monotonic()
+        for task, (deadline, error) in list(self._broken.items()):
+            if now > deadline:
+                del self._broken[task]
+                self.collectives.lost(task, error)
         if now < self._trim_at:
             return
         self._trim_at = now + _TRIM_SECONDS

@@ -5,120 +5,26 @@ members, which each task sees for itself. The number that a member joins with is
 of all members name the formation, and what belongs to an earlier one is told from what is now.
 
 Whatever goes wrong with one member ends the formation for all, since nobody can know what the others have done with
-the results: each member's next operation raises once, and joins again after that. A member that has nothing under way
-may leave quietly; the others then only wait for its return.
+the results: each member's next operation raises once, and joins again after that.
+
+A member that has nothing under way may leave quietly; the others then only wait for its return. It says which rounds it
+has completed: these the others complete too, though they may have heard less by then, since whatever it got from each
+member was told to all of them. Only what goes beyond these rounds ends with it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphflow import errors
 from graphflow.graph.devices import DeviceSpec, task_of
+from graphflow.kernels.collective_rounds import Counts, Formation, Offer, Round, Ticket
 
 MOST_EARLY: Final = 4096
 """Offers that may be kept for a formation that is not known yet."""
-
-
-LARGE: Final = 64 << 10
-"""Bytes from which a value is reduced in shares; the same for all members, since it decides what they send."""
-ALIGNED: Final = 64
-"""Elements that a share is a multiple of."""
-SEND: Final = "broadcast, sends"
-RECEIVE: Final = "broadcast, receives"
-GATHER: Final = "all_gather"
-
-
-def share_of(length: int, rank: int, size: int) -> slice:
-    """The elements of a flat value that a rank reduces."""
-    step = -(-length // (size * ALIGNED)) * ALIGNED
-    return slice(min(length, rank * step), min(length, (rank + 1) * step))
-
-
-@dataclass(eq=False, slots=True)
-class Offer:
-    """What a member brings to a round.
-
-    terms: the operation and its options, in words. whole: the value, flat; or, of a member whose memory cannot be read
-    here, `parts` has what this task needs of it, by rank. None and nothing for who only receives. rows: how many this
-    member has put in. fixed: whether the number of rows must be the same for all.
-    """
-
-    terms: str
-    name: str
-    dtype: Any
-    shape: tuple[int, ...]
-    whole: Any
-    parts: Mapping[int, Any] | None = None
-    rows: int = 0
-    fixed: bool = True
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the value."""
-        return (
-            int(self.whole.nbytes) if self.whole is not None else math.prod(self.shape) * self.dtype.itemsize
-        )
-
-    @property
-    def in_shares(self) -> bool:
-        """Whether each member needs a share of it only."""
-        return self.nbytes >= LARGE and self.terms not in (SEND, GATHER)
-
-    def share(self, rank: int, place: slice) -> Any:
-        """What a rank of this task reduces of it."""
-        return self.whole[place] if self.parts is None else self.parts[rank]
-
-    def unlike(self, other: Offer) -> bool:
-        """Whether the two cannot be in one round."""
-        if self.terms == other.terms and self.dtype == other.dtype and self.shape == other.shape:
-            return False
-        if RECEIVE in (self.terms, other.terms):
-            return {self.terms, other.terms} - {SEND, RECEIVE} != set()
-        return (
-            self.terms != other.terms or self.dtype != other.dtype or len(self.shape) != len(other.shape)
-            or self.fixed or other.fixed or self.shape[1:] != other.shape[1:]
-        )  # fmt: skip
-
-    def __str__(self) -> str:
-        return f"{self.name!r} ({self.terms}) with {self.dtype}{list(self.shape)}"
-
-
-@dataclass(eq=False)
-class Round:
-    """One operation of all members."""
-
-    key: tuple[int, int]
-    """The key of the instance, and a count."""
-    offers: dict[int, Offer] = field(default_factory=dict)
-    """By rank."""
-    reduced: dict[int, Any] = field(default_factory=dict)
-    """The part that each rank has reduced; None where it is in the memory of its offer."""
-    taken: set[int] = field(default_factory=set)
-    """The ranks that read no memory of others any more."""
-    ended: set[int] = field(default_factory=set)
-    """The ranks of this task that have their result."""
-    unfit: bool = False
-    """Whether what the members brought does not fit together, which is then the error."""
-    error: errors.OpError | None = None
-
-
-Ticket = tuple[int, int, int]
-"""The number that a member had joined with, the key of the instance, the count."""
-
-
-@dataclass(eq=False)
-class Formation:
-    """A group whose members are known, in their order; `number` names it."""
-
-    number: int
-    members: tuple[str, ...]
-    ranks: Mapping[str, int]
-    rounds: dict[tuple[int, int], Round] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -126,11 +32,11 @@ class Seat:
     """A member of this task.
 
     number: what it joined with, 0 where it has not. counts: of the rounds of each instance. owed: the error that it has
-    to raise next.
+    to raise next. past: number and counts in the formation that another one has left quietly.
     """
 
     number: int = 0
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
     waiting: dict[tuple[int, int], Offer] = field(default_factory=dict)
     """What it brought before the group was formed."""
     open: dict[Ticket, tuple[Formation, Round]] = field(default_factory=dict)
@@ -138,6 +44,17 @@ class Seat:
     owed: errors.OpError | None = None
     reason: errors.OpError | None = None
     """Why its last formation has ended."""
+    past: tuple[int, Counts] = (0, {})
+
+    def completed(self) -> Counts:
+        """How many rounds of each instance it has behind it."""
+        found = dict(self.counts)
+        for number, instance, count in self.open:
+            if number == self.number:
+                found[instance] = min(found[instance], count)
+        for instance, count in self.waiting:
+            found[instance] = min(found[instance], count)
+        return {instance: count for instance, count in found.items() if count}
 
 
 @dataclass(frozen=True)
@@ -150,11 +67,15 @@ class Joined:
 
 @dataclass(frozen=True)
 class Left:
-    """Tell all tasks that a member has left; `error`: what its leaving means to the others, None for nothing."""
+    """Tell all tasks that a member has left.
+
+    error: what its leaving means to the others, None for nothing. completed: which rounds they are to complete then.
+    """
 
     member: str
     number: int
     error: errors.OpError | None
+    completed: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +103,11 @@ class Group:
         self._joined: dict[str, int] = {}
         """The number that each member, here or elsewhere, has joined with."""
         self.formation: Formation | None = None
-        self._early: list[Callable[[], None]] = []
+        self._past: Formation | None = None
+        """The last formation that somebody has left quietly."""
+        self._gone: set[str] = set()
+        """Its members that have left since: all that they had to tell came before."""
+        self._early: list[Callable[[], list[Instruction] | None]] = []
         """What came before the group was formed."""
         self.last_seen: dict[str, tuple[int, int]] = {}
         """The instance and count of what came last from each member."""
@@ -200,6 +125,7 @@ class Group:
             self.size = size
             self._joined[member] = number
             found += self._form()
+            found += self._hear_early()
         except errors.InvalidArgumentError as error:
             for other, seat in self.seats.items():
                 found += self.leave(other, error)
@@ -220,17 +146,31 @@ class Group:
         """The group as messages say it."""
         return f"with group_key {self.key}"
 
-    def left(self, member: str, number: int, error: errors.OpError | None) -> list[Instruction]:
+    def left(
+        self, member: str, number: int, error: errors.OpError | None, completed: Mapping[int, int]
+    ) -> list[Instruction]:
         """A member has left; `error` is what that means to the others, None where it had nothing under way."""
-        if self._joined.get(member) != number:
-            return []
-        return self._out(member, error)
+        if self._joined.get(member) == number:
+            if error is None and completed and self.formation is None:
+                self._keep(lambda: self.left(member, number, None, completed))
+                return []  # It has seen the group formed, so what forms it is on its way here.
+            return self._out(member, error, completed)
+        past = self._past
+        if past is not None and past.joined.get(member) == number:
+            self._gone.add(member)
+        return []
 
     def lost(self, task: str, error: errors.OpError) -> list[Instruction]:
         """A task is gone, with its members."""
         found: list[Instruction] = []
         for member in [m for m in self._joined if task_of(m) == task and m not in self.seats]:
             found += self._out(member, error)
+        past = self._past
+        if past is not None and any(
+            task_of(m) == task and m not in self.seats and m not in self._gone for m in past.members
+        ):
+            past.final = {}
+            _fail(past, error)
         return found
 
     def leave(self, member: str, error: errors.OpError | None) -> list[Instruction]:
@@ -238,21 +178,25 @@ class Group:
         seat = self.seats.get(member)
         if seat is None:
             return []
+        completed = seat.completed() if error is None else {}
         seat.open.clear()
         seat.owed = None
+        seat.past = 0, {}
         if not seat.number:
             return []
-        found: list[Instruction] = [Left(member, seat.number, error)]
+        found: list[Instruction] = [Left(member, seat.number, error, completed)]
         self._unseat(seat)
-        return found + self._out(member, error)
+        return found + self._out(member, error, completed)
 
     @staticmethod
     def _unseat(seat: Seat) -> None:
         seat.number = 0
-        seat.counts.clear()
+        seat.counts = {}
         seat.waiting.clear()
 
-    def _out(self, member: str, error: errors.OpError | None) -> list[Instruction]:
+    def _out(
+        self, member: str, error: errors.OpError | None, completed: Mapping[int, int] | None = None
+    ) -> list[Instruction]:
         """Takes a member out, which ends the formation that it was in: its other members have to join again."""
         formation, self.formation = self.formation, None
         found: list[Instruction] = []
@@ -263,13 +207,18 @@ class Group:
             reason = error or errors.AbortedError(
                 None, None, f"{member} has left the group {self.group}: its session was closed."
             )
-            for round_ in formation.rounds.values():
-                round_.error = round_.error or reason
+            if error is None:
+                formation.final = dict(completed or {})
+                self._past, self._gone = formation, {member}
+            _fail(formation, reason)
             for other, seat in self.seats.items():
                 if other != member and seat.number:
-                    found.append(Left(other, seat.number, error))
+                    own = seat.completed() if error is None else {}
+                    told = own | {i: max(own.get(i, 0), count) for i, count in formation.final.items()}
+                    found.append(Left(other, seat.number, error, told))
                     seat.owed = None if member in self.seats else error  # Its client has seen the error.
                     seat.reason = reason
+                    seat.past = (seat.number, seat.counts) if error is None else (0, {})
                     self._unseat(seat)
         if not self._joined:
             self.size = 0
@@ -288,16 +237,23 @@ class Group:
         text = "|".join(f"{m} {self._joined[m]}" for m in members)
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         self.formation = formation = Formation(
-            int.from_bytes(digest, "little"), members, {m: rank for rank, m in enumerate(members)}
-        )
-        early, self._early = self._early, []
-        for event in early:
-            event()
+            int.from_bytes(digest, "little"), members, {m: rank for rank, m in enumerate(members)},
+            dict(self._joined),
+        )  # fmt: skip
         found: list[Instruction] = []
         for member, seat in self.seats.items():
             for key, offer in seat.waiting.items():
-                found += self._bring(formation, member, key, offer)
+                found += self._bring(formation, member, seat.number, key, offer)
             seat.waiting.clear()
+        return found
+
+    def _hear_early(self) -> list[Instruction]:
+        """Takes what came before the group was formed, where it is."""
+        found: list[Instruction] = []
+        if self.formation is not None:
+            early, self._early = self._early, []
+            for event in early:
+                found += event() or ()
         return found
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
@@ -310,30 +266,35 @@ class Group:
         if seat.owed is not None:
             owed, seat.owed = seat.owed, None
             raise type(owed)(None, None, owed.message)
+        past, (number, counts) = self._past, seat.past
+        key = instance, counts.get(instance, 0)
+        if past is not None and past.joined.get(member) == number and past.holds(key):
+            counts[instance] = key[1] + 1
+            return (number, *key), self._bring(past, member, number, key, offer)
         found: list[Instruction] = []
         if seat.number and size != self.size and not seat.open and not seat.waiting:
             found += self.leave(member, None)  # The key is used anew.
         self._check_size(member, size)
         if not seat.number:
+            seat.past = 0, {}
             seat.number = self._joined[member] = self._draw()
             found.append(Joined(member, seat.number))
             found += self._form()
-        count = seat.counts.get(instance, 0)
-        seat.counts[instance] = count + 1
-        key = (instance, count)
+        key = instance, seat.counts.get(instance, 0)
+        seat.counts[instance] = key[1] + 1
         if self.formation is None:
             seat.waiting[key] = offer
         else:
-            found += self._bring(self.formation, member, key, offer)
-        return (seat.number, *key), found
+            found += self._bring(self.formation, member, seat.number, key, offer)
+        ticket = (seat.number, *key)
+        return ticket, found + self._hear_early()
 
     def _bring(
-        self, formation: Formation, member: str, key: tuple[int, int], offer: Offer
+        self, formation: Formation, member: str, number: int, key: tuple[int, int], offer: Offer
     ) -> list[Instruction]:
         rank = formation.ranks[member]
         self._add(formation, rank, key, offer)
-        seat = self.seats[member]
-        seat.open[(seat.number, *key)] = formation, formation.rounds[key]
+        self.seats[member].open[(number, *key)] = formation, formation.rounds[key]
         return [Brought(formation, rank, key, offer)]
 
     def _add(self, formation: Formation, rank: int, key: tuple[int, int], offer: Offer) -> None:
@@ -352,30 +313,37 @@ class Group:
 
     def brought(self, formation: int, rank: int, key: tuple[int, int], offer: Offer) -> None:
         """A member of another task has brought its value."""
-        current = self._current(formation, rank, lambda: self.brought(formation, rank, key, offer))
+        current = self._current(formation, rank, key, lambda: self.brought(formation, rank, key, offer))
         if current is not None:
             self._add(current, rank, key, offer)
 
     def reduced(self, formation: int, rank: int, key: tuple[int, int], share: Any) -> None:
         """A member of another task has reduced its share of a value."""
-        current = self._current(formation, rank, lambda: self.reduced(formation, rank, key, share))
+        current = self._current(formation, rank, key, lambda: self.reduced(formation, rank, key, share))
         if current is not None:
             self._round(current, key).reduced[rank] = share
 
     def taken(self, formation: int, rank: int, key: tuple[int, int]) -> None:
         """A member of another task needs the memory of a round no more."""
-        current = self._current(formation, rank, lambda: self.taken(formation, rank, key))
+        current = self._current(formation, rank, key, lambda: self.taken(formation, rank, key))
         if current is not None:
             self._round(current, key).taken.add(rank)
 
-    def _current(self, number: int, rank: int, event: Callable[[], None]) -> Formation | None:
-        """The formation, where it is of that number; where there is none the event is kept."""
-        current = self.formation
-        if current is None:
-            self._early = [*self._early[1 - MOST_EARLY :], event]
-        elif current.number == number and rank < len(current.members):
-            return current
+    def _current(
+        self, number: int, rank: int, key: tuple[int, int], event: Callable[[], None]
+    ) -> Formation | None:
+        """The formation of that number, where the round goes on; where there is none yet the event is kept."""
+        for known in (self.formation, self._past):
+            if known is not None and known.number == number:
+                fits = rank < len(known.members) and (known is self.formation or known.holds(key))
+                return known if fits else None
+        if self.formation is None:
+            self._keep(event)
         return None
+
+    def _keep(self, event: Callable[[], list[Instruction] | None]) -> None:
+        """Has something heard once the group is formed."""
+        self._early = [*self._early[1 - MOST_EARLY :], event]
 
     @staticmethod
     def _round(formation: Formation, key: tuple[int, int]) -> Round:
@@ -430,6 +398,14 @@ class Group:
     def _last(self, member: str) -> str:
         key = self.last_seen.get(member)
         return "not heard of" if key is None else f"last heard of at {_step(key)}"
+
+
+def _fail(formation: Formation, error: errors.OpError) -> None:
+    """Ends the rounds of a formation that has ended, but for those that are completed all the same."""
+    for key, round_ in list(formation.rounds.items()):
+        if not formation.holds(key):
+            round_.error = round_.error or error
+            del formation.rounds[key]
 
 
 def _step(key: tuple[int, int]) -> str:

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from graphflow.kernels.collective_groups import Brought, Formation, Joined, Left
+from graphflow.kernels.collective_groups import Brought, Joined, Left
+from graphflow.kernels.collective_rounds import Formation
 
 _SLICE_SECONDS: Final = 0.5
 """How often who waits looks at the time."""

@@ -17,22 +17,19 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.graph.shapes import Dims
-from graphflow.kernels.collective_groups import (
+from graphflow.kernels.collective_groups import Brought, Group, Instruction, Joined
+from graphflow.kernels.collective_meeting import Link, Meeting
+from graphflow.kernels.collective_rounds import (
     GATHER,
     LARGE,
     RECEIVE,
     SEND,
-    Brought,
     Formation,
-    Group,
-    Instruction,
-    Joined,
     Offer,
     Round,
     Ticket,
     share_of,
 )
-from graphflow.kernels.collective_meeting import Link, Meeting
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graphflow.cluster import greetings, master_steps, registrations, rounds, service, task_steps
 from graphflow.graph import dtypes
-from graphflow.kernels import collective_groups
+from graphflow.kernels import collective_rounds
 from graphflow.transport import collective_frames, message, shared, sockets, tensors
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
@@ -62,8 +62,8 @@ def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
         assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
         place += int(size)
     assert (
-        f"less than {collective_groups.LARGE:,} bytes" in PAGE
-        and f"multiple of {collective_groups.ALIGNED}" in PAGE
+        f"less than {collective_rounds.LARGE:,} bytes" in PAGE
+        and f"multiple of {collective_rounds.ALIGNED}" in PAGE
     )
 
 

@@ -12,17 +12,8 @@ import numpy as np
 import pytest
 
 from graphflow import errors
-from graphflow.kernels.collective_groups import (
-    LARGE,
-    Brought,
-    Group,
-    Instruction,
-    Joined,
-    Left,
-    Offer,
-    Round,
-    share_of,
-)
+from graphflow.kernels.collective_groups import Brought, Group, Instruction, Joined, Left
+from graphflow.kernels.collective_rounds import LARGE, RECEIVE, SEND, Offer, Round, share_of
 
 
 def member(task: int, device: int = 0) -> str:
@@ -32,6 +23,10 @@ def member(task: int, device: int = 0) -> str:
 def offer(value: Any = 1.0, terms: str = "all_reduce, add, id") -> Offer:
     array = np.asarray(value, np.float32)
     return Offer(terms, "sum", array.dtype, array.shape, array.reshape(-1))
+
+
+def receiver() -> Offer:
+    return Offer(RECEIVE, "receive", np.dtype(np.float32), (), None)
 
 
 class World:
@@ -48,12 +43,15 @@ class World:
     def tell(self, task: int, found: Any) -> None:
         for what in found:
             for (a, b), link in self.links.items():
+                if isinstance(what, Brought) and what.offer.whole is None:
+                    continue
                 if a == task and (not isinstance(what, Brought) or member(b) in what.formation.ranks):
                     link.append(what)
 
-    def begin(self, task: int, instance: int = 1, value: float = 1.0, size: int | None = None) -> Any:
-        size = len(self.groups) if size is None else size
-        ticket, found = self.groups[task].begin(member(task), size, instance, offer(value))
+    def begin(
+        self, task: int, instance: int = 1, value: float = 1.0, terms: str = "all_reduce, add, id"
+    ) -> Any:
+        ticket, found = self.groups[task].begin(member(task), len(self.groups), instance, offer(value, terms))
         self.tell(task, found)
         return ticket
 
@@ -70,7 +68,7 @@ class World:
         if isinstance(what, Joined):
             self.tell(task, group.joined(what.member, what.number, len(self.groups)))
         elif isinstance(what, Left):
-            self.tell(task, group.left(what.member, what.number, what.error))
+            self.tell(task, group.left(what.member, what.number, what.error, what.completed))
         else:
             group.brought(what.formation.number, what.rank, what.key, what.offer)
 
@@ -87,6 +85,11 @@ class World:
         if found is not None and found[1].error is not None:
             raise found[1].error
         return found is not None and len(found[1].offers) == len(self.groups)
+
+    def end_of_sender(self, task: int, ticket: Any) -> None:
+        """Who sends needs nothing of the others, once the group is formed."""
+        assert self.groups[task].round_of(member(task), ticket) is not None
+        self.groups[task].end(member(task), ticket)
 
     def end(self, task: int, ticket: Any) -> list[float]:
         found = self.groups[task].round_of(member(task), ticket)
@@ -167,6 +170,99 @@ def test_a_member_that_leaves_quietly_is_waited_for() -> None:
     other = world.begin(0)
     world.settle()
     assert world.complete(0, other) and world.complete(1, ticket)
+
+
+def test_a_member_that_leaves_after_a_round_lets_the_others_complete_it() -> None:
+    for seed in range(200):
+        world = World(3, seed)
+        tickets = {task: world.begin(task, value=task) for task in range(3)}
+        while tickets or world.deliver():
+            for task in list(tickets):
+                if world.complete(task, tickets[task]):
+                    assert world.end(task, tickets.pop(task)) == [0.0, 1.0, 2.0]
+                    world.leave(task, None)
+            world.deliver()
+        tickets = {task: world.begin(task, value=task) for task in range(3)}
+        world.settle()
+        assert all(world.end(task, tickets[task]) == [0.0, 1.0, 2.0] for task in range(3))
+
+
+def test_a_round_beyond_those_that_a_leaving_member_has_completed_ends() -> None:
+    world = World(3)
+    tickets = [world.begin(task) for task in range(3)]
+    world.settle()
+    world.end(0, tickets[0])
+    beyond = world.begin(1)
+    world.leave(0, None)
+    world.settle()
+    assert [world.end(task, tickets[task]) for task in (1, 2)] == [[1.0, 1.0, 1.0]] * 2
+    with pytest.raises(errors.AbortedError, match=r"task:0.* has left"):
+        world.complete(1, beyond)
+
+
+def test_a_task_that_is_gone_ends_a_round_that_another_one_has_completed_before_it_left() -> None:
+    world = World(3)
+    tickets = [world.begin(task) for task in range(3)]
+    while world.links[2, 1] or not world.complete(0, tickets[0]):
+        ways = [w for w, link in world.links.items() if link and (w != (2, 1) or isinstance(link[0], Joined))]
+        if not ways:
+            break
+        world.take(ways[0][1], world.links[ways[0]].popleft())
+    world.end(0, tickets[0])
+    world.leave(0, None)
+    world.take(1, world.links[0, 1].popleft())
+    assert not world.complete(1, tickets[1])
+    world.links[2, 1].clear()
+    world.groups[1].lost("/job:worker/replica:0/task:0", errors.UnavailableError(None, None, "0 is gone"))
+    assert not world.complete(1, tickets[1])
+    world.groups[1].lost("/job:worker/replica:0/task:2", errors.UnavailableError(None, None, "2 is gone"))
+    with pytest.raises(errors.UnavailableError, match="2 is gone"):
+        world.complete(1, tickets[1])
+
+
+def test_who_broadcasts_and_leaves_has_been_heard_by_those_who_come_later() -> None:
+    for seed in range(100):
+        world = World(3, seed)
+        first = [world.begin(task) for task in range(3)]
+        world.settle()
+        sent = world.begin(0, 2, 5.0, SEND)
+        for task in world.random.sample(range(3), 3):
+            world.end(task, first[task])
+            for _ in range(world.random.randrange(3)):
+                world.deliver()
+        world.end_of_sender(0, sent)
+        world.leave(0, None)
+        for task in (1, 2):
+            for _ in range(world.random.randrange(5)):
+                world.deliver()
+            ticket, found = world.groups[task].begin(member(task), 3, 2, receiver())
+            world.tell(task, found)
+            world.settle()
+            formation_and_round = world.groups[task].round_of(member(task), ticket)
+            assert formation_and_round is not None
+            assert float(formation_and_round[1].offers[0].whole[0]) == 5.0
+            world.groups[task].end(member(task), ticket)
+
+
+def test_what_is_said_on_leaving_waits_for_the_word_of_who_forms_the_group() -> None:
+    world = World(3)
+    sent = world.begin(0, 2, 5.0, SEND)
+    world.tell(1, world.groups[1].begin(member(1), 3, 2, receiver())[1])
+    ticket, found = world.groups[2].begin(member(2), 3, 2, receiver())
+    world.tell(2, found)
+    for way in [w for w in world.links if w != (1, 2)]:
+        while world.links[way]:
+            world.take(way[1], world.links[way].popleft())
+    world.end_of_sender(0, sent)
+    world.leave(0, None)
+    world.take(2, world.links[0, 2].popleft())
+    while world.links[0, 2]:
+        world.take(2, world.links[0, 2].popleft())
+    assert world.groups[2].round_of(member(2), ticket) is None
+    world.settle()
+    formation_and_round = world.groups[2].round_of(member(2), ticket)
+    assert formation_and_round is not None and formation_and_round[1].error is None
+    assert float(formation_and_round[1].offers[0].whole[0]) == 5.0
 
 
 def test_a_round_that_is_complete_stays_so_when_a_task_is_gone_after_it() -> None:
