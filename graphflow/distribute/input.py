@@ -58,6 +58,11 @@ class DistributedDataset:
     """
 
     def __init__(self, strategy: DistributionStrategy, dataset: Any) -> None:
+        if not hasattr(dataset, "make_one_shot_iterator"):
+            raise TypeError(
+                f"{type(strategy).__name__}.distribute_dataset() takes a gf.data.Dataset, or a function that makes "
+                f"one, got {type(dataset).__name__}."
+            )
         self._devices = strategy.worker_devices
         self._datasets = list(strategy.split_dataset(dataset))
         if len(self._datasets) not in (1, len(self._devices)):

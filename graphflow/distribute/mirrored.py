@@ -29,12 +29,18 @@ class MirroredStrategy(DistributionStrategy):
         given = [argument for argument in (devices, num_devices, num_gpus) if argument is not None]
         if len(given) > 1:
             raise ValueError("MirroredStrategy takes one of devices, num_devices and num_gpus.")
-        count = num_gpus or num_devices or 1
         if devices is None:
+            count = next((n for n in (num_devices, num_gpus) if n is not None), 1)
             devices = [f"/device:{'CPU' if num_gpus is None else 'GPU'}:{index}" for index in range(count)]
+        elif isinstance(devices, str):
+            raise TypeError(
+                f"MirroredStrategy: devices is a list of names, such as [{devices!r}], got {devices!r}."
+            )
         self._devices = [canonical(device) for device in devices]
         if not self._devices or len(set(self._devices)) != len(self._devices):
-            raise ValueError(f"MirroredStrategy needs devices that differ, got {list(devices)}.")
+            raise ValueError(
+                f"MirroredStrategy needs at least one device, and no two the same, got {list(devices)}."
+            )
         if reducer is not None:
             self.reducer = reducer
 

@@ -106,7 +106,8 @@ class DistributionStrategy:
                 if context.strategy is not self or context.tower is not None:
                     raise RuntimeError(
                         f"{type(self).__name__}.scope() inside the scope of {type(context.strategy).__name__}"
-                        f"{'' if context.tower is None else ', in a tower'}: leave that first."
+                        f"{'' if context.tower is None else ', in a tower'}: one strategy is in force at a time, so "
+                        "leave that scope first. Code in a tower needs none."
                     )
                 yield self
                 return
@@ -168,6 +169,11 @@ class DistributionStrategy:
     def update(self, var: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """fn(copy, *args, **kwargs) for each copy of a variable, on its device, with its part of mirrored arguments."""
         self._check_across("update")
+        if any(isinstance(value, PerDevice) for value in args) and not isinstance(var, TowerLocalVariable):
+            raise TypeError(
+                f"{type(self).__name__}.update() of {var.name!r} was given a value of each tower. These may differ, "
+                "and the copies of a variable have to stay equal: reduce() them to the variable first."
+            )
         return self._update(var, fn, *args, **kwargs)
 
     def update_non_slot(self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -336,7 +342,7 @@ class DistributionStrategy:
         context = current()
         make = partial(self._create_variable, next_creator, *args, **kwargs)
         if context is not None and isinstance(context.tower, Tower):
-            return context.tower.variable(kwargs.get("name"), make)
+            return context.tower.variable(kwargs.get("name"), kwargs.get("initial_value"), make)
         return make()
 
     def _of_one_tower(self, value: Any) -> Any:
@@ -385,7 +391,16 @@ def _with_place(place: Any, next_creator: Callable[..., Any], *args: Any, **kwar
 def _whole(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Makes a variable in one part: copies have no parts."""
     kwargs["partitioner"] = None
-    return getter(*args, **kwargs)
+    try:
+        return getter(*args, **kwargs)
+    except ValueError as error:
+        context = current()
+        if context is None or not context.index:
+            raise
+        raise ValueError(
+            f"Tower {context.index}: {error} Every tower shares the variables of tower 0, so it has to ask for the "
+            "same, with the same shapes."
+        ) from error
 
 
 EXPORTS: dict[str, Any] = {"DistributionStrategy": DistributionStrategy}

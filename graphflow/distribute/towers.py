@@ -14,12 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from graphflow.distribute.context import TowerContext, cross_tower
-from graphflow.distribute.values import regroup, select
+from graphflow.distribute.values import DistributedValues, regroup, select
+from graphflow.graph import shapes
 from graphflow.graph.defaults import get_default_graph, get_default_session, push_session
-from graphflow.graph.elements import user_line
+from graphflow.graph.elements import Tensor, user_line
 from graphflow.graph.graph import Graph
 from graphflow.graph.keys import GraphKeys
+from graphflow.nest import flatten
 from graphflow.ops.variable_scope import ScopeSettings, scopes_of
 
 if TYPE_CHECKING:
@@ -121,10 +125,11 @@ class Tower(TowerContext):
 
     # ---- variables --------------------------------------------------------------------------------------------------
 
-    def variable(self, name: Any, make: Callable[[], Any]) -> Any:
+    def variable(self, name: Any, initial_value: Any, make: Callable[[], Any]) -> Any:
         """The variable that this tower asks for: the first one makes it, the others share it.
 
-        Which is which follows from the name asked for, and the order. RuntimeError where the first has made none.
+        Which is which follows from the name asked for, and the order. RuntimeError where the first has made none, or
+        one of another shape.
         """
         if self.first is self:
             made = make()
@@ -133,14 +138,22 @@ class Tower(TowerContext):
         stored = scopes_of(self._graph).store
         known = [variable for variable in self.first.made.get(name, ()) if not stored.holds(variable)]
         position = self.shared.get(name, 0)
+        file, line = user_line()
         if position >= len(known):
-            file, line = user_line()
             raise RuntimeError(
                 f"Tower {self._tower_id} makes a variable {name!r} at {file}:{line} that tower 0 has not made. Every "
                 "tower has to make the same variables in the same order."
             )
         self.shared[name] = position + 1
-        return known[position]
+        found = known[position]
+        wanted = _dims_of(initial_value)
+        if not shapes.compatible(wanted, found.dims):
+            raise RuntimeError(
+                f"Tower {self._tower_id} makes a variable {name!r} of shape {shapes.text(wanted)} at {file}:{line}, "
+                f"but that of tower 0 has shape {shapes.text(found.dims)}. Every tower has to make the same variables "
+                "in the same order."
+            )
+        return found
 
     # ---- in the tower's thread ------------------------------------------------------------------------------------
 
@@ -194,6 +207,13 @@ class Tower(TowerContext):
         return self.answer
 
 
+def _dims_of(initial_value: Any) -> shapes.Dims:
+    """The shape of a variable with an initial value; unknown where the value is still to be computed."""
+    if initial_value is None or callable(initial_value):
+        return None
+    return initial_value.dims if isinstance(initial_value, Tensor) else np.shape(initial_value)
+
+
 def call_in_towers(
     strategy: DistributionStrategy,
     devices: Sequence[str],
@@ -209,6 +229,7 @@ def call_in_towers(
     if len(devices) == 1:
         with graph.device(devices[0]), TowerContext(strategy, 0):
             return function(*select(0, list(args)), **select(0, dict(kwargs)))
+    _check_counts(strategy, len(devices), [args, kwargs])
     towers = [
         Tower(
             strategy,
@@ -241,6 +262,15 @@ def call_in_towers(
         collections.drop_empty()
     scopes_of(graph).threads.opened = towers[0]._opened
     return regroup([tower.result for tower in towers], devices)
+
+
+def _check_counts(strategy: DistributionStrategy, towers: int, arguments: Any) -> None:
+    for leaf in flatten(arguments):
+        if isinstance(leaf, DistributedValues) and len(leaf.values) not in (1, towers):
+            raise ValueError(
+                f"{type(strategy).__name__}.call_for_each_tower(): an argument has {len(leaf.values)} values, for "
+                f"{towers} towers: {leaf!r}. Give one for each tower."
+            )
 
 
 def _agree(towers: Sequence[Tower]) -> bool:

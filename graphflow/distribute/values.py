@@ -51,6 +51,19 @@ class DistributedValues:
         """Whether it has a value on a device."""
         return name_of(device) in self.devices
 
+    def _as_graph_element(self) -> Any:
+        raise TypeError(self._advice())
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}. {self._advice()}")
+
+    def _advice(self) -> str:
+        return (
+            f"A {type(self).__name__} holds a value for each tower or device, and one is needed here: take one of "
+            "strategy.unwrap(value), or strategy.reduce() them. A tower gets its own where the whole is an argument of "
+            "call_for_each_tower()."
+        )
+
     def __repr__(self) -> str:
         pairs = ", ".join(
             f"{device!r}: {value!r}" for device, value in zip(self.devices, self.values, strict=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphflow.distribute.context import get_tower_context
+from graphflow.distribute.values import select
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Tensor
@@ -70,9 +72,19 @@ def broadcast_weights(weights: Any, values: Tensor) -> Tensor:
         return math.multiply(factors, array.ones_like(values))
 
 
+def _of_first_tower(_: Any, value: Any) -> Any:
+    return select(0, value)
+
+
 def collected(value: Any, update: Tensor, metrics_collections: Any, updates_collections: Any) -> Measure:
-    """The pair, its parts added to the collections that were asked for."""
+    """The pair, its parts added to the collections that were asked for.
+
+    The value is one for all towers, as each would read the same.
+    """
     graph = get_default_graph()
+    context = get_tower_context()
+    if context is not None and not context.is_single_tower:
+        value = context.merge_call(_of_first_tower, value)
     if metrics_collections:
         graph.add_to_collections(metrics_collections, value)
     if updates_collections:

@@ -28,6 +28,8 @@ def operation_of(value: Any) -> Operation:
     op = getattr(value, "op", None)
     if isinstance(op, Operation):
         return op
+    if hasattr(value, "_as_graph_element"):
+        return operation_of(value._as_graph_element())
     raise TypeError(
         f"Expected an operation, tensor or variable, got {value!r} of type {type(value).__name__}."
     )

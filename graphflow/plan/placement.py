@@ -160,8 +160,18 @@ def _complaint(
     return (
         f"{start}: it was explicitly assigned to {wanted}, but there is no such device. Devices here: "
         f"{there}; the nearest is "
-        f"{near[0] if near else there}. Use gf.ConfigProto(allow_soft_placement=True) to let graphflow choose.{built}"
+        f"{near[0] if near else there}. {_more_of(wanted)}Use gf.ConfigProto(allow_soft_placement=True) to let "
+        f"graphflow choose.{built}"
     )
+
+
+def _more_of(wanted: str) -> str:
+    """How a session comes to have a CPU device of that number."""
+    spec = devices.DeviceSpec.from_string(wanted)
+    if spec.device_type != "CPU":
+        return ""
+    count = (spec.device_index or 0) + 1
+    return f'A session has {count} CPU devices with gf.ConfigProto(device_count={{"CPU": {count}}}). '
 
 
 def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphflow.autodiff import gradients
 from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction, get_tower_context
-from graphflow.distribute.values import DistributedValues
+from graphflow.distribute.values import DistributedValues, select
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
@@ -162,7 +162,10 @@ class Optimizer:
     ) -> Operation:
         """Applies the gradients of all towers, reduced, to every copy of the variables."""
         if isinstance(pairs, DistributedValues) or any(isinstance(v, DistributedValues) for _, v in pairs):
-            raise ValueError("The towers have gradients for different variables; they must be for the same.")
+            raise ValueError(
+                f"{type(self).__name__}: the towers have gradients for different variables: "
+                f"{_trained_by_towers(pairs)}. Every tower has to train the same, in the same order."
+            )
         graph = get_default_graph()
         variables = [v for _, v in pairs]
         reduced = strategy.batch_reduce(VariableAggregation.SUM, pairs)
@@ -344,6 +347,17 @@ def _flat_variables(var_list: Any) -> list[Any]:
         else:
             raise TypeError(f"Argument is not a gf.Variable: {item}")
     return variables
+
+
+def _trained_by_towers(pairs: Any) -> str:
+    """The names of the variables that each tower has gradients for."""
+    one = (
+        pairs
+        if isinstance(pairs, DistributedValues)
+        else next(v for _, v in pairs if isinstance(v, DistributedValues))
+    )
+    towers = [select(index, pairs) for index in range(len(one.values))]
+    return "; ".join(f"tower {index} {[v.name for _, v in own]}" for index, own in enumerate(towers))
 
 
 def _part_of_mean(loss: Tensor) -> Tensor:

@@ -123,7 +123,9 @@ class SyncReplicasOptimizer(Optimizer):
         if not pairs:
             raise ValueError("Must supply at least one variable")
         if global_step is None:
-            raise ValueError("Global step is required to check staleness")
+            raise ValueError(
+                "Global step is required to check staleness: pass global_step=gf.train.get_or_create_global_step()."
+            )
         pairs = [(g, v) for g, v in pairs if g is not None]
         if not pairs:
             raise ValueError("No gradients provided for any variable.")

@@ -228,6 +228,68 @@ def test_optimizers_and_strategies_outside_of_towers_say_where_they_belong(graph
             call()
 
 
+def test_towers_with_different_variables_are_told_which(graph: gf.Graph) -> None:
+    strategy = D.MirroredStrategy(num_devices=2)
+
+    def number() -> int:
+        return int(D.get_tower_context().tower_id)
+
+    def train() -> Any:
+        weights = [gf.get_variable(name, initializer=1.0) for name in "vw"]
+        return gf.train.GradientDescentOptimizer(0.1).minimize(weights[number()] * 2.0)
+
+    cases = [
+        (lambda: gf.get_variable(f"x{number()}", [1]), r"Tower 1: Variable x1 does not exist.* same"),
+        (lambda: gf.get_variable("y", [1 + number()]), r"Tower 1: .* shape \(2,\) and found shape \(1,\)"),
+        (
+            lambda: gf.Variable([0.0] * (1 + number()), name="z"),
+            r"Tower 1 .*\(2,\) at .*, .*tower 0 .*\(1,\)",
+        ),
+        (train, r"tower 0 \['v:0'\]; tower 1 \['w:0'\]"),
+    ]
+    with strategy.scope():
+        for tower, message in cases:
+            with pytest.raises((ValueError, RuntimeError), match=message):
+                strategy.call_for_each_tower(tower)
+
+
+def test_values_of_all_towers_are_no_tensor(graph: gf.Graph) -> None:
+    strategy = D.MirroredStrategy(num_devices=2)
+    with strategy.scope():
+        number = strategy.call_for_each_tower(lambda: gf.placeholder(gf.float32, []))
+        weight = gf.get_variable("w", initializer=1.0)
+        with pytest.raises(TypeError, match=r"'w:0' was given a value of each tower.* reduce"):
+            strategy.update(weight, gf.assign, number)
+        with pytest.raises(ValueError, match="3 values, for 2 towers"):
+            strategy.call_for_each_tower(gf.identity, D.PerDevice([1, 2, 3]))
+    advice = r"A PerDevice holds a value for each tower .*unwrap"
+    with session() as run:
+        for use in (
+            lambda: run.run(number), lambda: run.run(gf.no_op(), {number: 1.0}), lambda: gf.group(number),
+            lambda: gf.identity(number), lambda: number.shape,
+        ):  # fmt: skip
+            with pytest.raises((TypeError, AttributeError), match=advice):
+                use()
+
+
+def test_devices_and_datasets_that_are_none(graph: gf.Graph) -> None:
+    with pytest.raises(TypeError, match=r"list of names, such as \['/cpu:0'\]"):
+        D.MirroredStrategy(devices="/cpu:0")
+    for count in ({"num_devices": 0}, {"num_gpus": 0}, {"devices": []}, {"devices": ["/cpu:0", "/cpu:0"]}):
+        with pytest.raises(ValueError, match="at least one device, and no two the same"):
+            D.MirroredStrategy(**count)
+    with pytest.raises(TypeError, match=r"takes a gf.data.Dataset.* got list"):
+        D.MirroredStrategy(num_devices=2).distribute_dataset([1, 2])
+    strategy = D.MirroredStrategy(num_devices=2)
+    with strategy.scope():
+        values = strategy.unwrap(strategy.call_for_each_tower(lambda: gf.constant(1.0)))
+    with (
+        gf.Session() as run,
+        pytest.raises(gf.errors.InvalidArgumentError, match=r'device_count=\{"CPU": 2\}'),
+    ):
+        run.run([value + gf.random_uniform([]) for value in values])
+
+
 def test_operations_grow_linearly_with_the_towers(graph: gf.Graph) -> None:
     def operations(towers: int) -> int:
         strategy = D.MirroredStrategy(num_devices=towers)
