@@ -34,6 +34,10 @@ class _StandardError(_python.StreamHandler[TextIO]):
             self.stream = sys.stderr
             super().emit(record)
 
+    def flush(self) -> None:
+        self.stream = sys.stderr
+        super().flush()
+
 
 def _set_up() -> None:
     handler = _StandardError()
