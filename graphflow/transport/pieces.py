@@ -29,6 +29,8 @@ _HEAD: Final = struct.Struct("<2s6xQ")
 """What a piece begins with, in a frame of its own: a word, zeros, and the length of the frame that it is of."""
 _WORD: Final = b"GP"
 _IDLE_SECONDS: Final = 5.0
+_LEARNED_BYTES: Final = 31 << 20
+"""The C library keeps as much freed memory as twice the largest block that was freed, and learns from none of 32 MB."""
 
 
 def cut(frames: Sequence[Buffer]) -> Iterator[tuple[bytes, memoryview]]:
@@ -54,6 +56,9 @@ class Pool:
         """The memory in use, by the id of the array that all arrays on it are views of, with a reference to that."""
         self._freed: deque[mmap.mmap] = deque()
         self._idle: list[tuple[float, mmap.mmap]] = []
+        np.empty(
+            _LEARNED_BYTES, np.uint8
+        )  # So the memory of pieces that have piled up is there for the next ones.
 
     def empty(self, length: int) -> np.ndarray[Any, Any]:
         """That many bytes, with what was there before in them."""

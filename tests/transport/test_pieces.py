@@ -1,9 +1,13 @@
 """Protects large values on their way through the network: they come whole, their memory is used again but never while
-an array is on it, and pieces that do not fit together are refused."""
+an array is on it, the C library keeps that of their pieces, and pieces that do not fit together are refused."""
 
 from __future__ import annotations
 
+import platform
 import random
+import resource
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -122,3 +126,24 @@ def test_large_values_go_over_tcp_both_ways() -> None:
     finally:
         for server in servers:
             server.stop()
+
+
+_PILE = """
+import resource
+from graphflow.transport.pieces import PIECE_BYTES, Pool
+
+pool = Pool()
+for _ in range(3):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    pile = [bytearray(PIECE_BYTES) for _ in range(48)]
+    del pile
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other C libraries keep freed memory by other rules"
+)
+def test_memory_of_pieces_that_have_piled_up_is_kept() -> None:
+    run = subprocess.run([sys.executable, "-c", _PILE], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 48 * pieces.PIECE_BYTES // resource.getpagesize() // 10
