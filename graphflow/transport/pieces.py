@@ -56,9 +56,7 @@ class Pool:
         """The memory in use, by the id of the array that all arrays on it are views of, with a reference to that."""
         self._freed: deque[mmap.mmap] = deque()
         self._idle: list[tuple[float, mmap.mmap]] = []
-        np.empty(
-            _LEARNED_BYTES, np.uint8
-        )  # So the memory of pieces that have piled up is there for the next ones.
+        np.empty(_LEARNED_BYTES, np.uint8)  # The memory of pieces that piled up then is there for the next.
 
     def empty(self, length: int) -> np.ndarray[Any, Any]:
         """That many bytes, with what was there before in them."""
