@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.plan.ir import Plan
+from graphflow.plan.ir import VARIABLE_TYPES, Plan
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.context import RunContext
@@ -23,9 +23,13 @@ def observed_run(
     kernels: KernelTable,
     run: RunContext,
     feeds: Sequence[Any],
-) -> tuple[tuple[Any, ...], Known]:
-    """The fetched values of a run that `base` would do, and what is known of the values that had one shape in it."""
-    known: Known = {
+) -> tuple[tuple[Any, ...], Known | None]:
+    """The fetched values of a run that `base` would do, and what is known of the values that had one shape in it.
+
+    Nothing is known where a variable came to have another shape: what was read of it belongs to either.
+    """
+    before = _variables(plan, store)
+    known: Known = before | {
         name: (np.shape(value), np.asarray(value).dtype.name)
         for name, value in zip(plan.feeds, feeds, strict=True)
     }
@@ -47,4 +51,11 @@ def observed_run(
         raise explain(error, observer, base.cells) from error
     for name in varying:
         del known[name]
-    return result, known
+    after = _variables(plan, store)
+    return result, known if all(after.get(name) == seen for name, seen in before.items()) else None
+
+
+def _variables(plan: Plan, store: ResourceStore) -> Known:
+    """The shapes of the variables that have values."""
+    values = {i.outputs[0]: store.cell(i).value for i in plan.instructions if i.type in VARIABLE_TYPES}
+    return {name: (value.shape, value.dtype.name) for name, value in values.items() if value is not None}

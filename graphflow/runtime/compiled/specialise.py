@@ -32,7 +32,7 @@ def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
         if i.type in VARIABLE_TYPES:
             value = store.cell(i).value
             if value is not None:
-                known[i.outputs[0]] = (value.shape, value.dtype.name)
+                known.setdefault(i.outputs[0], (value.shape, value.dtype.name))
         elif i.type == "Const":
             known[i.outputs[0]] = (i.attrs["value"].shape, i.attrs["value"].dtype.name)
         elif i.type in PASS_THROUGH and i.inputs[0] in known:

@@ -31,6 +31,8 @@ from graphflow.runtime.resources import ResourceStore
 
 _OBSERVED_RUN: Final = 4
 _SEEDED_SWITCH: Final = 8
+_LAST_OBSERVED_RUN: Final = 12
+"""A plan in which a variable changes its shape is observed again in the runs up to this one."""
 _MOST_SHAPES: Final = 16
 _LOG = logging.getLogger("graphflow")
 
@@ -175,7 +177,10 @@ class TieredExecutable:
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
-        self._draft(state, known)
+        if known is not None:
+            self._draft(state, known)
+        elif state.runs >= _LAST_OBSERVED_RUN:
+            state.given_up = True
         return result
 
     def _draft(self, state: _State, known: Known) -> None:

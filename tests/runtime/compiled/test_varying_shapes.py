@@ -73,3 +73,19 @@ def test_gathered_rows_have_as_many_as_were_asked_for_and_stay_native() -> None:
             session.run(step, {ids: [1, 2, 1]})
         assert compiled_plans(session)
         assert session.run(gf.shape(rows), {ids: [1, 2]}).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_what_is_read_before_a_variable_changes_its_shape(devices: int) -> None:
+    v = gf.Variable(np.ones(3, "f"), validate_shape=False)
+    x = gf.placeholder(gf.float32, [None])
+    assigned = gf.assign(v, x * 2.0, validate_shape=False)
+    with gf.device(f"/cpu:{devices - 1}"), gf.control_dependencies([assigned]):
+        before, after = gf.tanh(v.value()), gf.tanh(v.read_value())
+    with gf.Session(config=gf.ConfigProto(compiled="always", device_count={"CPU": devices})) as session:
+        session.run(v.initializer)
+        last = 3
+        for number in (3, 3, 4, 4, 4, 2, 2, 2, 3, 3, 4, 4):
+            found = session.run([before, after], {x: np.ones(number)})
+            assert [len(value) for value in found] == [last, number]
+            last = number
