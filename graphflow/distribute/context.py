@@ -160,10 +160,10 @@ def has_distribution_strategy() -> bool:
     return get_distribution_strategy() is not _default_context().distribution_strategy
 
 
-def in_tower() -> bool:
-    """Whether one of several towers is being built."""
+def one_of_several_towers() -> TowerContext | None:
+    """The tower that is being built, where there are others; otherwise None."""
     context = current()
-    return context is not None and context.tower is not None and not context.strategy.is_single_tower
+    return None if context is None or context.strategy.is_single_tower else context.tower
 
 
 def get_loss_reduction() -> int:

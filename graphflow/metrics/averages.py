@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphflow.distribute.context import get_tower_context
+from graphflow.distribute.context import one_of_several_towers
 from graphflow.distribute.values import select
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.defaults import get_default_graph
@@ -82,8 +82,8 @@ def collected(value: Any, update: Tensor, metrics_collections: Any, updates_coll
     The value is one for all towers, as each would read the same.
     """
     graph = get_default_graph()
-    context = get_tower_context()
-    if context is not None and not context.is_single_tower:
+    context = one_of_several_towers()
+    if context is not None:
         value = context.merge_call(_of_first_tower, value)
     if metrics_collections:
         graph.add_to_collections(metrics_collections, value)

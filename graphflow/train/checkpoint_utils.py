@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphflow.checkpoint.reader import CheckpointFile, open_checkpoint
+from graphflow.distribute.context import one_of_several_towers
+from graphflow.distribute.values import select
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.shapes import compatible, text
@@ -93,10 +95,20 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Any) -> None:
 
     assignment_map: from names in the checkpoint to variables, their names, or lists of the parts of one; a scope of
     the checkpoint ("old/", "/" for all) to a scope of the graph ("new/") takes every variable of the new scope. The
-    values are read when the initializers run. ValueError where a name is not there or a shape differs.
+    values are read when the initializers run. Of several towers, each has to call it. ValueError where a name is not
+    there or a shape differs.
     """
-    prefix = _prefix(ckpt_dir_or_file)
+    context = one_of_several_towers()
+    if context is None:
+        _begin_all(None, ckpt_dir_or_file, assignment_map)
+    else:
+        context.merge_call(_begin_all, ckpt_dir_or_file, assignment_map)
+
+
+def _begin_all(_: Any, ckpt_dir_or_file: Any, assignment_map: Any) -> None:
+    prefix = _prefix(select(0, ckpt_dir_or_file))
     file = open_checkpoint(prefix)
+    assignment_map = select(0, assignment_map)
     pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map
     for source, target in pairs:
         for name, variable in _assignments(file, prefix, source, target):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphflow.distribute.context import get_distribution_strategy, get_tower_context, in_tower
+from graphflow.distribute.context import get_distribution_strategy, get_tower_context, one_of_several_towers
 from graphflow.distribute.values import DistributedValues, select
 from graphflow.distribute.variables import MirroredVariable
 from graphflow.graph import dtypes
@@ -39,39 +39,61 @@ def assign_moving_average(
     zero_debias: corrects for a variable that began at zero, as Adam does its moments (Kingma and Ba, 2015), by
     two variables NAME/biased and NAME/local_step. TensorFlow's moving_averages.assign_moving_average.
     """
-    if in_tower() and isinstance(variable, MirroredVariable):
-        context = get_tower_context()
-        assert context is not None
-        moved: Tensor = context.merge_call(_assign_across, variable, value, decay, zero_debias, name)
+    context = one_of_several_towers()
+    if context is not None and isinstance(variable, MirroredVariable):
+        moved: Tensor = context.merge_call(_assign_mean, variable, value, decay, zero_debias, name)
         return moved
     with op_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
-        rate = convert_to_tensor(1.0 - decay, name="decay")
-        if rate.dtype is not variable.dtype:
-            rate = cast(rate, variable.dtype)
-        if zero_debias:
-            return _assign_debiased(variable, value, rate, scope)
-        return assign_sub(variable, (variable - value) * rate, name=scope)
+        return _move(variable, value, decay, _correction(variable) if zero_debias else None, scope)
 
 
-def _assign_across(
+def _assign_mean(
     strategy: Any, variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None
 ) -> Any:
     """Moves every copy of a variable towards the mean of the towers' values."""
     mean = strategy.reduce(VariableAggregation.MEAN, value, variable)
-    return strategy.update(variable, assign_moving_average, mean, decay, zero_debias, name)
+    return _assign_across(strategy, variable, mean, decay, zero_debias, name)
 
 
-def _assign_debiased(variable: Any, value: Any, rate: Tensor, scope: str) -> Tensor:
-    with variable_scope(variable.op.name, values=[variable, value, rate]):
-        biased = get_variable(
-            _unused("biased"), variable.shape, variable.dtype, initializer=Zeros(), trainable=False
-        )
-        local_step = get_variable(
-            _unused("local_step"), [], variable.dtype, initializer=Zeros(), trainable=False
-        )
+def _assign_across(
+    strategy: Any, variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None = None
+) -> Any:
+    """Moves every copy of a variable; what corrects it has copies beside them, so it is made across them."""
+    correction = None
+    if zero_debias:
+        with strategy.colocate_vars_with(variable):
+            correction = _correction(variable)
+
+    def update(copy: Any, value: Any) -> Tensor:
+        with op_scope(name, "AssignMovingAvg", [copy, value, decay]) as scope:
+            return _move(copy, value, decay, correction, scope)
+
+    return strategy.update(variable, update, value)
+
+
+def _move(variable: Any, value: Any, decay: Any, correction: tuple[Any, Any] | None, scope: str) -> Tensor:
+    rate = convert_to_tensor(1.0 - decay, name="decay")
+    if rate.dtype is not variable.dtype:
+        rate = cast(rate, variable.dtype)
+    if correction is None:
+        return assign_sub(variable, (variable - value) * rate, name=scope)
+    biased, local_step = correction
     moved = assign_sub(biased, (biased - value) * rate)
     steps = local_step.assign_add(1)
     return assign(variable, moved / (1 - pow_(1.0 - rate, steps)), name=scope)
+
+
+def _correction(variable: Any) -> tuple[Any, Any]:
+    """The variables `biased` and `local_step` of a variable, of the same kind as that one."""
+    kind = {"synchronization": variable.synchronization, "aggregation": variable.aggregation}
+    with variable_scope(variable.name.rpartition(":")[0], values=[variable]):
+        biased = get_variable(
+            _unused("biased"), variable.shape, variable.dtype, initializer=Zeros(), trainable=False, **kind
+        )
+        local_step = get_variable(
+            _unused("local_step"), [], variable.dtype, initializer=Zeros(), trainable=False, **kind
+        )
+    return biased, local_step
 
 
 def _unused(name: str) -> str:
@@ -161,7 +183,7 @@ class ExponentialMovingAverage:
                 value = target
                 if isinstance(target, DistributedValues):
                     value = strategy.reduce(VariableAggregation.MEAN, target, average)
-                moved = strategy.update(average, assign_moving_average, value, decay, average in fresh)
+                moved = _assign_across(strategy, average, value, decay, average in fresh)
                 updates += strategy.unwrap(moved)
             return group(*updates, name=scope)
 

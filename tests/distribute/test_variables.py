@@ -137,6 +137,40 @@ def test_moving_averages_of_variables_and_of_what_towers_have(strategy: Any) -> 
     assert run([copies, shadow], change, steps) == [[0.5, 0.5], [2.0, 2.0]]
 
 
+def test_corrected_averages_have_the_variables_of_one_device() -> None:
+    """The correction has copies, too: a checkpoint of two towers is that of one device."""
+
+    def trained(strategy: Any) -> dict[str, Any]:
+        def tower() -> Any:
+            kept = gf.get_variable("kept", initializer=0.0, trainable=False)
+            value = gf.constant(2.0, name="value")
+            average = gf.train.ExponentialMovingAverage(0.5, zero_debias=True)
+            return average.apply([value]), gf.train.moving_averages.assign_moving_average(kept, value, 0.9)
+
+        with gf.Graph().as_default(), strategy.scope():
+            steps = [strategy.unwrap(one) for one in strategy.call_for_each_tower(tower)]
+            return run({v.name: v for v in gf.global_variables()}, steps, steps)  # type: ignore[no-any-return]
+
+    found = trained(D.MirroredStrategy(num_devices=2))
+    assert found == trained(D.OneDeviceStrategy("/cpu:0"))
+    assert found["kept:0"] == pytest.approx(2.0) and found["kept/local_step:0"] == 2.0
+
+
+def test_towers_begin_with_values_of_a_checkpoint(strategy: Any, tmp_path: Path) -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        session.run(gf.get_variable("old/w", initializer=5.0).initializer)
+        gf.train.Saver().save(session, str(tmp_path / "model"))
+
+    def tower() -> Any:
+        w = gf.get_variable("new/w", initializer=1.0)
+        gf.train.init_from_checkpoint(f"{tmp_path}", {"old/": "new/"})
+        return w * 1.0
+
+    with strategy.scope():
+        values = strategy.unwrap(strategy.call_for_each_tower(tower))
+    assert run(values) == [5.0, 5.0]
+
+
 def test_a_checkpoint_fills_every_copy_and_the_copies_stay_apart(strategy: Any, tmp_path: Path) -> None:
     def tower() -> Any:
         v = gf.get_variable("v", initializer=np.arange(3, dtype=np.float32))
