@@ -52,6 +52,18 @@ def specialise(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]], ctx
     return mark_used(_without_dead(folded), frozenset())
 
 
+def may_reshape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]) -> bool:
+    """Whether a run for the known shapes may give a variable another shape."""
+    free = [i for i in walk(plan) if i.type == "Assign" and not i.attrs.get("validate_shape", True)]
+    if not free:
+        return False
+    fixed = _of_fixed_shape(plan, known)
+    return any(
+        i.inputs[1] not in fixed or i.inputs[0] not in known or known[i.inputs[1]][0] != known[i.inputs[0]][0]
+        for i in free
+    )
+
+
 def _of_fixed_shape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]) -> set[str]:
     """The values that have the shape that is known of them whenever the feeds have theirs."""
     fixed = {name for name in plan.feeds if name in known}

@@ -199,12 +199,14 @@ class TieredExecutable:
         from graphflow.runtime.compiled.lower import Lowering, has_native_work
         from graphflow.runtime.compiled.nodes import PythonNode
         from graphflow.runtime.compiled.rules import RULES
-        from graphflow.runtime.compiled.specialise import complete, specialise
+        from graphflow.runtime.compiled.specialise import complete, may_reshape, specialise
 
         complete(plan, known, self._store)
         variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
         if any(name not in known for name in (*plan.feeds, *variables)):
             return None  # A variable without a value has no shape.
+        if may_reshape(plan, known):
+            return None
         plan = specialise(plan, known, self._ctx)
         complete(plan, known, self._store)
         lowering = Lowering(plan, known, self._kernels, RULES)

@@ -21,7 +21,7 @@ from graphflow.plan.ir import VARIABLE_TYPES, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
-from graphflow.runtime.compiled.specialise import Known, complete, specialise
+from graphflow.runtime.compiled.specialise import Known, complete, may_reshape, specialise
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.executor import Executable
@@ -149,7 +149,9 @@ class DeviceExecutable:
 
         complete(self._plan, known, self._store)
         variables = [i.outputs[0] for i in self._plan.instructions if i.type in VARIABLE_TYPES]
-        if any(name not in known for name in (*self._plan.feeds, *variables)):
+        if any(name not in known for name in (*self._plan.feeds, *variables)) or may_reshape(
+            self._plan, known
+        ):
             return None
         for i in self._plan.instructions:
             if i.type in VARIABLE_TYPES:

@@ -89,3 +89,16 @@ def test_what_is_read_before_a_variable_changes_its_shape(devices: int) -> None:
             found = session.run([before, after], {x: np.ones(number)})
             assert [len(value) for value in found] == [last, number]
             last = number
+
+
+def test_a_variable_takes_the_shape_of_what_depends_on_values() -> None:
+    v = gf.Variable(np.ones(3, "f"), validate_shape=False)
+    ids = gf.placeholder(gf.int32, [4])
+    assigned = gf.assign(v, gf.tanh(gf.to_float(gf.unique(ids)[0])), validate_shape=False)
+    with gf.control_dependencies([assigned]):
+        read = [v.read_value() * 2.0, gf.shape(v.read_value())]
+    with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+        session.run(v.initializer)
+        for fed in ([1, 2, 3, 3], [1, 2, 3, 3], [1, 2, 3, 3], [1, 1, 2, 2], [1, 1, 1, 1], [1, 2, 3, 4]):
+            doubled, shape = session.run(read, {ids: fed})
+            assert [len(doubled)] == shape.tolist() == [len(set(fed))]
