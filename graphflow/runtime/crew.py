@@ -94,6 +94,7 @@ class Crew:
     ) -> None:
         self._progress = Progress(parts, feeds)
         self._run = run
+        self._thread = threading.get_ident()
         self._pool = pool
         self._transfers = transfers
         self._counts = counts
@@ -186,7 +187,7 @@ class Crew:
             work = self._compute(work)
 
     def _compute(self, work: Work) -> Work | None:
-        """Computes a stage; the next one for this thread. Raises only what is no Exception, in the calling thread."""
+        """Computes a stage; the next one for this thread. Raises what is no Exception in the calling thread alone."""
         runner: Runner = work.stage.run
         results: Sequence[Any] = ()
         error: BaseException | None = None
@@ -195,7 +196,9 @@ class Crew:
         begun = time.perf_counter()
         try:
             results = (runner.base.call if self._watched else runner.executable.run)(self._run, values)
-        except Exception as raised:
+        except BaseException as raised:
+            if self._thread == threading.get_ident() and not isinstance(raised, Exception):
+                raise
             self._run.failed()
             error = raised
         del values
@@ -254,11 +257,12 @@ class Crew:
         ]
         keys = [self._transfers[edge][0].attrs["key"] for edge in self._progress.awaited()]
         waiting = [f"{value!r} from {source}" for value, source, _ in keys]
-        told = "".join(
-            f" {what}: {', '.join(names)}."
-            for what, names in (("Still running", at_work), ("Awaited", waiting))
-            if names
-        )
+        found = {
+            "Still running": at_work,
+            "Awaited": waiting,
+            "Not begun on": [w.device for w in self._ready],
+        }
+        told = "".join(f" {what}: {', '.join(names)}." for what, names in found.items() if names)
         raise errors.DeadlineExceededError(
             None, None, f"The run did not finish within its operation timeout.{told}"
         )

@@ -204,6 +204,27 @@ def test_an_error_lets_nothing_more_begin_and_is_raised_when_nothing_is_at_work(
     assert order == ["ended"]
 
 
+def test_what_a_helper_raises_ends_the_run_whatever_it_is(pool: CountingPool) -> None:
+    """A Python function may call sys.exit(), or raise what test frameworks and asyncio do."""
+    begun = threading.Event()
+
+    def leaving() -> Any:
+        begun.set()
+        raise SystemExit(3)
+
+    parts = Parts(
+        {
+            "a": [stage(lambda: [begun.wait(LIMIT)][1:], unbounded=True)],
+            "b": [stage(leaving, unbounded=True)],
+        },
+        (),
+        [],
+    )
+    run = RunContext(ResourceStore())
+    with pytest.raises(SystemExit):
+        Crew(parts, run, [], lambda: pool, (), False).run()
+
+
 def test_an_interrupted_caller_leaves_helpers_to_themselves_and_they_leave_the_store(
     pool: CountingPool,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -42,9 +43,11 @@ class Gate:
 
     def __init__(self) -> None:
         self.open = threading.Event()
+        self.begun = False
         self.times = 0
 
     def __call__(self) -> Any:
+        self.begun = True
         self.open.wait(30)
         self.times += 1
         return np.float32(1.0)
@@ -69,12 +72,15 @@ def test_a_loop_without_end_meets_its_deadline() -> None:
 def test_a_sleeping_function_is_named_with_its_line(gate: Gate) -> None:
     sleepy = gf.py_func(gate, [], gf.float32, name="sleepy")
     with gf.Session(config=gf.ConfigProto(operation_timeout_in_ms=100)) as session:
-        for _ in range(6):  # each leaves a thread behind; none of them keeps the next run waiting
-            with pytest.raises(
-                gf.errors.DeadlineExceededError,
-                match=r"Still running: PyFunc 'sleepy'.*test_deadlines\.py:\d+",
-            ):
+        named = 0
+        while named < 6:  # each leaves a thread behind; none of them keeps the next run waiting
+            with pytest.raises(gf.errors.DeadlineExceededError) as caught:
                 session.run(sleepy)
+            if "Not begun on" not in caught.value.message:  # on a busy machine
+                assert re.search(
+                    r"Still running: PyFunc 'sleepy'.*test_deadlines\.py:\d+", caught.value.message
+                )
+                named += 1
         assert session.run(gf.constant(3) + 4) == 7
 
 
@@ -106,8 +112,9 @@ def test_what_was_cut_off_writes_nothing_later(gate: Gate) -> None:
     update = v.assign(gf.reshape(gf.py_func(gate, [], gf.float32), []))
     with gf.Session() as session:
         session.run(v.initializer)
-        with pytest.raises(gf.errors.DeadlineExceededError):
-            session.run(update, options=gf.RunOptions(timeout_in_ms=50))
+        while not gate.begun:  # on a busy machine the deadline may be the first to come
+            with pytest.raises(gf.errors.DeadlineExceededError):
+                session.run(update, options=gf.RunOptions(timeout_in_ms=50))
         gate.open.set()
         while not gate.times:
             pass
