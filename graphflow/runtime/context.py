@@ -69,7 +69,12 @@ class RunContext:
 
     def _break_pledges(self) -> None:
         self._broken = True
-        for broken in self.per_run.pop("pledges", {}).values():
+        pledges = self.per_run.get("pledges")
+        while pledges:
+            try:
+                _, broken = pledges.popitem()
+            except KeyError:  # Another thread has taken the last one.
+                break
             broken()
 
     def failed(self) -> None:
