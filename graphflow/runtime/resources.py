@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 
 
 CLOSED = "The session was closed."
+_LOOK_SECONDS = 0.5
+"""How often what waits for a change in place looks whether its run is to end."""
 PATIENCE = 10.0
 """Seconds after which a wait is doubted."""
 
@@ -320,17 +322,32 @@ class ResourceStore:
         finally:
             with self._lock:
                 del self._waiters[thread]
-            if paused:
-                self.enter()
+                if paused:  # It counts again in any case: leave() follows.
+                    self._active += 1
+                    self._settle(run)
 
     # ---- changes in place -----------------------------------------------------------------------------------------
 
-    def enter(self) -> None:
-        """A run begins; waits for changes in place that go on, which are short."""
+    def enter(self, run: RunContext | None = None) -> None:
+        """A run begins; waits for changes in place that go on.
+
+        A compiled plan with a long loop makes that long: where `run` is to end meanwhile, this raises as check() does.
+        """
         with self._lock:
             self._active += 1
-            while self._in_place and self._active > 1:
-                self._settled.wait()
+            try:
+                self._settle(run)
+            except BaseException:
+                self._active -= 1
+                raise
+
+    def _settle(self, run: RunContext | None) -> None:
+        """Waits for changes in place, with the lock held."""
+        while self._in_place and self._active > 1:
+            limit = None if run is None else run.remaining()
+            self._settled.wait(_LOOK_SECONDS if limit is None else min(limit, _LOOK_SECONDS))
+            if run is not None and self._in_place:
+                run.check(lambda: "a run that changes variables in place")
 
     def leave(self) -> None:
         """A run ends."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
+from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
 from graphflow.runtime.threads import ThreadPool
 
@@ -145,3 +147,18 @@ def test_scattering_a_variable_into_itself_reads_it_as_it_was() -> None:
             session.run(v.initializer)
             assert session.run(moved).reshape(-1).tolist() == [3.0, 1.0, 2.0]
             assert session.run(doubled).reshape(-1).tolist() == [7.0, 3.0, 2.0]
+
+
+def test_who_waits_for_a_change_in_place_has_a_deadline_and_leaves_no_trace() -> None:
+    store = ResourceStore()
+    store.enter()
+    assert store.begin_in_place()
+    with pytest.raises(errors.DeadlineExceededError, match="changes variables in place"):
+        store.enter(RunContext(store, time.monotonic() + 0.02))
+    cancelled = RunContext(store)
+    cancelled.cancel()
+    with pytest.raises(errors.CancelledError):
+        store.enter(cancelled)
+    store.end_in_place()
+    assert store.begin_in_place()  # the run that has it is the only one
+    store.end_in_place()
