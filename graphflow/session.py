@@ -179,7 +179,7 @@ class BaseSession:
                 run.failed()
                 raise
         run.pausable = True
-        store.enter()
+        store.enter(run)
         try:
             return prepared.rebuild(prepared.executable.run(run, feeds))
         except BaseException:
