@@ -82,7 +82,7 @@ class Tower(TowerContext):
         self._graph = get_default_graph()
         self._scopes = self._graph.scopes.snapshot()
         holder = scopes_of(self._graph).threads
-        self._variable_scope, self._opened = holder.current, dict(holder.opened)
+        self._variable_scope, self.opened = holder.current, dict(holder.opened)
         self._session = get_default_session()
         self.first: Tower = self
         self.merge: _Merge | None = None
@@ -165,7 +165,7 @@ class Tower(TowerContext):
             if self._session is not None:
                 push_session(self._session)
             holder = scopes_of(graph).threads
-            holder.current, holder.opened = self._variable_scope, self._opened
+            holder.current, holder.opened = self._variable_scope, self.opened
             if self._tower_id:
                 holder.current = ScopeSettings(reuse=True).scope(
                     holder.current, holder.current.name, holder.current.original_name_scope
@@ -178,6 +178,7 @@ class Tower(TowerContext):
                 stack.enter_context(graph.device(self._place))
                 stack.enter_context(self)
                 self.result = self._function()
+            self.opened = holder.opened
         except _Stopped:
             pass
         except BaseException as error:
@@ -260,7 +261,7 @@ def call_in_towers(
             tower.stop()
         collections.show_all(towers)
         collections.drop_empty()
-    scopes_of(graph).threads.opened = towers[0]._opened
+    scopes_of(graph).threads.opened = towers[0].opened
     return regroup([tower.result for tower in towers], devices)
 
 

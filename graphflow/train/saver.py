@@ -12,11 +12,13 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from graphflow import errors
 from graphflow.checkpoint.resource_state import STATE
+from graphflow.distribute.context import cross_tower, one_of_several_towers
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.attributes import TooLargeError
 from graphflow.graph.defaults import get_default_graph
@@ -147,9 +149,11 @@ class Saver:
                 raise ValueError("No variables to save")
             self._is_empty = True
             return
-        saveables = saveables_of(found)
-        self._lines = {s.name: s.op.op.line for s in saveables if isinstance(s, VariableSaveable)}
-        with graph.name_scope(self._name or "save"), graph.control_dependencies(None):
+        tower = one_of_several_towers()
+        across = nullcontext() if tower is None else cross_tower(tower.distribution_strategy)
+        with across, graph.name_scope(self._name or "save"), graph.control_dependencies(None):
+            saveables = saveables_of(found)
+            self._lines = {s.name: s.op.op.line for s in saveables if isinstance(s, VariableSaveable)}
             self._saver_def = self._build(graph, saveables, everything)
 
     def _build(self, graph: Graph, saveables: list[SaveableObject], everything: bool) -> SaverDef:

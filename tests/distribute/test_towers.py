@@ -119,6 +119,23 @@ def test_a_merge_in_a_branch_is_an_error_and_no_hang(graph: gf.Graph) -> None:
         strategy.call_for_each_tower(tower)
 
 
+def test_names_of_layers_are_counted_on_where_the_towers_left_off(graph: gf.Graph) -> None:
+    strategy = D.MirroredStrategy(num_devices=2)
+
+    def net() -> Any:
+        with gf.variable_scope("net", reuse=gf.AUTO_REUSE):
+            return gf.layers.dense(gf.ones([2, 3]), 1)
+
+    with strategy.scope():
+        strategy.call_for_each_tower(net)
+        strategy.call_for_each_tower(net)
+        net()
+        assert [v.name for v in gf.global_variables()] == ["net/dense/kernel:0", "net/dense/bias:0"]
+        strategy.call_for_each_tower(lambda: [gf.layers.dense(gf.ones([2, 3]), 1) for _ in range(2)])
+        gf.layers.dense(gf.ones([2, 3]), 1)
+    assert [v.name.split("/")[0] for v in gf.trainable_variables()[2::2]] == ["dense", "dense_1", "dense_2"]
+
+
 def test_towers_see_their_own_losses_and_updates(graph: gf.Graph) -> None:
     strategy = D.MirroredStrategy(num_devices=3)
     seen = []

@@ -205,6 +205,28 @@ def test_a_checkpoint_fills_every_copy_and_the_copies_stay_apart(strategy: Any, 
     assert np.allclose(values[0][0], [-2.9, -1.9, -0.9])
 
 
+def test_a_saver_made_in_a_tower_saves_what_all_have(strategy: Any, tmp_path: Path) -> None:
+    def tower() -> Any:
+        gf.get_variable("v", initializer=3.0)
+        count = gf.get_variable(
+            "count", initializer=1.0, trainable=False, synchronization=ON_READ, aggregation=SUM
+        )
+        return count.assign_add(1.0).op, gf.train.Saver()
+
+    with strategy.scope():
+        counted, savers = strategy.call_for_each_tower(tower)
+        ops = strategy.unwrap(counted)
+        copies = strategy.unwrap(gf.trainable_variables()[0])
+    for saver in strategy.unwrap(savers):
+        with gf.Session(config=CONFIG) as session:
+            session.run(gf.global_variables_initializer())
+            session.run(ops)
+            path = saver.save(session, str(tmp_path / "model"))
+            session.run(gf.global_variables_initializer())
+            saver.restore(session, path)
+            assert session.run([copies, gf.global_variables()]) == [[3.0, 3.0], [3.0, 4.0]]
+
+
 def test_a_monitored_session_trains_and_goes_on(tmp_path: Path) -> None:
     def train(last: int) -> tuple[int, list[Any]]:
         with gf.Graph().as_default():
