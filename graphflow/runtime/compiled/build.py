@@ -19,7 +19,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.kernels.native import ERROR_DIVISION_BY_ZERO, PROGRAM_STATUS, Machine
 from graphflow.kernels.native.blas import single_threaded
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
 from graphflow.runtime.compiled.draft import Draft
 from graphflow.runtime.compiled.emit import scalar_program
@@ -90,7 +90,9 @@ class CompiledPlan:
         self._make_segments(machine, threads, kernels)
         self._patches = self._find_patches()
         self._bound: dict[str, weakref.ref[Any]] = {}
-        self._fetch = [self._fetcher(f) for f in self._plan.fetches]
+        made = {*producers(self._plan), *self._plan.feeds}
+        # A branch that is not taken here leaves nothing for what goes back through it on another device.
+        self._fetch = [self._fetcher(f) if f in made else lambda objects: None for f in self._plan.fetches]
 
     @property
     def segments(self) -> Sequence[_NativeSegment | _PythonSegment]:

@@ -311,9 +311,12 @@ class Lowering:
     def _fixed(self, i: Instruction, output: str) -> bool:
         """Whether a result has the same shape whenever the feeds have the same shapes, and fits native memory."""
         shape, dtype = self.known[output]
+        position = i.outputs.index(output)
         if dtype not in NATIVE_DTYPES or 0 in shape:
             return False
-        dims = i.shapes[i.outputs.index(output)]
+        if i.type == "If" and not all(body.fetches[position] for body in i.bodies):
+            return False  # There is nothing where the other branch is taken.
+        dims = i.shapes[position]
         if dims is not None and None not in dims:
             return True
         if i.bodies or i.definition is None or i.definition.dynamic_shape:

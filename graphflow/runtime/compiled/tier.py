@@ -102,10 +102,12 @@ class TieredExecutable:
         self._states = {}
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """One run, in the tier that its shapes have reached."""
+        """One run, in the tier that its shapes have reached; None is fed for what a branch did not make."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
-        key: tuple[Any, ...] = tuple([f.shape if isinstance(f, np.ndarray) else () for f in feeds])
+        key: tuple[Any, ...] = tuple(
+            [f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds]
+        )
         if self._deciding:
             key += tuple([bool(feeds[position]) for position in self._deciding])
         state = self._states.get(key)

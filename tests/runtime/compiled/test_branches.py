@@ -84,3 +84,25 @@ def test_what_follows_a_branch_by_control_still_follows_it(tier: str) -> None:
             session.run(after.op, {flag: value})
             found.append(session.run(w)[0])
         assert found == [3.0, 4.0, 1.0]
+
+
+@pytest.mark.parametrize("shape", [[], [3, 4]])
+@pytest.mark.parametrize("fed", [True, False])
+def test_the_gradient_of_a_branch_on_another_device(shape: list[int], fed: bool) -> None:
+    """What the branch leaves for it is there only where the branch was taken."""
+
+    def found(tier: str, devices: int) -> list[Any]:
+        with gf.Graph().as_default():
+            x, taken = gf.placeholder(gf.float32, shape), gf.placeholder(gf.bool, [])
+            predicate = taken if fed else gf.logical_and(taken, gf.reduce_max(x) > 0.0)
+            result = gf.cond(predicate, lambda: gf.tanh(gf.exp(x)), lambda: x * 2.0)
+            with gf.device(f"/cpu:{devices - 1}"):
+                gradient = gf.gradients(result * result, x)[0]
+            with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2}, compiled=tier)) as session:
+                value = np.full(shape, 0.3, "f")
+                order = (True, True, True, False, False, False, True, False)
+                return [session.run([result, gradient], {x: value, taken: t}) for t in order]
+
+    for one, other in zip(found("always", 2), found("never", 1), strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-6)
