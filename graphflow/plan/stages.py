@@ -3,13 +3,15 @@
 Everything gets a number: that of the latest thing it depends on, and one more where it comes from another part. A stage
 is what has one number in one part. A part runs its stages in order, each when what it receives is there, and what it
 sends goes out at its end. So nothing waits in the middle of computing, a stage is an ordinary plan which can become
-compiled, and no two parts can wait for each other: what is received was sent by a stage of a lower number.
+compiled, and no two parts can wait for each other: what is received was sent by a stage of a lower number. A small
+value that is not needed before something else from its part waits for that, as a message costs more than it does.
 
 What may wait for other runs (`blocks`) is a stage of its own, which holds no variable and no memory of others.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -23,6 +25,8 @@ AROUND: Final = VARIABLE_TYPES | {"Const"}
 """Types of what belongs to no stage: each stage has its own."""
 Key = tuple[str, str, str]
 """An edge between parts: the value with its state, the device that sends it, the device that receives it."""
+_SMALL: Final = 64 << 10
+"""Bytes of a value that takes so little time to send that it need not go before others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,7 @@ class Stage:
 def stages(partition: Partition) -> dict[str, list[Stage]]:
     """The stages of each part, by device, in the order in which they run."""
     numbers = _numbers(partition)
+    _send_together(partition, numbers)
     return {device: _cut(part, numbers[device]) for device, part in partition.parts.items()}
 
 
@@ -101,6 +106,47 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
         for name in written:
             writes[name] = max(writes.get(name, 0), number)
     return found
+
+
+def _send_together(partition: Partition, numbers: Mapping[str, dict[str, int]]) -> None:
+    """Raises the numbers of small values' sends to those of other sends from their parts, as far as nobody waits."""
+    needed: dict[Key, int] = {}
+    receives: dict[Key, str] = {}
+    for device, part in partition.parts.items():
+        first: dict[str, int] = {}
+        for i in part.instructions:
+            for name in (*i.taken(), *i.control):
+                first[name] = min(first.get(name, numbers[device][i.name]), numbers[device][i.name])
+        for recv in [i for i in part.instructions if i.type == "Recv"]:
+            uses = [first[name] for name in (recv.outputs[0], recv.name) if name in first]
+            needed[recv.attrs["key"]] = min(uses, default=0)
+            receives[recv.attrs["key"]] = recv.name
+    for device, part in partition.parts.items():
+        sends = [i for i in part.instructions if i.type == "Send"]
+        makers, awaited = producers(part), {name for i in part.instructions for name in i.control}
+        for send in sends:
+            key = send.attrs["key"]
+            if send.name in awaited or not send.inputs or not _is_small(makers, send.inputs[0]):
+                continue
+            others = [numbers[device][i.name] for i in sends if i is not send and i.attrs["key"][2] == key[2]]
+            found = max((n for n in others if n < needed.get(key, 0)), default=0)
+            if found > numbers[device][send.name]:
+                numbers[device][send.name] = found
+                numbers[key[2]][receives[key]] = found + 1
+
+
+def _is_small(makers: Mapping[str, Instruction], value: str) -> bool:
+    """Whether a value that stays as it is takes little time to send: such are the numbers of rows, however many."""
+    maker = makers.get(value)
+    if maker is None or maker.type in AROUND:
+        return False
+    place = maker.outputs.index(value)
+    dtype, dims = maker.dtypes[place], maker.shapes[place]
+    if dims is None or dtype is dtypes.resource:
+        return False
+    if None in dims:
+        return dtype.is_integer and len(dims) == 1
+    return math.prod(n or 0 for n in dims) * dtype.size <= _SMALL
 
 
 def _is_handle(maker: Instruction, value: str) -> bool:

@@ -122,6 +122,23 @@ def test_a_training_step_is_two_stages_where_the_variables_are_and_one_where_it_
     assert [len(s.receives) for s in found["CPU:1"]] == [0, 3] and len(found["CPU:0"][0].receives) == 3
 
 
+def test_the_rows_of_a_sparse_gradient_go_with_it() -> None:
+    with gf.Graph().as_default():
+        ids = gf.placeholder(gf.int32, [None])
+        with gf.device("/cpu:0"):
+            table = gf.Variable(gf.zeros([100, 4]))
+        with gf.device("/cpu:1"):
+            loss = gf.reduce_sum(gf.square(gf.nn.embedding_lookup(table, ids)))
+            train = gf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with gf.Session(config=CONFIG) as session:
+            plan, _ = session.plan(train, [ids])
+            rows, computing = stages(partition(plan, session.list_devices()[0].name)).values()
+            session.run(gf.global_variables_initializer())
+            session.run(train, {ids: [3, 3, 5]})
+    assert [len(stage.sends) for stage in rows] == [1, 0]
+    assert [len(stage.sends) for stage in computing if stage.sends] == [2]
+
+
 def test_what_may_wait_is_a_stage_of_its_own() -> None:
     with gf.Graph().as_default():
         queue = gf.FIFOQueue(2, gf.float32, [[]])
