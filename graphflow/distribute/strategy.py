@@ -258,7 +258,8 @@ class DistributionStrategy:
             with _beside(place):
                 return next_creator(*args, **kwargs)
         devices = self.variable_devices(kwargs)
-        if len(devices) > 1:
+        together = len(towers) > 1 and kwargs.get("aggregation") not in (None, VariableAggregation.NONE)
+        if len(devices) > 1 or together:
             return make_copies(self, MirroredVariable, _places(devices), next_creator, kwargs)
         with get_default_graph().device(devices[0]):
             return next_creator(*args, **kwargs)

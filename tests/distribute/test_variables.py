@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from tests.distribute.test_layers import TwoTowersOneCopy
 
 D = gf.distribute
 SUM, MEAN = gf.VariableAggregation.SUM, gf.VariableAggregation.MEAN
@@ -43,6 +44,22 @@ def test_towers_write_a_mirrored_variable_together(strategy: Any, how: int, expe
         written = strategy.unwrap(strategy.call_for_each_tower(tower))
         copies = strategy.unwrap(gf.trainable_variables()[0])
     assert run(copies, written) == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"), [(SUM, 13.0), (MEAN, 11.5), (gf.VariableAggregation.ONLY_FIRST_TOWER, 11.0)]
+)
+def test_towers_write_the_one_copy_that_they_share_together(how: int, expected: float) -> None:
+    strategy = TwoTowersOneCopy()
+
+    def tower() -> Any:
+        v = gf.get_variable("v", initializer=10.0, aggregation=how)
+        return v.assign_add(D.get_tower_context().tower_id + 1.0)
+
+    with gf.Graph().as_default(), strategy.scope():
+        written = strategy.unwrap(strategy.call_for_each_tower(tower))
+        copies = strategy.unwrap(gf.trainable_variables()[0])
+        assert run(copies, written) == [expected]
 
 
 def test_a_tower_does_not_write_without_an_aggregation(strategy: Any) -> None:
