@@ -23,7 +23,7 @@ from graphflow import errors
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.assemble import Assembled, operand
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.explain import current
+from graphflow.runtime.explain import current, first
 from graphflow.runtime.progress import Parts, Progress, Work
 from graphflow.runtime.threads import ThreadPool
 
@@ -260,7 +260,7 @@ class Crew:
         found = {
             "Still running": at_work,
             "Awaited": waiting,
-            "Not begun on": [w.device for w in self._ready],
+            "Not begun": [first(work.stage.run.base.part) for work in self._ready],
         }
         told = "".join(f" {what}: {', '.join(names)}." for what, names in found.items() if names)
         raise errors.DeadlineExceededError(

@@ -16,7 +16,15 @@ def current(part: Assembled, frame: Any) -> str:
     """The operation that a thread is at, and where it was built."""
     while frame is not None and frame.f_code.co_filename != part.filename:
         frame = frame.f_back
-    instruction = None if frame is None else part.lines[frame.f_lineno - 1]
+    return _place_of(None if frame is None else part.lines[frame.f_lineno - 1])
+
+
+def first(part: Assembled) -> str:
+    """The operation that a part begins with, and where it was built."""
+    return _place_of(next((i for i in part.lines if i is not None), None))
+
+
+def _place_of(instruction: Instruction | None) -> str:
     if instruction is None:
         return "an operation"
     built = "" if instruction.op is None else " (built at {}:{})".format(*instruction.op.line)
