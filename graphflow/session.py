@@ -116,6 +116,11 @@ class BaseSession:
             self._planner.close()
             self._store = ResourceStore()
 
+    def give_up(self) -> None:
+        """Closes it because something failed: workers that reduce together with this one do not wait for it."""
+        self._planner.given_up = True
+        self.close()
+
     def numbered(self, attempt: Sequence[Any] | None) -> None:
         """From now on the runs of this thread are attempts of one run, as cluster/once.py has them; None ends that.
 

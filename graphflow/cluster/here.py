@@ -17,7 +17,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.graph.devices import task_of
 from graphflow.kernels.collectives import Collectives
-from graphflow.plan.collectives import HALVES
+from graphflow.plan.collectives import HALVES, members
 from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.planner import Planner
@@ -58,7 +58,7 @@ class RunsHere:
         self.active: set[RunContext] = set()
         self.kept: dict[str, Any] = {}
         """What operations keep from run to run."""
-        self._members: set[str] = set()
+        self._members: set[tuple[int, str]] = set()
 
     def takes(self, plan: Plan, devices: Sequence[str]) -> bool:
         """Whether a plan on these devices is to run here."""
@@ -69,17 +69,17 @@ class RunsHere:
     def executable(self, plan: Plan, seeded: bool, traced: bool) -> ExecutableHere:
         """What runs a plan."""
         found, counts = self.task.planner.executable(plan, self.task.store, seeded, traced)
-        self._members |= {i.device for i in walk(plan) if i.type in HALVES}
+        self._members |= members(plan)
         return ExecutableHere(self, found, counts)
 
-    def close(self) -> None:
+    def close(self, given_up: bool) -> None:
         """Ends what runs, and has the session's members leave their groups."""
         self.closed = True
         for run in list(self.active):
             run.cancel()
         collectives: Collectives | None = self.task.store.collectives
         if collectives is not None:
-            collectives.quit(sorted(self._members))
+            collectives.quit(self._members, given_up)
 
 
 class ExecutableHere:

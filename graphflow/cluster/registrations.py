@@ -6,7 +6,7 @@ A part of `Service`, which has the state: what happens here happens once a plan,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -19,6 +19,7 @@ from graphflow.cluster.once import Changes
 from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Peer, Waiting
 from graphflow.cluster.task_steps import StepKey
+from graphflow.plan.collectives import members
 from graphflow.transport.message import Kind, Message
 
 MOST_PLANS: Final = 16_384
@@ -50,6 +51,8 @@ class Registrations(Greetings):
         """The plans that are traced; in order, the oldest first."""
         self._kept: dict[tuple[int, str], dict[str, Any]] = {}
         """What operations keep on this task, by master and session, until the session ends."""
+        self._members: dict[tuple[int, str], tuple[int, str]] = {}
+        """The members of groups that sessions have here, by group and device, with the master and the session."""
         self._tasks_of: dict[str, set[str]] = {}
         """The other tasks that each session of this master has plans on."""
         self._numbers = count((self._incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
@@ -130,16 +133,33 @@ class Registrations(Greetings):
             elif task in self._peers and self._peers[task].incarnation:
                 self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
 
-    def _forget_session(self, session: str) -> None:
+    def _forget_session(self, session: str, given_up: bool) -> None:
         """Frees what operations have kept for a session of this master."""
-        self._kept.pop((self._incarnation, session), None)
+        self._drop_kept(self._incarnation, session, given_up)
         for task in self._tasks_of.pop(session, ()):
             if self._peers[task].incarnation:
-                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, details={"session": session}))
+                details = {"session": session, "given_up": given_up}
+                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, details=details))
 
-    def _drop_kept(self, incarnation: int) -> None:
-        """Frees what operations have kept for the sessions of a master that is gone."""
-        self._kept = {key: kept for key, kept in self._kept.items() if key[0] != incarnation}
+    def _drop_kept(self, incarnation: int, session: str | None = None, given_up: bool = True) -> None:
+        """Frees what operations have kept for a session, or all of a master that is gone; it leaves its groups."""
+
+        def ended(owner: tuple[int, str]) -> bool:
+            return owner[0] == incarnation and session in (None, owner[1])
+
+        self._kept = {owner: kept for owner, kept in self._kept.items() if not ended(owner)}
+        self._quit([member for member, owner in self._members.items() if ended(owner)], given_up)
+
+    def _quit(self, members: Collection[tuple[int, str]], given_up: bool) -> None:
+        """Members leave their groups, since the session is not there any more that they took part for."""
+        for member in members:
+            del self._members[member]
+        self._groups.collectives.quit(members, given_up)
+
+    def _take_seats(self, owner: tuple[int, str], members: Collection[tuple[int, str]]) -> None:
+        """Members take part for a session from now on; if they did for another one, that one is through with them."""
+        self._quit([m for m in members if self._members.get(m, owner) != owner], True)
+        self._members.update(dict.fromkeys(members, owner))
 
     def _take_parts_of(self, peer: Peer, message: Message) -> None:
         if self._worker.had((message.a, message.b)):
@@ -162,13 +182,18 @@ class Registrations(Greetings):
         if traced:
             self._is_traced((message.a, message.b))
 
-        kept = self._kept.setdefault((message.a, str(message.details["session"])), {})
+        owner = message.a, str(message.details["session"])
+        kept = self._kept.setdefault(owner, {})
+        found: set[tuple[int, str]] = set()
 
         def runner(plan: Any, seeded: bool, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
                 return self._make(plan, seeded, traced)
 
+            found.update(members(plan))
             return Runner(make(plan), blocks, Changes(self._store, plan, make), kept)
 
         parts = read_parts(message, self._task, self._peers, runner)
+        if found:
+            self._take_seats(owner, found)
         self._worker.register((message.a, message.b), parts)

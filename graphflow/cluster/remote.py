@@ -19,6 +19,7 @@ from graphflow.cluster.step_trace import merged
 from graphflow.cluster.told import Told
 from graphflow.config import ConfigProto
 from graphflow.graph.devices import DeviceSpec, task_of
+from graphflow.plan.collectives import needs_others
 from graphflow.plan.encode import PlanWriter
 from graphflow.plan.ir import Plan
 from graphflow.plan.partition import Partition
@@ -98,8 +99,8 @@ class RemotePlanner(Planner):
     def close(self) -> None:
         """Closes the connection; what the session had registered is freed."""
         if self._here is not None:
-            self._here.close()
-        self.connection.close()
+            self._here.close(self.given_up)
+        self.connection.close(self.given_up)
         super().close()
 
     def error(self, refused: Refused) -> errors.OpError:
@@ -113,6 +114,8 @@ class RemoteExecutable:
     def __init__(self, planner: RemotePlanner, plan: Plan, seeded: bool, traced: bool = False) -> None:
         self._planner = planner
         self._plan = plan
+        self._needs_others = needs_others(plan)
+        """Then a repeated run is one more round for all, who take the same values first: nothing is left out."""
         self._edges: dict[Key, int] = {}
         self._request, self._tensors = _registration(
             plan, planner.partition(plan), seeded, traced, self._edges
@@ -127,7 +130,7 @@ class RemoteExecutable:
             if not self._number:
                 self._register(run)
             sent = time.perf_counter_ns() if run.trace is not None else 0
-            once = {} if run.once is None else {"once": run.once}
+            once = {} if run.once is None or self._needs_others else {"once": run.once}
             try:
                 answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
             except Refused as refused:

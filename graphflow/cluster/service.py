@@ -134,7 +134,7 @@ class Service(Reports):
         self._ticked = now
         self._refuse_those_late(now)
         for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
-            self._session_gone(session)
+            self._session_gone(session, True)
         self._look_around(now)
         self._sharing.trim()
         with self._groups.collectives.condition:
@@ -174,11 +174,11 @@ class Service(Reports):
             case Kind.STATUS | Kind.RESET | Kind.STOP:
                 self._ask_all(client, message)
             case Kind.BYE:
-                self._session_gone(self._clients[client])
+                self._session_gone(self._clients[client], bool(message.a))
             case _:
                 pass
 
-    def _session_gone(self, session: str) -> None:
+    def _session_gone(self, session: str, given_up: bool) -> None:
         if self._heard.pop(session, None) is not None and not session.startswith(OBSERVER):
             LOG.info("%s: session %s has ended", self._task, session)
         self._requests.pop(session, None)
@@ -196,7 +196,7 @@ class Service(Reports):
             self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
         for number in self._master.of_session(session):
             self._release(number)
-        self._forget_session(session)
+        self._forget_session(session, given_up)
 
     def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
@@ -256,7 +256,9 @@ class Service(Reports):
                 self._pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
                 self._worker.release((message.a, message.b))
-                self._kept.pop((message.a, str(message.details.get("session"))), None)
+                if "session" in message.details:
+                    given_up = message.details.get("given_up") is True
+                    self._drop_kept(message.a, str(message.details["session"]), given_up)
             case Kind.STATUS | Kind.RESET | Kind.STOP if message.b > peer.round:
                 peer.round = message.b
                 self._to_peer(peer.task, self._rounds.answer(message))

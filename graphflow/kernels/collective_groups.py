@@ -5,11 +5,11 @@ members, which each task sees for itself. The number that a member joins with is
 of all members name the formation, and what belongs to an earlier one is told from what is now.
 
 Whatever goes wrong with one member ends the formation for all, since nobody can know what the others have done with
-the results: each member's next operation raises once, and joins again after that.
+the results: each member's next operation raises once, and joins again after that. A member that has nothing under way
+may leave quietly; the others then only wait for its return.
 
-A member that has nothing under way may leave quietly; the others then only wait for its return. It says which rounds it
-has completed: these the others complete too, though they may have heard less by then, since whatever it got from each
-member was told to all of them. Only what goes beyond these rounds ends with it.
+Who leaves says which rounds it has completed: these the others complete too, though they may have heard less by then,
+since whatever it got from each member was told to all of them. Only what goes beyond these rounds ends with it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Group:
         """The number that each member, here or elsewhere, has joined with."""
         self.formation: Formation | None = None
         self._past: Formation | None = None
-        """The last formation that somebody has left quietly."""
+        """The last formation that somebody has left, and was not lost to."""
         self._gone: set[str] = set()
         """Its members that have left since: all that they had to tell came before."""
         self._early: list[Callable[[], list[Instruction] | None]] = []
@@ -178,7 +178,7 @@ class Group:
         seat = self.seats.get(member)
         if seat is None:
             return []
-        completed = seat.completed() if error is None else {}
+        completed = seat.completed()
         seat.open.clear()
         seat.owed = None
         seat.past = 0, {}
@@ -202,18 +202,23 @@ class Group:
         found: list[Instruction] = []
         if formation is None:
             self._joined.pop(member, None)
+            if error is not None and completed is not None and member not in self.seats:
+                for other, seat in self.seats.items():
+                    if seat.number:
+                        found += self.leave(other, error)
+                        seat.reason = error
         else:
             self._joined.clear()
             reason = error or errors.AbortedError(
                 None, None, f"{member} has left the group {self.group}: its session was closed."
             )
-            if error is None:
-                formation.final = dict(completed or {})
+            if completed is not None:
+                formation.final = dict(completed)
                 self._past, self._gone = formation, {member}
             _fail(formation, reason)
             for other, seat in self.seats.items():
                 if other != member and seat.number:
-                    own = seat.completed() if error is None else {}
+                    own = {} if completed is None else seat.completed()
                     told = own | {i: max(own.get(i, 0), count) for i, count in formation.final.items()}
                     found.append(Left(other, seat.number, error, told))
                     seat.owed = None if member in self.seats else error  # Its client has seen the error.

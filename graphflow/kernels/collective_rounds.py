@@ -107,7 +107,7 @@ Counts = dict[int, int]
 class Formation:
     """A group whose members are known, in their order; `number` names it.
 
-    joined: what each member joined with. final: once one has left quietly, how many rounds are completed all the same.
+    joined: what each member joined with. final: once one has left, how many rounds are completed all the same.
     """
 
     number: int

@@ -218,12 +218,19 @@ class Collectives:
             self._carry_out(group, group.lost(task, error))
         self.condition.notify_all()
 
-    def quit(self, members: Sequence[str]) -> None:
-        """A session is through with these devices: they leave what they have joined."""
+    def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:
+        """A session is through with these groups and devices: they leave what they have joined.
+
+        given_up: whether the others must not go on without them, as where a program makes its session anew.
+        """
         with self.condition:
-            for group in self._groups.values():
-                for member in members:
-                    self._carry_out(group, group.leave(member, None))
+            for key, member in sorted(members):
+                group = self._group(key)
+                text = (
+                    f"The session of {member} was lost or given up: its next one begins where all meet again."
+                )
+                error = errors.AbortedError(None, None, text) if given_up else None
+                self._carry_out(group, group.leave(member, error))
 
 
 _ADVICE: Final = (

@@ -14,7 +14,7 @@ from typing import Final
 from graphflow.graph import dtypes
 from graphflow.graph.op_def import lookup
 from graphflow.graph.shapes import TensorShape
-from graphflow.plan.ir import Instruction, Plan
+from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.plan.passes import PassContext
 
 TYPES: Final = frozenset(
@@ -31,6 +31,20 @@ _TURN: Final = 1 << 40
 """Between the indices of what one first half needs and of what the next one needs: more than there are operations."""
 _LAST: Final = 1 << 60
 """Added to the index of what waits: it comes after all that was built."""
+
+
+def members(plan: Plan) -> set[tuple[int, str]]:
+    """The members that a plan runs collectives of: the key of the group, and the device."""
+    return {(i.attrs["group_key"], i.device) for i in walk(plan) if i.type in TYPES or i.type in HALVES}
+
+
+def needs_others(plan: Plan) -> bool:
+    """Whether a plan runs collectives of groups that have members elsewhere too."""
+    here = [group for group, _ in members(plan)]
+    return any(
+        here.count(i.attrs["group_key"]) < i.attrs["group_size"]
+        for i in walk(plan) if i.type in TYPES or i.type in HALVES
+    )  # fmt: skip
 
 
 def halve_collectives(plan: Plan, ctx: PassContext) -> Plan:

@@ -83,6 +83,9 @@ class Planner:
     others_train: bool = False
     """Whether, when it was made, other tasks of the cluster had clients with sessions."""
 
+    given_up: bool = False
+    """Whether its session ends because something failed, and not since it is through."""
+
     def __init__(self, config: ConfigProto, devices: Sequence[str], task: str) -> None:
         self._config = config
         self.devices = devices

@@ -214,11 +214,11 @@ class _Monitored:
     def _give_up(self) -> None:
         """Ends threads and session of a session that lost a peer; what they raise meanwhile is logged."""
         try:
-            self._end_session()
+            self._end_session(given_up=True)
         except Exception as error:
             _log.info("While a lost session was closed: %s: %s", type(error).__name__, error)
 
-    def _end_session(self) -> None:
+    def _end_session(self, given_up: bool = False) -> None:
         session, self._session = self._session, None
         coordinator, self._coordinator = self._coordinator, None
         try:
@@ -227,7 +227,7 @@ class _Monitored:
                 coordinator.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
         finally:
             if session is not None:
-                session.close()
+                (getattr(session, "give_up", session.close) if given_up else session.close)()
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -421,7 +421,7 @@ class _Monitored:
             flush = getattr(hook, "on_exception", None)
             if flush is not None:
                 self._quietly(flush, error)
-        self._quietly(self._end_session)
+        self._quietly(self._end_session, True)
         self._finish()
 
     def _quietly(self, act: Callable[..., None], *args: Any) -> None:

@@ -138,11 +138,11 @@ class Connection:
             with suppress(Gone, Closed):
                 channel.send(Message(kind, a).frames())
 
-    def close(self) -> None:
-        """Tells the server that the client goes, and closes the sockets."""
+    def close(self, given_up: bool = False) -> None:
+        """Tells the server that the client goes, and whether because something failed; closes the sockets."""
         if self._closed.is_set() or self._pid != os.getpid():
             return
-        self.tell(Kind.BYE, 0)
+        self.tell(Kind.BYE, int(given_up))
         self._closed.set()
         for channel in list(self._channels):
             channel.close()

@@ -187,6 +187,31 @@ def test_a_member_that_leaves_after_a_round_lets_the_others_complete_it() -> Non
         assert all(world.end(task, tickets[task]) == [0.0, 1.0, 2.0] for task in range(3))
 
 
+def test_a_member_that_gives_up_after_a_round_ends_the_others_beyond_it() -> None:
+    for seed in range(100):
+        world = World(3, seed)
+        tickets = {task: world.begin(task, value=task) for task in range(3)}
+        while not world.complete(0, tickets[0]):
+            world.deliver()
+        world.end(0, tickets.pop(0))
+        world.leave(0, errors.AbortedError(None, None, "its session was given up"))
+        world.settle()
+        for task in (1, 2):
+            assert world.end(task, tickets[task]) == [0.0, 1.0, 2.0]
+            with pytest.raises(errors.AbortedError, match="was given up"):
+                world.begin(task)
+
+
+def test_a_member_that_gives_up_is_heard_of_by_one_who_waits_for_the_group_to_be_formed() -> None:
+    world = World(3)
+    tickets = [world.begin(task) for task in range(2)]
+    world.settle()
+    world.leave(0, errors.AbortedError(None, None, "it waited for too long"))
+    world.settle()
+    with pytest.raises(errors.AbortedError, match="it waited for too long"):
+        world.complete(1, tickets[1])
+
+
 def test_a_round_beyond_those_that_a_leaving_member_has_completed_ends() -> None:
     world = World(3)
     tickets = [world.begin(task) for task in range(3)]

@@ -199,7 +199,12 @@ def test_promise_10_a_deadline_names_the_missing_tasks_and_where_they_were(stack
         assert "graphflow status" in text
 
 
-def test_a_session_that_is_closed_leaves_and_the_next_one_meets_the_others(stack: ExitStack) -> None:
+@pytest.mark.parametrize("way", ["own thread", "by sockets"])
+def test_a_session_that_is_closed_leaves_and_the_next_one_meets_the_others(
+    way: str, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way == "by sockets":
+        monkeypatch.setattr(remote, "find", lambda incarnation: None)
     tasks = servers(stack, 2)
     meet = threading.Barrier(2, timeout=10.0)
 
@@ -215,3 +220,54 @@ def test_a_session_that_is_closed_leaves_and_the_next_one_meets_the_others(stack
 
     wanted = [[2.0], [2.0], [4.0], [4.0], [6.0], [6.0]]
     assert at_once(2, work) == [wanted, wanted]
+
+
+@pytest.mark.parametrize("way", ["own thread", "by sockets"])
+def test_who_comes_back_after_its_answer_was_lost_meets_all_others_before_it_runs_again(
+    way: str, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The round was completed, so the others are in the next one: that ends for them, and all take the same values."""
+    if way == "by sockets":
+        monkeypatch.setattr(remote, "find", lambda incarnation: None)
+    steps, lost, count = 6, 3, 3
+    tasks = servers(stack, count)
+    spec = {"worker": [task.target.removeprefix("zmq://") for task in tasks]}
+
+    class Losing(gf.train.SessionRunHook):
+        """Loses the answer of one step, which all members have completed."""
+
+        done = False
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            if not self.done and run_context.session.run(step[0]) == lost:
+                self.done = True
+                raise gf.errors.UnavailableError(None, None, "the answer was lost")
+
+    step: dict[int, Any] = {}
+
+    def work(task: int) -> Any:
+        with gf.Graph().as_default():
+            strategy = gf.distribute.CollectiveAllReduceStrategy(spec, "worker", task, timeout=20)
+
+            def tower() -> Any:
+                step[task] = gf.train.get_or_create_global_step()
+                weight = gf.get_variable("w", [], initializer=gf.constant_initializer(float(task)))
+                loss = weight * gf.cast(1 + task + step[task], gf.float32)
+                return gf.train.GradientDescentOptimizer(1.0).minimize(loss, step[task]), weight
+
+            with strategy.scope():
+                train, weight = strategy.call_for_each_tower(tower)
+                weight = strategy.unwrap(weight)[0]
+            hooks: list[Any] = [gf.train.StopAtStepHook(last_step=steps)] + ([Losing()] if task == 0 else [])
+            found = {}
+            with gf.train.MonitoredTrainingSession(tasks[task].target, task == 0, hooks=hooks) as session:
+                while not session.should_stop():
+                    session.run(train)
+                    now, value = session._session.run([step[task], weight])
+                    found[int(now)] = float(value)
+                return found, len(session.recoveries)
+
+    results = at_once(count, work)
+    assert all(isinstance(result, tuple) for result in results), results
+    assert len({tuple(sorted(found.items())[-2:]) for found, _ in results}) == 1, results
+    assert all(max(found) == steps and recoveries == 1 for found, recoveries in results), results
