@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -59,13 +60,15 @@ class Runner:
     """What computes a stage.
 
     base: the same in the NumPy tier. unbounded: whether it may take any time: it may wait for another run or for a
-    Python function, or it has a loop. seconds: how long it takes, about.
+    Python function, or it has a loop. seconds: how long it takes, about. around: what it is computed inside of, in a
+    crew.
     """
 
     executable: Runnable
     base: Plain
     unbounded: bool
     seconds: float = math.inf
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     @property
     def slow(self) -> bool:
@@ -195,7 +198,8 @@ class Crew:
         work.values = ()
         begun = time.perf_counter()
         try:
-            results = (runner.base.call if self._watched else runner.executable.run)(self._run, values)
+            with runner.around():
+                results = (runner.base.call if self._watched else runner.executable.run)(self._run, values)
         except BaseException as raised:
             if self._thread == threading.get_ident() and not isinstance(raised, Exception):
                 raise

@@ -59,6 +59,8 @@ class StagedExecutable:
             receives = {edges.setdefault(key, len(edges)): name for key, name in stage.receives.items()}
             sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
             runner = make(stage.plan, stage.blocks)
+            if self._devices > 1 and not stage.blocks:
+                runner.around = _one_core
             return PartStage(runner, stage.plan.feeds, stage.plan.fetches, receives, sends)
 
         fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))
@@ -82,8 +84,11 @@ class StagedExecutable:
             run.pausable = False  # While one device waits, another may be at work on a variable.
         alone = self._devices == 1 or self._straight.all_quick
         alone = alone and run.deadline is None and run.trace is None
-        with self._one_core_each():
-            values = self._straight.run(run, feeds) if alone else self._at_once(run, feeds)
+        if alone:
+            with _one_core() if self._devices > 1 else _NOTHING:
+                values = self._straight.run(run, feeds)
+        else:
+            values = self._at_once(run, feeds)
         return tuple(
             [
                 copied(value) if shared or self._is_lent(value) else value
@@ -97,14 +102,6 @@ class StagedExecutable:
         values = crew.run()
         self._straight.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
         return values
-
-    def _one_core_each(self) -> AbstractContextManager[None]:
-        """Keeps BLAS from taking all cores for each of several devices."""
-        if self._devices == 1:
-            return _NOTHING
-        from graphflow.kernels.native.blas import single_threaded
-
-        return single_threaded()
 
     def _is_lent(self, value: Any) -> bool:
         return not self._lends and isinstance(value, np.ndarray) and lent(value) is not value
@@ -121,6 +118,13 @@ class StagedExecutable:
             for runners in self.runners.values()
             for runner in runners
         )
+
+
+def _one_core() -> AbstractContextManager[None]:
+    """Keeps BLAS from taking all cores for one of several devices; not while one of them only waits."""
+    from graphflow.kernels.native.blas import single_threaded
+
+    return single_threaded()
 
 
 def _in_order(partition: Partition) -> Mapping[str, Sequence[Stage]]:

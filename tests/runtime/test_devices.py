@@ -5,6 +5,7 @@ uses of a variable in their order, and errors that reach the caller from any par
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -288,3 +289,25 @@ def test_a_loop_of_one_device_ends_when_the_other_fails(tier: str) -> None:
             with pytest.raises(gf.errors.InvalidArgumentError, match="bad") as caught:
                 session.run([loop, bad], {x: -1.0, end: 1e30})  # A float stops growing long before.
             assert caught.value.op.name == "bad"
+
+
+def test_a_device_that_only_waits_leaves_the_matrix_products_of_others_all_cores() -> None:
+    from graphflow.kernels.native.blas import blas_threads
+
+    before = blas_threads()
+
+    def waiting() -> Any:
+        limit = time.monotonic() + 20
+        while blas_threads() != before and time.monotonic() < limit:  # the other device may be at work yet
+            time.sleep(0.001)
+        return np.int32(blas_threads())
+
+    x = gf.placeholder(gf.float32, [8, 8])
+    with gf.device("/cpu:1"):
+        threads = gf.py_func(waiting, [], gf.int32)
+    with gf.device("/cpu:0"):
+        fetches = [gf.matmul(x, x), threads + 0]
+    with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
+        for _ in range(3):
+            assert session.run(fetches, {x: np.ones((8, 8))})[1] == before
+        assert blas_threads() == before
