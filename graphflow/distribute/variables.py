@@ -102,8 +102,8 @@ class DistributedVariable(Variable):
             raise ValueError(
                 "Either session argument should be provided or default session should be established"
             )
-        initializers = [copy.initializer for copy in self.copies]
-        session.run(initializers, {op.inputs[1]: value for op in initializers})
+        setters = [copy._setter for copy in self.copies]
+        session.run(setters, {op.inputs[1]: value for op in setters})
 
     def __repr__(self) -> str:
         return (

@@ -140,7 +140,7 @@ class Variable(metaclass=Creatable):
         self._variable = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
         self._initial_value = value
         with graph.colocate_with(self._variable.op):
-            self._initializer = graph.add(
+            self._setter = self._initializer = graph.add(
                 state.ASSIGN,
                 (self._variable, value),
                 {"T": value.dtype, "validate_shape": validate, "use_locking": True, "_initializer": True},
@@ -244,6 +244,8 @@ class Variable(metaclass=Creatable):
 
     def set_initializer(self, value: Tensor, initializer: Operation) -> None:
         """Lets it begin with another value, which `initializer` assigns to it."""
+        if len(initializer.inputs) == 2:
+            self._setter = initializer
         self._initial_value = value
         self._initializer = initializer
 
@@ -276,7 +278,7 @@ class Variable(metaclass=Creatable):
             raise ValueError(
                 "Either session argument should be provided or default session should be established"
             )
-        session.run(self._initializer, {self._initializer.inputs[1]: value})
+        session.run(self._setter, {self._setter.inputs[1]: value})
 
     # ---- writing --------------------------------------------------------------------------------------------------
 

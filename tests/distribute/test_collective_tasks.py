@@ -271,3 +271,22 @@ def test_who_comes_back_after_its_answer_was_lost_meets_all_others_before_it_run
     assert all(isinstance(result, tuple) for result in results), results
     assert len({tuple(sorted(found.items())[-2:]) for found, _ in results}) == 1, results
     assert all(max(found) == steps and recoveries == 1 for found, recoveries in results), results
+
+
+def test_a_variable_is_loaded_on_each_worker_by_itself(stack: ExitStack) -> None:
+    tasks = servers(stack, 2, device_count={"CPU": 2})
+    spec = {"worker": [task.target.removeprefix("zmq://") for task in tasks]}
+
+    def work(task: int) -> Any:
+        with gf.Graph().as_default():
+            strategy = gf.distribute.CollectiveAllReduceStrategy(
+                spec, "worker", task, timeout=20, num_devices=2
+            )
+            with strategy.scope():
+                weight = gf.get_variable("w", [2], initializer=gf.zeros_initializer())
+            with gf.Session(tasks[task].target) as session:
+                session.run(gf.global_variables_initializer())
+                weight.load([3.0, 4.0], session)
+                return [found.tolist() for found in session.run(list(strategy.unwrap(weight)))]
+
+    assert at_once(2, work) == [[[3.0, 4.0]] * 2] * 2
