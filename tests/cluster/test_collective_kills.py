@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
 )
 
-STEPS = 60
+STEPS = 24
 
 
 def alone() -> list[str]:
@@ -46,7 +46,7 @@ def test_promise_10_a_worker_killed_in_a_step_is_named_and_all_go_on_from_the_ch
     with Processes(tmp_path / "run", "collective_role", {"worker": len(workers)}) as run:
         for index in workers:
             run.start("worker", index, steps=STEPS)
-        run.wait_until(4 * 25)
+        run.wait_until(4 * 12)
         run.signal("worker", victim, signal.SIGKILL)
         killed = time.monotonic()
         others = [index for index in workers if index != victim]
