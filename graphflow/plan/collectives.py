@@ -14,7 +14,7 @@ from typing import Final
 from graphflow.graph import dtypes
 from graphflow.graph.op_def import lookup
 from graphflow.graph.shapes import TensorShape
-from graphflow.plan.ir import Instruction, Plan, walk
+from graphflow.plan.ir import Instruction, Plan, needed, walk
 from graphflow.plan.passes import PassContext
 
 TYPES: Final = frozenset(
@@ -54,34 +54,23 @@ def halve_collectives(plan: Plan, ctx: PassContext) -> Plan:
     halves: list[Instruction] = []
     for i in plan.instructions:
         halves += _halves(i) if i.type in TYPES else (i,)
-    return plan.with_instructions(_hurried(halves))
+    return _hurried(plan.with_instructions(halves))
 
 
-def _hurried(instructions: list[Instruction]) -> list[Instruction]:
-    """The instructions with such indices that those which the first halves need come first."""
-    makers = {output: i for i in instructions for output in i.outputs}
-    by_name = {i.name: i for i in instructions}
-    needs: dict[str, set[str]] = {}
-    begins = [i for i in instructions if i.type == "CollectiveBegin"]
-    for begin in begins:
-        needs[begin.name] = found = set()
-        todo = [begin]
-        while todo:
-            i = todo.pop()
-            if i.name not in found:
-                found.add(i.name)
-                todo += [makers[n] for n in i.taken() if n in makers]
-                todo += [by_name[c] for c in i.control if c in by_name]
+def _hurried(plan: Plan) -> Plan:
+    """The plan with such indices that those which the first halves need come first."""
+    begins = [i for i in plan.instructions if i.type == "CollectiveBegin"]
+    needs = {begin.name: needed(plan, [begin]) for begin in begins}
     begins.sort(key=lambda i: (len(needs[i.name]), i.index))
     turn: dict[str, int] = {}
     for number, begin in enumerate(begins):
         for name in needs[begin.name]:
             turn.setdefault(name, number - len(begins))
-    return [
+    return plan.with_instructions([
         i if i.name not in turn or i.type == "CollectiveEnd" or i.written()
         else replace(i, index=i.index + turn[i.name] * _TURN)
-        for i in instructions
-    ]  # fmt: skip
+        for i in plan.instructions
+    ])  # fmt: skip
 
 
 def _halves(i: Instruction) -> tuple[Instruction, Instruction]:

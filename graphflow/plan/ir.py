@@ -141,6 +141,21 @@ def producers(plan: Plan) -> dict[str, Instruction]:
     return {output: i for i in plan.instructions for output in i.outputs if output not in plan.feeds}
 
 
+def needed(plan: Plan, by: Sequence[Instruction]) -> set[str]:
+    """The names of the instructions of the outermost level that these need, their own among them."""
+    makers = producers(plan)
+    by_name = {i.name: i for i in plan.instructions}
+    found: set[str] = set()
+    todo = list(by)
+    while todo:
+        i = todo.pop()
+        if i.name not in found:
+            found.add(i.name)
+            todo += [makers[n] for n in i.taken() if n in makers]
+            todo += [by_name[c] for c in i.control if c in by_name]
+    return found
+
+
 def _lines(plan: Plan, indent: str) -> Iterator[str]:
     if plan.feeds:
         yield f"{indent}feed {', '.join(plan.feeds)}"

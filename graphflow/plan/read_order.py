@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow.plan.ir import VARIABLE_TYPES, Plan, needed
 from graphflow.plan.passes import PassContext
 
 BEFORE_READS: Final = frozenset({"SyncRoundBegin", "StalenessBegin"})
@@ -23,7 +23,7 @@ def order_reads(plan: Plan, ctx: PassContext) -> Plan:
     first = [i for i in plan.instructions if i.type in BEFORE_READS]
     if not first:
         return plan
-    before = _needed(plan, first)
+    before = needed(plan, first)
     names = tuple(i.name for i in first)
     variables = set(plan.variables())
     return plan.with_instructions(
@@ -34,18 +34,3 @@ def order_reads(plan: Plan, ctx: PassContext) -> Plan:
             for i in plan.instructions
         ]
     )
-
-
-def _needed(plan: Plan, first: list[Instruction]) -> set[str]:
-    """The names of these instructions and of what they need."""
-    makers = producers(plan)
-    by_name = {i.name: i for i in plan.instructions}
-    found: set[str] = set()
-    todo = list(first)
-    while todo:
-        i = todo.pop()
-        if i.name not in found:
-            found.add(i.name)
-            todo += [makers[n] for n in i.taken() if n in makers]
-            todo += [by_name[c] for c in i.control if c in by_name]
-    return found
