@@ -454,6 +454,9 @@ class Service(Reports):
         except Exception as error:
             context.failed()
             return (), error
+        except BaseException as error:  # As of a function that calls sys.exit(); the client is told, too.
+            context.failed()
+            return (), errors.UnknownError(None, None, f"{type(error).__name__}: {error}")
         finally:
             counted.leave()
         seconds = time.perf_counter() - begun

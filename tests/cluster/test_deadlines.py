@@ -188,3 +188,13 @@ def test_promise_11_the_traceback_of_a_function_reaches_the_client(stack: ExitSt
         session.run(result)
     told = str(caught.value.__cause__)
     assert "in deep" in told and Path(__file__).name in told and told.rstrip().endswith("KeyError: 'missing'")
+
+
+def test_a_function_that_leaves_its_program_ends_the_step_and_not_the_task(stack: ExitStack) -> None:
+    server = gf.train.Server.create_local_server()
+    stack.callback(server.stop)
+    left = gf.py_func(lambda: sys.exit(3), [], gf.float32)
+    with gf.Session(server.target) as session:
+        for _ in range(2):
+            with pytest.raises(gf.errors.UnknownError, match="SystemExit: 3"):
+                session.run(left)
