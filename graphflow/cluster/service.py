@@ -39,8 +39,6 @@ from graphflow.transport.sockets import Sockets
 
 _QUICK_SECONDS: Final = 0.001
 """A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
-_QUICK_ALONE_SECONDS: Final = 0.005
-"""As _QUICK_SECONDS, where there is nothing else to compute: only what comes from others waits meanwhile."""
 _LEASE_SECONDS: Final = 15.0
 _DEAF_SECONDS: Final = 1.0
 _OF_MASTERS: Final = (Kind.STEP, Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
@@ -373,8 +371,7 @@ class Service(Reports):
         if isinstance(i, RunStage):
             runner: Runner = i.stage.run
             context = self._context(i.key)
-            limit = _QUICK_ALONE_SECONDS if self._worker.is_alone(i.key) else _QUICK_SECONDS
-            if runner.seconds < limit and not runner.blocks and not self._once.is_busy(context.once):
+            if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
                 queue += self._computed(i, *self._compute(i, context))
             else:
                 self._pool.submit(self._run_on_pool, i)

@@ -135,11 +135,6 @@ class TaskSteps:
         """Whether a step is not at its end."""
         return key in self._steps
 
-    def is_alone(self, key: StepKey) -> bool:
-        """Whether a step is the only one here, and of one part: nothing else could be computed at the same time."""
-        step = self._steps.get(key)
-        return len(self._steps) == 1 and step is not None and step.progress is not None and step.progress.is_one
-
     @property
     def active(self) -> Sequence[StepKey]:
         """The steps that are not at their end."""

@@ -160,11 +160,6 @@ class Progress:
         return outgoing
 
     @property
-    def is_one(self) -> bool:
-        """Whether there is a single part."""
-        return len(self._parts) == 1
-
-    @property
     def ended(self) -> bool:
         """Whether all parts are through."""
         return all(part.place == len(part.stages) for part in self._parts.values())
