@@ -122,9 +122,9 @@ class BaseSession:
         self.close()
 
     def numbered(self, attempt: Sequence[Any] | None) -> None:
-        """From now on the runs of this thread are attempts of one run, as cluster/once.py has them; None ends that.
+        """From now on this thread's runs are attempts of one run, as cluster/once.py has them; None ends that.
 
-        On a cluster each of them then changes a variable only where none of the others has; elsewhere this does nothing.
+        On a cluster each of them then changes a variable only where no other has; elsewhere this does nothing.
         """
         if self._target:
             self._once.attempt = attempt

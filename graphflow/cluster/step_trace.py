@@ -130,7 +130,15 @@ def merged(
             add(f"{label}->{device}/recv", "Recv", device, start, duration, RECEIVES)
         for edge, start, size in trace["sends"]:
             label, device, to = edges[edge]
-            add(f"{label}->{to}/send", "Send", device, start, 0, SENDS, outputs=(OutputStats("uint8", (size,), size),))
+            add(
+                f"{label}->{to}/send",
+                "Send",
+                device,
+                start,
+                0,
+                SENDS,
+                outputs=(OutputStats("uint8", (size,), size),),
+            )
     found = [
         DeviceStats(device, sorted(nodes, key=lambda n: n.start_us))
         for device, nodes in sorted(devices.items())
