@@ -28,7 +28,7 @@ def test_count_of_messages_is_that_of_one_master_and_direct_sends() -> None:
 
 
 @pytest.mark.parametrize(("ps", "workers"), [(1, 1), (2, 3)])
-def test_messages_counted_are_those_of_the_formula(ps: int, workers: int) -> None:
+def test_promise_17_messages_counted_are_those_of_the_formula(ps: int, workers: int) -> None:
     code = (
         "import cluster_workloads as c\n"
         f"c.WORKLOADS['null'] = c.null_step_of({ps}, {workers}), {ps}, {workers}, 0\n"

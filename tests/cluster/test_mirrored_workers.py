@@ -36,7 +36,7 @@ def until(condition: Callable[[], bool], what: Callable[[], str], seconds: float
 
 
 @pytest.mark.parametrize("victim", [2, pytest.param(0, marks=pytest.mark.slow)])
-def test_a_killed_worker_is_noticed_and_all_go_on_together(tmp_path: Path, victim: int) -> None:
+def test_promise_5_a_killed_worker_is_noticed_and_all_go_on_together(tmp_path: Path, victim: int) -> None:
     with Processes(tmp_path, "mirrored_role", {"worker": 4}) as run:
         for index in range(4):
             run.start("worker", index, steps=18)

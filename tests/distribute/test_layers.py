@@ -83,7 +83,7 @@ def trained(strategy: Any, name: str, towers: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_trains_as_on_one_device(name: str) -> None:
+def test_promise_24_a_layer_trains_as_on_one_device(name: str) -> None:
     expected = trained(D.OneDeviceStrategy("/cpu:0"), name, 1)
     for strategy, towers in (
         (D.MirroredStrategy(num_devices=2), 2),

@@ -62,7 +62,7 @@ def examples(make: Callable[[], Any], workers: int) -> list[list[int]]:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_workers_see_each_example_once(make: Callable[[], Any], workers: int) -> None:
+def test_promise_28_workers_see_each_example_once(make: Callable[[], Any], workers: int) -> None:
     seen = examples(make, workers)
     assert sorted(x for part in seen for x in part) == list(range(24))
 

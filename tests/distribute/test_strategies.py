@@ -44,7 +44,7 @@ def cluster() -> Iterator[tuple[dict[str, list[str]], list[str]]]:
     ],
     ids=["one_device", "mirrored_1", "mirrored_3", "in_graph", "ps", "ps_sync", "ps_bounded", "collective"],
 )
-def test_strategies_of_one_process_keep_the_contract(make: Callable[[], Any]) -> None:
+def test_promise_25_strategies_of_one_process_keep_the_contract(make: Callable[[], Any]) -> None:
     gf.testing.check_strategy(make())
 
 
@@ -108,7 +108,7 @@ class _TheSameForAll(D.MirroredStrategy):
         (_TheSameForAll, ["datasets"]),
     ],
 )
-def test_the_check_names_what_a_broken_strategy_does_wrong(broken: Any, named: list[str]) -> None:
+def test_promise_25_the_check_names_what_a_broken_strategy_does_wrong(broken: Any, named: list[str]) -> None:
     with pytest.raises(AssertionError) as raised:
         gf.testing.check_strategy(broken(num_devices=2), properties=["towers", *named])
     for name in named:

@@ -44,7 +44,7 @@ def test_names_are_those_of_tensorflow(graph: gf.Graph) -> None:
     assert [copy.name for copy in strategy.unwrap(weight)] == ["layer/w:0", "layer/w/replica_1:0"]
 
 
-def test_a_missed_merge_names_both_towers_and_the_line(graph: gf.Graph) -> None:
+def test_promise_23_a_missed_merge_names_both_towers_and_the_line(graph: gf.Graph) -> None:
     strategy = D.MirroredStrategy(num_devices=3)
 
     def tower() -> None:
@@ -307,7 +307,7 @@ def test_devices_and_datasets_that_are_none(graph: gf.Graph) -> None:
         run.run([value + gf.random_uniform([]) for value in values])
 
 
-def test_operations_grow_linearly_with_the_towers(graph: gf.Graph) -> None:
+def test_promise_23_operations_grow_linearly_with_the_towers(graph: gf.Graph) -> None:
     def operations(towers: int) -> int:
         strategy = D.MirroredStrategy(num_devices=towers)
         with gf.Graph().as_default() as built, strategy.scope():
@@ -327,7 +327,7 @@ def test_operations_grow_linearly_with_the_towers(graph: gf.Graph) -> None:
 @pytest.mark.parametrize(
     "make", [lambda: D.OneDeviceStrategy("/cpu:0"), lambda: D.MirroredStrategy(devices=["/cpu:0"])]
 )
-def test_with_one_device_a_step_is_the_plain_one(make: Any) -> None:
+def test_promise_23_with_one_device_a_step_is_the_plain_one(make: Any) -> None:
     """Promise 23: one device costs nothing, because what runs is what runs without a strategy."""
 
     def model() -> Any:
