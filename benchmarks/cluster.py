@@ -169,7 +169,7 @@ def plot(grid: dict[tuple[int, int], Result], path: Path) -> None:
     axes.legend()
     axes.grid(alpha=0.3)
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None}, metadata={"Title": "Time of a null step by tasks"})
+    figure.savefig(path, metadata={"Date": None, "Title": "Time of a null step by tasks"})
 
 
 def main() -> int:
