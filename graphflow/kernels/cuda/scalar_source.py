@@ -9,13 +9,9 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from graphflow.kernels.native.scalar_source import Printer, Translation
-from graphflow.kernels.native.scalar_text import DIVISIONS, FLOATS, Node, parse
+from graphflow.kernels.native.scalar_source import SYMBOLS, Printer, Translation
+from graphflow.kernels.native.scalar_text import DIVISIONS, FLOATS, Node
 
-_SYMBOLS: Final = {
-    **{"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "lshift": "<<"},
-    **{"rshift": ">>", "lt": "<", "le": "<=", "eq": "==", "ne": "!="},
-}
 _FUNCTIONS: Final = {"round": "rint"}
 
 
@@ -36,8 +32,8 @@ class _CudaPrinter(Printer):
             return f"{args[0]} {op} {args[1]}"
         if op == "xor" and dtype == "bool":
             return f"{args[0]} != {args[1]}"
-        if op in _SYMBOLS:
-            code = f"{args[0]} {_SYMBOLS[op]} {args[1]}"
+        if op in SYMBOLS:
+            code = f"{args[0]} {SYMBOLS[op]} {args[1]}"
             return code if dtype == "bool" else f"{dtype}({code})"
         if op == "cast":
             return self._cast(args[0], node.args[0].dtype, dtype)
@@ -101,16 +97,8 @@ class _CudaPrinter(Printer):
             return f"({dtype}({floor} + {one}) if {inexact} else {floor})"
         return f"({dtype}({rest} - {divisor}) if {inexact} else {rest})"
 
-    def select(self, node: Node) -> str:
-        condition = self.value(node.args[0])
-        outer, kept = self.condition, dict(self.done)
-        branches = []
-        for branch, here in ((node.args[1], condition), (node.args[2], f"(not {condition})")):
-            self.condition = here if outer is None else f"({outer}) and {here}"
-            branches.append(self.value(branch))
-            self.done = dict(kept)
-        self.condition = outer
-        return f"({branches[0]} if {condition} else {branches[1]})"
+    def choice(self, condition: str, chosen: str, other: str) -> str:
+        return f"({chosen} if {condition} else {other})"
 
 
 def translate(text: str, dtype: str, names: Mapping[str, str], prefix: str) -> Translation:
@@ -118,6 +106,4 @@ def translate(text: str, dtype: str, names: Mapping[str, str], prefix: str) -> T
 
     A text with a division of integers sets `bad` where it divides by zero.
     """
-    printer = _CudaPrinter(prefix)
-    value = printer.value(parse(text, dtype, names))
-    return Translation(tuple(printer.lines), value)
+    return _CudaPrinter(prefix).translation(text, dtype, names)

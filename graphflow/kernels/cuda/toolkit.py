@@ -25,6 +25,7 @@ import numpy as np
 
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.native.cache import default_directory
+from graphflow.kernels.native.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
 
 cuda: Any = import_module("numba.cuda")
 SIMULATED: Final = found().simulated
@@ -35,52 +36,13 @@ BLOCK: Final = 4 if SIMULATED else 256
 """Threads of a block. The simulator starts a Python thread for each."""
 _MOST_BLOCKS: Final = 2 if SIMULATED else 4096
 
-_FLOAT_FUNCTIONS: Final = [
-    "exp",
-    "expm1",
-    "exp2",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "tanh",
-    "erf",
-    "erfc",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "lgamma",
-    "floor",
-    "ceil",
-    "trunc",
-    "rint",
-    "pow",
-    "atan2",
-    "fmod",
-]
+# sigmoid and softplus are written with others; pow, atan2, fmod and roundings come on top.
+_FLOAT_FUNCTIONS: Final = (
+    *(name for name in FLOAT_FUNCTIONS if name not in ("sigmoid", "softplus")),
+    *("floor", "ceil", "trunc", "rint", "pow", "atan2", "fmod"),
+)
 _LOG = logging.getLogger("graphflow")
-_DTYPES: Final = [
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
+_DTYPES: Final = (*FLOATS, *INTEGERS, "uint32", "uint64")
 
 
 def _simulated_function(name: str) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .scalar_text import DIVISIONS, FLOAT_FUNCTIONS, FLOATS, INTEGERS, ROUNDINGS, Node, parse
 
-_SYMBOLS = {
+SYMBOLS = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "lshift": "<<"},
     **{"rshift": ">>", "lt": "<", "le": "<=", "eq": "==", "ne": "!="},
 }
@@ -76,8 +76,8 @@ class Printer:
         args = [self.value(arg) for arg in node.args]
         if op in DIVISIONS:
             return self.divide(op, args[0], args[1], dtype)
-        if op in _SYMBOLS:
-            code = f"{args[0]} {_SYMBOLS[op]} {args[1]}"
+        if op in SYMBOLS:
+            code = f"{args[0]} {SYMBOLS[op]} {args[1]}"
             return f"to_{dtype}({code})" if dtype in INTEGERS else code
         if op == "cast":
             return (
@@ -122,11 +122,17 @@ class Printer:
             # a value first computed under a condition would miss its errors where it is used without
             self.done = dict(kept)
         self.condition = outer
-        return f"select({condition}, {branches[0]}, {branches[1]})"
+        return self.choice(condition, branches[0], branches[1])
+
+    def choice(self, condition: str, chosen: str, other: str) -> str:
+        return f"select({condition}, {chosen}, {other})"
+
+    def translation(self, text: str, dtype: str, names: Mapping[str, str]) -> Translation:
+        """A text of dtype `dtype` over `names` (name to dtype)."""
+        value = self.value(parse(text, dtype, names))
+        return Translation(tuple(self.lines), value)
 
 
 def translate(text: str, dtype: str, names: Mapping[str, str], prefix: str) -> Translation:
     """Print a text of dtype `dtype` over `names` (name to dtype); intermediate names start with `prefix`."""
-    printer = Printer(prefix)
-    value = printer.value(parse(text, dtype, names))
-    return Translation(tuple(printer.lines), value)
+    return Printer(prefix).translation(text, dtype, names)
