@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+TIERS: Final = ("auto", "never", "always")
+"""What `compiled` may be."""
 
 
 @dataclass
@@ -82,7 +85,7 @@ class ConfigProto:
     compiled: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.compiled not in ("auto", "never", "always"):
+        if self.compiled not in TIERS:
             raise ValueError(f"compiled is 'auto', 'never' or 'always', not {self.compiled!r}.")
         for name in (
             "intra_op_parallelism_threads",

@@ -236,9 +236,8 @@ class BaseSession:
         with self._lock:
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
-            executable, counts = self._planner.executable(
-                plan, self._store, self._graph.seed is not None, traced
-            )
+            manner = self._planner.manner(self._graph.seed is not None, traced)
+            executable, counts = self._planner.executable(plan, self._store, manner)
             if self._config.log_device_placement:
                 self._log_placement(plan)
             return _Prepared(executable, counts, structure.rebuild, feeds, changes, -1)

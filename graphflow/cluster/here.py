@@ -20,7 +20,7 @@ from graphflow.kernels.collectives import Collectives
 from graphflow.plan.collectives import HALVES, members
 from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.planner import Planner
+from graphflow.runtime.planner import Manner, Planner
 from graphflow.runtime.resources import ResourceStore
 
 
@@ -66,9 +66,9 @@ class RunsHere:
             i.type in HALVES for i in walk(plan)
         )
 
-    def executable(self, plan: Plan, seeded: bool, traced: bool) -> ExecutableHere:
+    def executable(self, plan: Plan, manner: Manner) -> ExecutableHere:
         """What runs a plan."""
-        found, counts = self.task.planner.executable(plan, self.task.store, seeded, traced)
+        found, counts = self.task.planner.executable(plan, self.task.store, manner)
         self._members |= members(plan)
         return ExecutableHere(self, found, counts)
 

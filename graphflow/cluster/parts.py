@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from graphflow.config import TIERS
 from graphflow.plan.encode import PlanReader
+from graphflow.runtime.planner import Manner
 from graphflow.runtime.progress import Parts, PartStage
 from graphflow.transport.message import Message
 
 
 def read_parts(
-    message: Message, task: str, peers: Collection[str], runner: Callable[[Any, bool, bool], Any]
+    message: Message, task: str, peers: Collection[str], runner: Callable[[Any, Manner, bool], Any]
 ) -> Parts:
     """The parts that a REGISTER message of somebody who is authenticated brings to a task.
 
-    peers: the other tasks of the cluster. runner: makes what runs a stage from its plan, whether its results must not
-    depend on when it becomes compiled, and whether it may wait. Raises whatever a message that is none leads to.
+    peers: the other tasks of the cluster. runner: makes what runs a stage from its plan, how it is run, and
+    whether it may wait. Raises whatever a message that is none leads to.
     """
     import cloudpickle
 
     reader = PlanReader(message.tensors, cloudpickle.loads)
     details = message.details
-    seeded = bool(details["seeded"])
+    compiled = details["compiled"]
+    if compiled not in TIERS:
+        raise ValueError(f"compiled is {compiled!r:.200}, not one of {', '.join(TIERS)}.")
+    flags = [details.get(name) is True for name in ("seeded", "traced", "check_numerics")]
+    manner = Manner(flags[0], flags[1], compiled, flags[2])
 
     def stage(tree: Mapping[str, Any]) -> PartStage:
         plan = reader.plan(tree["plan"])
@@ -30,7 +36,7 @@ def read_parts(
             if to != task and to not in peers:
                 raise ValueError(f"The plan sends to {to!r:.200}, which is no task of this cluster.")
         return PartStage(
-            runner(plan, seeded, bool(tree["blocks"])),
+            runner(plan, manner, bool(tree["blocks"])),
             plan.feeds,
             plan.fetches,
             dict(tree["receives"]),

@@ -20,6 +20,7 @@ from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Peer, Waiting
 from graphflow.cluster.task_steps import StepKey
 from graphflow.plan.collectives import members
+from graphflow.runtime.planner import Manner
 from graphflow.transport.message import Kind, Message
 
 MOST_PLANS: Final = 16_384
@@ -42,7 +43,7 @@ class Runner:
 class Registrations(Greetings):
     """What `Service` does with plans. All methods are for the thread of the sockets."""
 
-    _make: Callable[[Any, bool, bool], Any]
+    _make: Callable[[Any, Manner], Any]
 
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         super().__init__(address, stop)
@@ -178,17 +179,16 @@ class Registrations(Greetings):
             del self._traced[next(iter(self._traced))]
 
     def _take_parts(self, message: Message) -> None:
-        traced = message.details.get("traced") is True
-        if traced:
+        if message.details.get("traced") is True:
             self._is_traced((message.a, message.b))
 
         owner = message.a, str(message.details["session"])
         kept = self._kept.setdefault(owner, {})
         found: set[tuple[int, str]] = set()
 
-        def runner(plan: Any, seeded: bool, blocks: bool) -> Runner:
+        def runner(plan: Any, manner: Manner, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
-                return self._make(plan, seeded, traced)
+                return self._make(plan, manner)
 
             found.update(members(plan))
             return Runner(make(plan), blocks, Changes(self._store, plan, make), kept)

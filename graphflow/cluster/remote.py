@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from graphflow.plan.ir import Plan
 from graphflow.plan.partition import Partition
 from graphflow.plan.stages import Key, Stage, stages
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.planner import Planner
+from graphflow.runtime.planner import Manner, Planner
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.trace import Recorder
 from graphflow.transport import keys
@@ -85,12 +86,12 @@ class RemotePlanner(Planner):
         super().__init__(config, own + [d for d in found if d not in own], task)
 
     def executable(
-        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
+        self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False
     ) -> tuple[Any, bool]:
         """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
         if self._here is not None and self._here.takes(plan, list(self.partition(plan).parts)):
-            return self._here.executable(plan, seeded, traced), False
-        return RemoteExecutable(self, plan, seeded, traced), False
+            return self._here.executable(plan, manner), False
+        return RemoteExecutable(self, plan, manner), False
 
     def text(self, plan: Plan) -> str:
         """What each task does, in which stages."""
@@ -111,15 +112,13 @@ class RemotePlanner(Planner):
 class RemoteExecutable:
     """A plan that the tasks of a cluster have registered, or will at its first run. Thread-safe."""
 
-    def __init__(self, planner: RemotePlanner, plan: Plan, seeded: bool, traced: bool = False) -> None:
+    def __init__(self, planner: RemotePlanner, plan: Plan, manner: Manner) -> None:
         self._planner = planner
         self._plan = plan
         self._needs_others = needs_others(plan)
         """Then a repeated run is one more round for all, who take the same values first: nothing is left out."""
         self._edges: dict[Key, int] = {}
-        self._request, self._tensors = _registration(
-            plan, planner.partition(plan), seeded, traced, self._edges
-        )
+        self._request, self._tensors = _registration(plan, planner.partition(plan), manner, self._edges)
         self._number = 0
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -186,7 +185,7 @@ class RemoteExecutable:
 
 
 def _registration(
-    plan: Plan, cut: Partition, seeded: bool, traced: bool, edges: dict[Key, int]
+    plan: Plan, cut: Partition, manner: Manner, edges: dict[Key, int]
 ) -> tuple[Mapping[str, Any], list[Any]]:
     """The details and arrays of a REGISTER message: for each task its stages, feeds and fetches; numbers the edges."""
     by_task: dict[str, dict[str, list[Stage]]] = {}
@@ -212,8 +211,8 @@ def _registration(
             "positions": positions,
             "fetches": fetched[task],
             "arrays": [len(arrays), len(arrays) + len(writer.arrays)],
-            "seeded": seeded,
-        } | ({"traced": True} if traced else {})
+            **asdict(manner),
+        }
         arrays += writer.arrays
     return {"tasks": tasks, "fetches": places}, arrays
 

@@ -91,7 +91,7 @@ class Server:
             addresses,
             incarnation,
             store,
-            lambda plan, seeded, traced: planner.executable(plan, store, seeded, traced, lends=True)[0],
+            lambda plan, manner: planner.executable(plan, store, manner, lends=True)[0],
             access,
             self._told_to_stop,
             self._config.tcp_only,

@@ -30,6 +30,7 @@ from graphflow.cluster.step_output import StepContext
 from graphflow.cluster.task_steps import RunStage, StepKey, TaskSteps
 from graphflow.ops import load_all
 from graphflow.runtime.assemble import operand
+from graphflow.runtime.planner import Manner
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
 from graphflow.transport.keys import Access
@@ -56,7 +57,7 @@ class Service(Reports):
         addresses: Mapping[str, str],
         incarnation: int,
         store: ResourceStore,
-        make: Callable[[Any, bool, bool], Any],
+        make: Callable[[Any, Manner], Any],
         access: Access,
         stop: Callable[[], None],
         tcp_only: bool = False,

@@ -30,7 +30,7 @@ class FunctionRunner:
         self._store = ResourceStore(store)
         self._store.planner = planner
         plan = planner.finish(function.plan)
-        self._executable, _ = planner.executable(plan, self._store, function.seeded)
+        self._executable, _ = planner.executable(plan, self._store, planner.manner(function.seeded))
         self.random = any(i.stateful and "seed2" in i.attrs for i in walk(plan))
         self._rowwise = Rowwise.of(plan, kernels, function.arguments) if planner.batches_functions else None
 

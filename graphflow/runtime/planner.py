@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from graphflow.config import ConfigProto
@@ -74,6 +75,25 @@ def _loops(plan: Plan) -> bool:
     return any(i.type == "While" for i in walk(plan))
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How a plan is run, wherever that is: what a session and its graph say of it.
+
+    seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
+    recorded. compiled, check_numerics: as in ConfigProto.
+    """
+
+    seeded: bool = False
+    traced: bool = False
+    compiled: str = "auto"
+    check_numerics: bool = False
+
+    @property
+    def looks(self) -> bool:
+        """Whether each operation is looked at, which only NumPy allows."""
+        return self.traced or self.check_numerics
+
+
 class Planner:
     """Makes plans and what runs them, for one configuration on some devices. Thread-safe.
 
@@ -137,28 +157,33 @@ class Planner:
         parts = self.partition(plan).parts
         return str(plan) if len(parts) == 1 else "\n".join(f"part {d}\n{part}" for d, part in parts.items())
 
+    def manner(self, seeded: bool, traced: bool = False) -> Manner:
+        """How this configuration has plans run."""
+        return Manner(seeded, traced, self._config.compiled, self._config.check_numerics)
+
     def executable(
-        self, plan: Plan, store: ResourceStore, seeded: bool, traced: bool = False, lends: bool = False
+        self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False
     ) -> tuple[AnyExecutable, bool]:
         """What runs a plan, able to become compiled where that is asked for; and whether it uses variables.
 
+        manner: may be another configuration's; what this one insists on holds as well.
         lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
         """
         self._prepare(store)
+        manner = self._insisted(manner)
         cut = self.partition(plan)
-        looks = traced or self._config.check_numerics
-        plain = self._config.compiled == "never" or looks
+        plain = manner.compiled == "never" or manner.looks
         cells: list[VariableCell] = []
 
         def base(part: Plan, inside: bool) -> Executable:
-            options = {"trace": traced, "check_numerics": self._config.check_numerics, "lends": inside}
+            options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
             return Executable(part, store, KERNELS, self.threads, cells, **options)
 
         def faster(found: Executable, part: Plan) -> Executable | TieredExecutable | DeviceExecutable:
             gpu = gpu_of(part)
-            if gpu is not None and not looks:
+            if gpu is not None and not manner.looks:
                 return DeviceExecutable(found, part, gpu, store, KERNELS, self.context())
-            return found if plain else self._tiered(found, part, store, seeded)
+            return found if plain else self._tiered(found, part, store, manner)
 
         def stage(part: Plan, waits: bool) -> Runner:
             found = base(part, True)
@@ -170,6 +195,11 @@ class Planner:
         staged = StagedExecutable(plan, cut, stage, self.threads, lends)
         return staged, staged.uses_variables
 
+    def _insisted(self, manner: Manner) -> Manner:
+        compiled = self._config.compiled if manner.compiled == "auto" else manner.compiled
+        looks = manner.check_numerics or self._config.check_numerics
+        return replace(manner, compiled=compiled, check_numerics=looks)
+
     def _prepare(self, store: ResourceStore) -> None:
         """Lets variables of a store live on GPUs, where there are any."""
         if self.has_gpus and store.cell_type is VariableCell:
@@ -178,18 +208,18 @@ class Planner:
             store.cell_type = DeviceCell
 
     def _tiered(
-        self, base: Executable, plan: Plan, store: ResourceStore, seeded: bool
+        self, base: Executable, plan: Plan, store: ResourceStore, manner: Manner
     ) -> Executable | TieredExecutable:
         """What starts as `base` and becomes compiled; `base` itself for what reads or writes files."""
         if any(i.type in _FILE_TYPES for i in plan.instructions):
             return base
         threads = self._config.intra_op_parallelism_threads or usable_cores()
-        policy = TierPolicy(self._config.compiled, seeded, threads)
+        policy = TierPolicy(manner.compiled, manner.seeded, threads)
         return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""
-        executable, _ = self.executable(self.plan([tensor], [], []), store, False)
+        executable, _ = self.executable(self.plan([tensor], [], []), store, self.manner(False))
         return executable.run(RunContext(store), ())[0]
 
     def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:

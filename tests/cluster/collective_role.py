@@ -16,6 +16,8 @@ import graphflow as gf
 
 WORKERS = 4
 GROUP = 1
+CONFIG = gf.ConfigProto(compiled="never")
+"""One tier in all runs: its sines may differ from the other's in the last bit."""
 
 
 def gradients(model: Any, step: Any, worker: int) -> Any:
@@ -59,9 +61,9 @@ def run(folder: str, name: str, role: str, index: int, life: int, spec: Any, ste
         train_op = gf.train.AdamOptimizer(0.03125).apply_gradients([(total, model)], counter)
         acknowledged = (Path(folder) / f"acknowledged_{name}").open("a")
         with gf.train.MonitoredTrainingSession(
-            server.target, True, str(Path(folder) / "checkpoints") if index == 0 else None, hooks=[Sharing(index)],
-            save_checkpoint_steps=10 if index == 0 else None, save_checkpoint_secs=None, save_summaries_steps=None,
-            log_step_count_steps=None,
+            server.target, True, str(Path(folder) / "checkpoints") if index == 0 else None, config=CONFIG,
+            hooks=[Sharing(index)], save_checkpoint_steps=10 if index == 0 else None, save_checkpoint_secs=None,
+            save_summaries_steps=None, log_step_count_steps=None,
         ) as session:  # fmt: skip
             step = 0
             while step < steps:

@@ -102,16 +102,16 @@ class Processes:
         self._await(lambda: name in self._ends, f"the end of {name}", seconds)
         return self._ends[name]
 
-    def acknowledged(self) -> list[int]:
-        """All that the processes have acknowledged."""
-        files = sorted(self.folder.glob("acknowledged_*"))
+    def acknowledged(self, name: str = "*") -> list[int]:
+        """All that the processes have acknowledged, or one of them."""
+        files = sorted(self.folder.glob(f"acknowledged_{name}"))
         return [int(line) for file in files for line in file.read_text().split("\n")[:-1]]
 
-    def wait_until(self, count: int, seconds: float = 120) -> None:
-        """Until so much in all is acknowledged."""
+    def wait_until(self, count: int, name: str = "*", seconds: float = 120) -> None:
+        """Until so much is acknowledged, in all or by one process."""
         limit = time.monotonic() + seconds
-        while len(self.acknowledged()) < count:
-            assert time.monotonic() < limit, f"{len(self.acknowledged())} of {count}\n{self.text()}"
+        while len(self.acknowledged(name)) < count:
+            assert time.monotonic() < limit, f"{len(self.acknowledged(name))} of {count}\n{self.text()}"
             time.sleep(0.005)
 
     def log(self, name: str) -> str:

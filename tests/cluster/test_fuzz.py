@@ -206,6 +206,7 @@ def _attack(path: Path) -> list[Frames]:
     part = {
         "stages": {"cpu": [{"plan": plan, "receives": [], "sends": [], "blocks": False}]},
         "feeds": [], "positions": [], "fetches": [["cpu", "f:0"]], "arrays": [0, 1], "seeded": False,
+        "compiled": "auto",
     }  # fmt: skip
     request = {"tasks": {task: part}, "fetches": [[task, 0]]}
     return [

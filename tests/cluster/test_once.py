@@ -20,6 +20,7 @@ from graphflow.kernels.last_runs import MOST_RUNS, MOST_TRAINERS, LastRuns
 from graphflow.plan.again import changes, without
 from graphflow.plan.verify import verify
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.planner import Manner
 from graphflow.train.step_functions import Attempts
 
 
@@ -60,7 +61,7 @@ def test_what_is_left_out_gives_the_value_that_is_there() -> None:
         ):
             left = without(plan, names)
             verify(left)
-            executable, _ = session._planner.executable(left, session.store, False)
+            executable, _ = session._planner.executable(left, session.store, Manner())
             results = executable.run(RunContext(session.store), ())
             assert (results[0], results[1][0]) == expected
 
@@ -90,7 +91,7 @@ class Task:
         plan = _plan(self.session, [add])
 
         def make(plan: Any) -> Any:
-            return self.session._planner.executable(plan, self.store, False)[0]
+            return self.session._planner.executable(plan, self.store, Manner())[0]
 
         self.changes = Changes(self.store, plan, make)
         self.executable: Any = make(plan)

@@ -77,11 +77,14 @@ def test_promise_8_a_chief_killed_before_any_checkpoint_resets_nothing(train: Tr
 @pytest.mark.parametrize("index", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_promise_7_one_ps_of_two_is_lost_and_all_is_restored_together(index: int, train: Train) -> None:
     run = train(25)
+    for name in ("trainer_0_0", "trainer_1_0"):
+        run.wait_until(30, name)
     run.wait_until(70)
     run.signal("ps", index, signal.SIGKILL)
     run.start("ps", index)
     before = set(run.acknowledged())
-    run.wait_until(len(before) + 30)
+    for name in ("trainer_0_0", "trainer_1_0"):
+        run.wait_until(len(run.acknowledged(name)) + 15, name)
     first, second, step = _end(run)
     acknowledged = set(run.acknowledged())
     assert {*first.values(), *second.values()} == {1.0}, "an update was applied twice"

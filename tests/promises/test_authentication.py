@@ -41,7 +41,7 @@ def _registration(path: Path) -> tuple[Mapping[str, Any], list[Any]]:
     instruction = ["f", "NoOp", [], [], [], [], attrs, [], "", 0, True, None, [], []]
     part = {
         "stages": {"cpu": [{"plan": [[instruction], [], [], []], "receives": [], "sends": [], "blocks": False}]},
-        "feeds": [], "positions": [], "fetches": [], "arrays": [0, 1], "seeded": False,
+        "feeds": [], "positions": [], "fetches": [], "arrays": [0, 1], "seeded": False, "compiled": "auto",
     }  # fmt: skip
     return {"tasks": {TASK: part}, "fetches": []}, [payload]
 

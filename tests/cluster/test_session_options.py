@@ -1,0 +1,72 @@
+"""Protects that what a session's configuration says of its runs holds on a cluster as it does in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.runtime import planner
+from tests.cluster.test_server import serve, spec_of
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    """A worker that a ps stands beside."""
+    with ExitStack() as stack:
+        spec = spec_of(ps=1, worker=1)
+        serve(stack, spec, "ps")
+        yield serve(stack, spec, "worker").target
+
+
+@pytest.fixture
+def modes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Of the stages that may become compiled, what is said about when."""
+    found: list[str] = []
+
+    def policy(mode: str, *rest: Any) -> Any:
+        found.append(mode)
+        return original(mode, *rest)
+
+    original = planner.TierPolicy
+    monkeypatch.setattr(planner, "TierPolicy", policy)
+    return found
+
+
+@pytest.mark.parametrize("compiled", ["auto", "never", "always"])
+def test_the_tier_is_the_one_that_the_session_asks_for(compiled: str, target: str, modes: list[str]) -> None:
+    with gf.Graph().as_default():
+        with gf.device("/job:ps"):
+            x = gf.placeholder(gf.float32, [3])
+            y = gf.exp(x) + 1.0
+        with gf.Session(target, config=gf.ConfigProto(compiled=compiled)) as session:
+            value = session.run(y, {x: [0.0, 1.0, 2.0]})
+    np.testing.assert_allclose(value, np.exp([0.0, 1.0, 2.0]) + 1.0, 1e-6)
+    assert set(modes) == (set() if compiled == "never" else {compiled})
+
+
+def test_what_a_task_insists_on_holds_for_every_session(modes: list[str]) -> None:
+    with ExitStack() as stack, gf.Graph().as_default():
+        server = serve(stack, spec_of(worker=1), "worker", config=gf.ConfigProto(compiled="never"))
+        x = gf.placeholder(gf.float32, [3])
+        session = stack.enter_context(gf.Session(server.target))
+        assert list(session.run(x * 2.0, {x: [1.0, 2.0, 3.0]})) == [2.0, 4.0, 6.0]
+    assert not modes
+
+
+def test_check_numerics_names_the_operation_on_another_task(target: str) -> None:
+    with gf.Graph().as_default():
+        with gf.device("/job:ps"):
+            x = gf.placeholder(gf.float32, [2])
+            inverse = gf.divide(1.0, x, name="inverse")
+        total = gf.reduce_sum(gf.minimum(inverse, 5.0))
+        with gf.Session(target, config=gf.ConfigProto(check_numerics=True)) as session:
+            assert session.run(total, {x: [1.0, 2.0]}) == 1.5
+            with pytest.raises(gf.errors.InvalidArgumentError, match="inverse"):
+                session.run(total, {x: [1.0, 0.0]})
+        with gf.Session(target) as session:
+            assert session.run(total, {x: [1.0, 0.0]}) == 6.0
