@@ -18,19 +18,20 @@ from graphflow.graph.slices import IndexedSlices
 from graphflow.ops import staleness as ops
 from graphflow.ops.arithmetic import minimum
 from graphflow.ops.control_flow import cond
-from graphflow.ops.core import apply, constant, convert_to_tensor
+from graphflow.ops.core import apply, constant
 from graphflow.ops.flow_basics import group
 from graphflow.ops.numeric import cast
 from graphflow.ops.shaping import reshape
 from graphflow.ops.state import assign_add, scatter_add
 from graphflow.ops.variable import Variable
-from graphflow.train.optimizer import Optimizer
+from graphflow.train.optimizer import Optimizer, present_gradients
+from graphflow.train.wrapping import WrappingOptimizer
 
 _BINS: Final = 64
 """Length of the histogram where there is no limit; its last bin has all that is larger."""
 
 
-class BoundedStalenessOptimizer(Optimizer):
+class BoundedStalenessOptimizer(WrappingOptimizer):
     """Applies gradients with another optimizer, and records and limits how stale they are. It is graphflow's own.
 
     The staleness of an update is the number of updates by others that its step may not have seen, and that come before
@@ -52,34 +53,19 @@ class BoundedStalenessOptimizer(Optimizer):
         mode: str = "drop",
         name: str = "bounded_staleness",
     ) -> None:
-        super().__init__(False, name)
+        super().__init__(opt, False, name)
         if max_staleness is not None and max_staleness < 0:
             raise ValueError(f"max_staleness must not be negative, got {max_staleness!r}.")
         if mode not in ("drop", "wait"):
             raise ValueError(f"mode is 'drop' or 'wait', got {mode!r}.")
-        self._opt = opt
         self._limit = max_staleness
         self._waits = mode == "wait"
         self._tensors: tuple[Tensor, Tensor] | None = None
         self._variables: tuple[Any, Any] | None = None
 
-    # ---- what is the other optimizer's ----------------------------------------------------------------------------
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """As the other optimizer's."""
-        return self._opt.compute_gradients(*args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the other optimizer's slots."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
     def variables(self) -> list[Any]:
         """The variables of the other optimizer, and the record."""
-        return [*self._opt.variables(), *(self._variables or ())]
+        return [*super().variables(), *(self._variables or ())]
 
     # ---- what is recorded -----------------------------------------------------------------------------------------
 
@@ -119,11 +105,7 @@ class BoundedStalenessOptimizer(Optimizer):
 
         ValueError where there is no pair, or none with a gradient.
         """
-        pairs = [
-            (g if isinstance(g, Tensor | IndexedSlices) else convert_to_tensor(g, dtype=v.dtype), v)
-            for g, v in grads_and_vars
-            if g is not None
-        ]
+        pairs = present_gradients(grads_and_vars)
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
         graph = get_default_graph()
@@ -195,12 +177,10 @@ class BoundedStalenessOptimizer(Optimizer):
 
     def _finish_of(self, variables: Sequence[Any]) -> list[Operation]:
         """What the optimizer does when all variables are changed."""
-        if type(self._opt)._finish is Optimizer._finish:
+        near = self._finishes_beside(variables)
+        if near is None:
             return []
-        graph = get_default_graph()
-        own = [v for (_, g), v in self._opt._non_slots.items() if g is graph]
-        near = min(own or variables, key=lambda v: str(v.name))
-        with graph.name_scope("finish"):
+        with get_default_graph().name_scope("finish"):
             return [self._where_admitted(near, lambda: self._opt._finish([], "finish"))]
 
 

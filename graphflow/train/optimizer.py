@@ -130,22 +130,13 @@ class Optimizer:
                     raise TypeError(
                         f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {gradient}"
                     ) from None
-        pairs = tuple(
-            (
-                g
-                if g is None or isinstance(g, Tensor | IndexedSlices)
-                else convert_to_tensor(g, dtype=v.dtype),
-                v,
-            )
-            for g, v in pairs
-        )
-        with_gradients = [v for g, v in pairs if g is not None]
-        if not with_gradients:
+        present = present_gradients(pairs)
+        if not present:
             raise ValueError(f"No gradients provided for any variable: {[str(v.name) for _, v in pairs]}.")
         strategy = get_distribution_strategy()
         optimizer = strategy.training_optimizer(self)
         if optimizer is not self:
-            together: Operation = optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+            together: Operation = optimizer.apply_gradients(present, global_step=global_step, name=name)
             return together
         context = get_tower_context()
         if context is None:
@@ -153,7 +144,6 @@ class Optimizer:
                 f"apply_gradients() of {type(self).__name__} was called in the scope of {type(strategy).__name__} but "
                 "in no tower: call minimize() or apply_gradients() in the function given to call_for_each_tower()."
             )
-        present = [(g, v) for g, v in pairs if g is not None]
         train_op: Operation = context.merge_call(self._apply_across, self, present, global_step, name)
         return train_op
 
@@ -330,6 +320,15 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slots.get((name, graph or get_default_graph()))
+
+
+def present_gradients(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The pairs that have a gradient, which is a tensor or slices then, of the variable's dtype."""
+    return [
+        (g if isinstance(g, Tensor | IndexedSlices) else convert_to_tensor(g, dtype=v.dtype), v)
+        for g, v in grads_and_vars
+        if g is not None
+    ]
 
 
 def _whole(variable: Any) -> Any:

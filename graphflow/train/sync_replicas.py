@@ -18,16 +18,17 @@ from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.slices import IndexedSlices
 from graphflow.ops import sync_rounds
 from graphflow.ops.control_flow import cond
-from graphflow.ops.core import apply, constant, convert_to_tensor
+from graphflow.ops.core import apply, constant
 from graphflow.ops.flow_basics import group, no_op
 from graphflow.ops.queues import FIFOQueue
 from graphflow.ops.variable import report_uninitialized_variables, trainable_variables
-from graphflow.train.optimizer import Optimizer
+from graphflow.train.optimizer import Optimizer, present_gradients
 from graphflow.train.queue_runner import QueueRunner
 from graphflow.train.session_run_hook import SessionRunHook
+from graphflow.train.wrapping import WrappingOptimizer
 
 
-class SyncReplicasOptimizer(Optimizer):
+class SyncReplicasOptimizer(WrappingOptimizer):
     """Applies the mean of the gradients of several replicas with another optimizer (tf.train.SyncReplicasOptimizer).
 
     A run of the train op computes gradients, waits until `replicas_to_aggregate` of the round are there, and ends when
@@ -38,6 +39,7 @@ class SyncReplicasOptimizer(Optimizer):
     Which replica a run is follows from the task in the device of its gradients, as replica_device_setter's
     `worker_device` sets it; without a task every run counts as a replica of its own, and the order is that in which
     they began. A worker that dies and comes back takes part again; a step that has gone into a round is not repeated.
+    What is done to gradients before they are applied is done by each replica to its own.
 
     A run raises UnavailableError, naming the tasks, a few seconds after so many are gone that no round can be; and
     AbortedError where its gradients were dropped because the global step was set back in the meantime.
@@ -57,14 +59,13 @@ class SyncReplicasOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "sync_replicas",
     ) -> None:
-        super().__init__(use_locking, name)
+        super().__init__(opt, use_locking, name)
         total = replicas_to_aggregate if total_num_replicas is None else total_num_replicas
         if replicas_to_aggregate < 1 or total < 1:
             raise ValueError(
                 f"replicas_to_aggregate and total_num_replicas must be at least 1, got {replicas_to_aggregate} and "
                 f"{total}."
             )
-        self._opt = opt
         self._needed, self._total = int(replicas_to_aggregate), int(total)
         self._averages = variable_averages
         self._averaged = variables_to_average
@@ -73,24 +74,6 @@ class SyncReplicasOptimizer(Optimizer):
         self.chief_init_op: Operation | None = None
         self.local_step_init_op: Operation | None = None
         self.ready_for_local_init_op: Any = None
-
-    # ---- what is the other optimizer's ----------------------------------------------------------------------------
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """As the other optimizer's; what is done to the gradients afterwards is done by each replica to its own."""
-        return self._opt.compute_gradients(*args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the other optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the other optimizer's slots."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list[Any]:
-        """The variables of the other optimizer."""
-        return self._opt.variables()
 
     # ---- what is built --------------------------------------------------------------------------------------------
 
@@ -111,22 +94,14 @@ class SyncReplicasOptimizer(Optimizer):
 
         ValueError without a global step, which says what round it is, and where no variable has a gradient.
         """
-        pairs = [
-            (
-                g
-                if g is None or isinstance(g, Tensor | IndexedSlices)
-                else convert_to_tensor(g, dtype=v.dtype),
-                v,
-            )
-            for g, v in grads_and_vars
-        ]
-        if not pairs:
+        grads_and_vars = list(grads_and_vars)
+        if not grads_and_vars:
             raise ValueError("Must supply at least one variable")
         if global_step is None:
             raise ValueError(
                 "Global step is required to check staleness: pass global_step=gf.train.get_or_create_global_step()."
             )
-        pairs = [(g, v) for g, v in pairs if g is not None]
+        pairs = present_gradients(grads_and_vars)
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
         graph = get_default_graph()
@@ -138,7 +113,7 @@ class SyncReplicasOptimizer(Optimizer):
             self._opt._prepare()
             updates = [round_.update(self._opt, g, v) for g, v in pairs]
             with graph.control_dependencies(updates):
-                updates += round_.finish(self._opt, variables)
+                updates += round_.finish(self._opt, self._finishes_beside(variables))
                 averages = round_.average(self._averages, self._averaged)
             with graph.control_dependencies([*updates, *averages]), graph.colocate_with(global_step.op):
                 train_op = round_.advance(global_step, scope)
@@ -274,14 +249,11 @@ class _Round:
         with graph.name_scope(f"update_{variable.op.name}"):
             return self._once(variable.op.name, variable, True, build)
 
-    def finish(self, optimizer: Optimizer, variables: Sequence[Any]) -> list[Operation]:
-        """What the optimizer does when all variables are changed, beside waiting."""
-        if type(optimizer)._finish is Optimizer._finish:
+    def finish(self, optimizer: Optimizer, near: Any) -> list[Operation]:
+        """What the optimizer does, beside the variable `near`, when all are changed; nothing where that is None."""
+        if near is None:
             return []
-        graph = get_default_graph()
-        own = [v for (_, g), v in optimizer._non_slots.items() if g is graph]
-        near = min(own or variables, key=lambda v: str(v.name))
-        with graph.name_scope("finish"):
+        with get_default_graph().name_scope("finish"):
             return [
                 self._once(f"finish/{near.op.name}", near, False, lambda: optimizer._finish([], "finish"))
             ]

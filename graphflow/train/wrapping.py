@@ -1,0 +1,41 @@
+"""WrappingOptimizer: the base of optimizers that decide when, and which, gradients another optimizer applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.train.optimizer import Optimizer
+
+
+class WrappingOptimizer(Optimizer):
+    """An optimizer whose gradients, slots and variables are those of another, `opt`."""
+
+    def __init__(self, opt: Optimizer, use_locking: bool, name: str) -> None:
+        super().__init__(use_locking, name)
+        self._opt = opt
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        """As the other optimizer's."""
+        return self._opt.compute_gradients(*args, **kwargs)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """A slot of the other optimizer."""
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        """The names of the other optimizer's slots."""
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> list[Any]:
+        """The variables of the other optimizer."""
+        return self._opt.variables()
+
+    def _finishes_beside(self, variables: Sequence[Any]) -> Any:
+        """The variable beside which the other optimizer finishes a step of `variables`; None where it only waits."""
+        if type(self._opt)._finish is Optimizer._finish:
+            return None
+        graph = get_default_graph()
+        own = [v for (_, g), v in self._opt._non_slots.items() if g is graph]
+        return min(own or variables, key=lambda v: str(v.name))
