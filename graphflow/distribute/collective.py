@@ -150,11 +150,6 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         """The number of towers of all workers."""
         return self._task.count * self._local
 
-    @property
-    def is_single_tower(self) -> bool:
-        """Whether this program has one tower, and is the only one."""
-        return self.num_towers == 1
-
     def tower_devices(self) -> Sequence[str]:
         """This worker's devices."""
         if self._local == 1:

@@ -45,11 +45,9 @@ class InGraphStrategy(DistributionStrategy):
     ) -> None:
         """Tells it the cluster."""
         self._task = Task(cluster_spec)
-        self._place = None
-        if self._task.ps_count:
-            self._place = replica_device_setter(
-                worker_device=self._task.workers[0], cluster=self._task.cluster, ps_strategy=self._ps_strategy
-            )
+        self._place = replica_device_setter(
+            worker_device=self.tower_devices()[0], cluster=self._task.cluster, ps_strategy=self._ps_strategy
+        )
 
     def tower_devices(self) -> Sequence[str]:
         """The workers."""
@@ -66,7 +64,7 @@ class InGraphStrategy(DistributionStrategy):
     @property
     def parameter_devices(self) -> list[str]:
         """The parameter servers."""
-        return [f"/job:ps/task:{index}" for index in range(self._task.ps_count)] or self.worker_devices[:1]
+        return self._task.parameter_servers or self.worker_devices[:1]
 
 
 EXPORTS: dict[str, Any] = {"InGraphStrategy": InGraphStrategy}

@@ -59,11 +59,9 @@ class ParameterServerStrategy(DistributionStrategy):
     ) -> None:
         """Tells it the cluster and this program's task."""
         self._task = Task(cluster_spec, task_type, task_id)
-        self._place = None
-        if self._task.ps_count:
-            self._place = replica_device_setter(
-                worker_device=self._task.device, cluster=self._task.cluster, ps_strategy=self._ps_strategy
-            )
+        self._place = replica_device_setter(
+            worker_device=self._task.device, cluster=self._task.cluster, ps_strategy=self._ps_strategy
+        )
 
     def tower_devices(self) -> Sequence[str]:
         """This worker."""
@@ -95,7 +93,7 @@ class ParameterServerStrategy(DistributionStrategy):
     @property
     def parameter_devices(self) -> list[str]:
         """The parameter servers."""
-        return [f"/job:ps/task:{index}" for index in range(self._task.ps_count)] or self.worker_devices
+        return self._task.parameter_servers or self.worker_devices
 
 
 EXPORTS: dict[str, Any] = {"ParameterServerStrategy": ParameterServerStrategy}

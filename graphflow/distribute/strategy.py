@@ -203,7 +203,7 @@ class DistributionStrategy:
 
     @property
     def is_single_tower(self) -> bool:
-        """Whether there is one tower in this program."""
+        """Whether one tower alone takes part in a step."""
         return self.num_towers == 1
 
     @property

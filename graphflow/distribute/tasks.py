@@ -54,6 +54,7 @@ class Task:
         return self.index == 0
 
     @property
-    def ps_count(self) -> int:
-        """The number of parameter servers."""
-        return self.cluster.num_tasks("ps") if self.cluster is not None and "ps" in self.cluster.jobs else 0
+    def parameter_servers(self) -> list[str]:
+        """The devices of the parameter servers."""
+        count = self.cluster.num_tasks("ps") if self.cluster is not None and "ps" in self.cluster.jobs else 0
+        return [f"/job:ps/task:{index}" for index in range(count)]
