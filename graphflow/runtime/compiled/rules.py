@@ -9,6 +9,7 @@ import numpy as np
 
 from graphflow.kernels.native import nnkernels
 from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.assembly_rules import ASSEMBLY_RULES
 from graphflow.runtime.compiled.convolution_rules import CONVOLUTION_RULES
 from graphflow.runtime.compiled.loop_rules import LOOP_RULES
 from graphflow.runtime.compiled.lower import Lowering, Rule, expressible
@@ -157,93 +158,6 @@ def _one_hot(lowering: Lowering, i: Instruction) -> bool:
         return False
     lowering.elementwise(i, "{2} if {0} == {1} else {3}", [index, place, on, off], lowering.result(i))
     return True
-
-
-# ---- putting together ---------------------------------------------------------------------------------------------
-
-
-def _part(target: Value, axis: int, start: int, size: int) -> Value:
-    shape = tuple(size if k == axis else n for k, n in enumerate(target.shape))
-    return Value(
-        target.root, target.dtype, shape, target.strides, target.offset + start * target.strides[axis]
-    )
-
-
-def _assemble(lowering: Lowering, i: Instruction, parts: Sequence[tuple[Value, Value]]) -> bool:
-    for source, place in parts:
-        lowering.elementwise(i, "{0}", [source], place, forced=True)
-    return True
-
-
-def _concat(lowering: Lowering, i: Instruction) -> bool:
-    axis = lowering.constant(i.inputs[-1])
-    values = [lowering.value(n) for n in i.inputs[:-1]]
-    if axis is None or any(v is None for v in values):
-        return False
-    target = lowering.result(i)
-    along, start, parts = int(axis) % len(target.shape), 0, []
-    for value in values:
-        assert value is not None
-        parts.append((value, _part(target, along, start, value.shape[along])))
-        start += value.shape[along]
-    return _assemble(lowering, i, parts)
-
-
-def _pack(lowering: Lowering, i: Instruction) -> bool:
-    values = [lowering.value(n) for n in i.inputs]
-    if any(v is None for v in values):
-        return False
-    target = lowering.result(i)
-    axis = int(i.attrs.get("axis", 0)) % len(target.shape)
-    parts = []
-    for k, value in enumerate(values):
-        assert value is not None
-        place = _part(target, axis, k, 1)
-        squeezed = Value(
-            place.root,
-            place.dtype,
-            value.shape,
-            place.strides[:axis] + place.strides[axis + 1 :],
-            place.offset,
-        )
-        parts.append((value, squeezed))
-    return _assemble(lowering, i, parts)
-
-
-def _zeroed(lowering: Lowering, i: Instruction) -> Value:
-    """A new result, filled with zeros."""
-    target = lowering.result(i)
-    zero = whole(lowering.fresh(i.name), target.dtype, ())
-    lowering.constants[zero.root] = np.zeros((), target.dtype)
-    lowering.elementwise(i, "{0}", [zero], target, forced=True)
-    return target
-
-
-def _pad(lowering: Lowering, i: Instruction) -> bool:
-    value, paddings = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
-    if value is None or paddings is None or i.type != "Pad" or not value.shape:
-        return False
-    target = _zeroed(lowering, i)
-    offset = sum(int(before) * stride for (before, _), stride in zip(paddings, target.strides, strict=True))
-    return _assemble(
-        lowering, i, [(value, Value(target.root, target.dtype, value.shape, target.strides, offset))]
-    )
-
-
-def _strided_slice_gradient(lowering: Lowering, i: Instruction) -> bool:
-    from graphflow.runtime.compiled.values import view_of
-
-    gradient = lowering.value(i.inputs[4])
-    numbers = [lowering.constant(n) for n in i.inputs[:4]]
-    if gradient is None or any(n is None for n in numbers):
-        return False
-    shape, dtype = lowering.known[i.outputs[0]]
-    slicing = lowering.kernel_of("StridedSlice", i)
-    places = view_of(whole(i.outputs[0], dtype, shape), slicing, [None, *numbers[1:]], 0)
-    if places is None or places[0].shape != gradient.shape:
-        return False
-    _zeroed(lowering, i)
-    return _assemble(lowering, i, [(gradient, places[0])])
 
 
 # ---- losses, rows -------------------------------------------------------------------------------------------------
@@ -421,10 +335,6 @@ RULES: Final[dict[str, Rule]] = {
     "OnesLike": _filled(1),
     "Fill": _fill,
     "OneHot": _one_hot,
-    "ConcatV2": _concat,
-    "Pack": _pack,
-    "Pad": _pad,
-    "StridedSliceGrad": _strided_slice_gradient,
     "MatMul": product_rule,
     "BatchMatMulV2": product_rule,
     "Softmax": _softmax,
@@ -437,6 +347,7 @@ RULES: Final[dict[str, Rule]] = {
     "ScatterUpdate": _scatter("update"),
     "ArgMax": _argument,
     "ArgMin": _argument,
+    **ASSEMBLY_RULES,
     **CONVOLUTION_RULES,
     **LOOP_RULES,
     **NORMALIZATION_RULES,

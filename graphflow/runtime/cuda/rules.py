@@ -23,6 +23,7 @@ from graphflow.runtime.compiled.lower import NATIVE_DTYPES, Lowering, Rule
 from graphflow.runtime.compiled.rules import RULES
 from graphflow.runtime.compiled.specialise import OF_SHAPES
 from graphflow.runtime.compiled.values import Value
+from graphflow.runtime.cuda.movement_rules import MOVEMENT_RULES
 from graphflow.runtime.cuda.nodes import Places, device_node
 from graphflow.runtime.cuda.products import copied, product_rule
 from graphflow.runtime.cuda.random_rules import RANDOM_RULES
@@ -283,7 +284,7 @@ def _segment_sum(lowering: Lowering, i: Instruction) -> bool:
 _FROM_THE_CPU: Final = (
     *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "L2Loss"),
     *("AddN", "AccumulateNV2", "Select", "SelectV2", "ZerosLike", "OnesLike", "Fill", "OneHot", "ConcatV2"),
-    *("Pack", "Pad", "StridedSliceGrad", "FusedBatchNormV3", "FusedBatchNormGradV3"),
+    *("Pack", "Pad", "PadV2", "StridedSliceGrad", "FusedBatchNormV3", "FusedBatchNormGradV3"),
 )
 """Types whose rules make statements alone, so that they are the same on every device."""
 
@@ -310,6 +311,7 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "StridedSlice": _elements,
     "Unpack": _elements,
     "UnsortedSegmentSum": _segment_sum,
+    **MOVEMENT_RULES,
     **WINDOW_RULES,
     **RANDOM_RULES,
 }

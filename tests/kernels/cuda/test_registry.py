@@ -26,7 +26,7 @@ ON_HOST = {
     **dict.fromkeys(("MatMul", "BatchMatMulV2", "MaxPool", "MaxPoolGrad"), "integers"),
     **dict.fromkeys(("Assign", "ScatterUpdate"), "variables of bool and of small integers"),
     **dict.fromkeys(
-        ("BroadcastTo", "Fill", "Slice", "SplitV", "RandomUniformInt"), "results without elements"
+        ("BroadcastTo", "Fill", "Slice", "SplitV", "RandomUniformInt", "Tile"), "results without elements"
     ),
     **dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TopKV2"), "results without elements"),
     **dict.fromkeys(("L2Loss",), "scalars"),
