@@ -13,13 +13,12 @@ from graphflow.kernels.native.scalar_text import ScalarTextError, parse
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import PASS_THROUGH, KernelTable
 from graphflow.runtime.compiled.nodes import KernelNode, Node, PythonNode, Statements
+from graphflow.runtime.compiled.specialise import Known, has_fixed_shape
 from graphflow.runtime.compiled.values import Value, view_of, whole
 
 NATIVE_DTYPES = frozenset(
     {"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"}
 )
-Known: TypeAlias = Mapping[str, tuple[tuple[int, ...], str]]
-"""Shape and NumPy dtype name of every value, as a run had them."""
 Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 
 
@@ -316,18 +315,7 @@ class Lowering:
             return False
         if i.type == "If" and not all(body.fetches[position] for body in i.bodies):
             return False  # There is nothing where the other branch is taken.
-        dims = i.shapes[position]
-        if dims is not None and None not in dims:
-            return True
-        if i.bodies or i.definition is None or i.definition.dynamic_shape:
-            return False
-        return all(
-            n in self.values
-            and (
-                n in self.constants or self.known[n][1] not in ("int32", "int64") or len(self.known[n][0]) > 1
-            )
-            for n in i.inputs
-        )
+        return has_fixed_shape(i, position, self.known, self.values, self.constants)
 
 
 def scalar_text(i: Instruction, text: str, names: Mapping[str, str]) -> str:

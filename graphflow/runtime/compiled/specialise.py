@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container
 from typing import Any, Final
 
 import numpy as np
@@ -17,13 +17,15 @@ from graphflow.runtime.resources import ResourceStore
 OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 # fmt: off
 _DATA: Final = frozenset({
-    "condition", "data", "features", "grad", "indices", "input", "inputs", "labels",
-    "logits", "params", "predictions", "ref", "segment_ids", "seq_lengths", "t", "targets",
-    "tensor", "updates", "value", "values", "var", "x", "y",
+    "a", "b", "condition", "data", "features", "grad", "indices", "input", "inputs",
+    "labels", "logits", "params", "predictions", "ref", "segment_ids", "seq_lengths", "t",
+    "targets", "tensor", "updates", "value", "values", "var", "x", "y",
 })
 # fmt: on
 """Names of inputs on whose values no shape depends, also where they are integers."""
+
 Known = dict[str, tuple[tuple[int, ...], str]]
+"""Shape and NumPy dtype name of every value, as a run had them."""
 
 
 def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
@@ -39,7 +41,7 @@ def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
             known.setdefault(i.outputs[0], known[i.inputs[0]])
 
 
-def specialise(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]], ctx: PassContext) -> Plan:
+def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
     """The plan for these shapes."""
     instructions: list[Instruction] = []
     fixed = _of_fixed_shape(plan, known)
@@ -52,7 +54,7 @@ def specialise(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]], ctx
     return mark_used(_without_dead(folded), frozenset())
 
 
-def may_reshape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]) -> bool:
+def may_reshape(plan: Plan, known: Known) -> bool:
     """Whether a run for the known shapes may give a variable another shape."""
     free = [i for i in walk(plan) if i.type == "Assign" and not i.attrs.get("validate_shape", True)]
     if not free:
@@ -64,7 +66,7 @@ def may_reshape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]) ->
     )
 
 
-def _of_fixed_shape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]) -> set[str]:
+def _of_fixed_shape(plan: Plan, known: Known) -> set[str]:
     """The values that have the shape that is known of them whenever the feeds have theirs."""
     fixed = {name for name in plan.feeds if name in known}
     settled: set[str] = set()
@@ -74,42 +76,42 @@ def _of_fixed_shape(plan: Plan, known: Mapping[str, tuple[tuple[int, ...], str]]
         of_shapes = settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
         if i.type == "Const" or (plain and not i.stateful and of_shapes):
             settled.update(i.outputs)
-        follows = plain and i.type not in VARIABLE_TYPES and _follows(i, known, fixed, settled)
-        for output, dims in zip(i.outputs, i.shapes, strict=True):
-            static = dims is not None and None not in dims
-            if output in known and (static or follows or output in settled):
+        for position, output in enumerate(i.outputs):
+            if output in known and (output in settled or has_fixed_shape(i, position, known, fixed, settled)):
                 fixed.add(output)
     return fixed
 
 
-def _follows(
-    i: Instruction,
-    known: Mapping[str, tuple[tuple[int, ...], str]],
-    fixed: set[str],
-    settled: set[str],
+def has_fixed_shape(
+    i: Instruction, position: int, known: Known, fixed: Container[str], settled: Container[str]
 ) -> bool:
-    """Whether the shapes of the results follow from the shapes of the inputs and from values that do."""
-    definition = i.definition
-    assert definition is not None
-    if definition.dynamic_shape or not (fixed | settled).issuperset(i.inputs):
+    """Whether a result has the same shape whenever the feeds have theirs.
+
+    fixed: the values before it of which that is so; settled: those that are the same altogether then.
+    """
+    dims, definition = i.shapes[position], i.definition
+    if dims is not None and None not in dims:
+        return True
+    if definition is None or i.bodies or i.type in VARIABLE_TYPES or definition.dynamic_shape:
+        return False
+    if not all(name in fixed or name in settled for name in i.inputs):
         return False
     names = [spec.name for spec in definition.inputs]
     if definition.scalar is not None or _DATA.issuperset(names):
         return True
     data = [name in _DATA for name in names] if len(names) == len(i.inputs) else [False] * len(i.inputs)
     return all(
-        name in settled or is_data or not _may_be_shape(known[name])
+        name in settled or is_data or not _may_be_shape(i, *known[name])
         for name, is_data in zip(i.inputs, data, strict=True)
     )
 
 
-def _may_be_shape(seen: tuple[tuple[int, ...], str]) -> bool:
-    """Whether the value may be sizes, axes or the like, on which the shapes of results depend."""
-    shape, dtype = seen
-    return dtype in ("int32", "int64") and len(shape) <= 1
+def _may_be_shape(i: Instruction, shape: tuple[int, ...], dtype: str) -> bool:
+    """Whether an input of this shape may be sizes, axes, paddings or the like, on which shapes of results depend."""
+    return len(shape) <= 2 and (dtype in ("int32", "int64") or i.type == "Range")
 
 
-def _constants(i: Instruction, known: Mapping[str, tuple[tuple[int, ...], str]]) -> list[Instruction]:
+def _constants(i: Instruction, known: Known) -> list[Instruction]:
     result = []
     for position, output in enumerate(i.outputs):
         shape = known[i.inputs[position]][0]

@@ -33,7 +33,17 @@ def _of_part(ids: Any) -> list[Any]:
     return [gf.size(part * 2.0), gf.shape(gf.reshape(gf.range(12), [ids[-1], -1]))]
 
 
-@pytest.mark.parametrize("results", [_of_unique, _of_where, _of_made, _of_part])
+def _of_padded(ids: Any) -> list[Any]:
+    padded = gf.pad(gf.ones([2, 3]), [[ids[-1], 1], [0, ids[0]]])
+    return [gf.shape(padded), gf.tanh(padded), gf.shape(gf.pad(padded, gf.reshape(ids[:4], [2, 2])))]
+
+
+def _of_floats(ids: Any) -> list[Any]:
+    numbers = gf.range(gf.to_float(ids[-1]), 7.5, 0.5)
+    return [gf.size(numbers), gf.tanh(numbers)]
+
+
+@pytest.mark.parametrize("results", [_of_unique, _of_where, _of_made, _of_part, _of_padded, _of_floats])
 def test_shapes_that_depend_on_values_are_taken_anew_in_each_run(results: Results) -> None:
     def found(tier: str) -> list[Any]:
         with gf.Graph().as_default():
