@@ -32,7 +32,9 @@ class Recovery:
             return f"Training goes on from step {after}."
         if after < before:
             return f"Training goes back from step {before} to step {after}: {before - after} steps are lost."
-        return f"Training goes on from step {after}; nothing is lost."
+        if after > before:
+            return f"Training goes on from step {after}; this process saw step {before} last."
+        return f"Training goes on from step {after}; no step that this process saw is lost."
 
 
 class RecoveryBudget:

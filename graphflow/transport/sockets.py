@@ -116,6 +116,8 @@ class Sockets:
             self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         self._peers: dict[str, zmq.Socket[bytes]] = {}
         self._monitors: dict[zmq.Socket[bytes], str] = {}
+        self._established: set[str] = set()
+        """The peers whose connections have stood at some time."""
         self._files = Files()
         self._router_used = True
         """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
@@ -219,6 +221,7 @@ class Sockets:
         socket = self._peers.pop(address, None)
         if socket is None:
             return
+        self._established.discard(address)
         for monitor in [m for m, name in self._monitors.items() if name == address]:
             del self._monitors[monitor]
             socket.disable_monitor()
@@ -233,7 +236,7 @@ class Sockets:
         if self._keys is not None:
             as_client(socket, self._keys)
         socket.setsockopt(zmq.ROUTING_ID, self._identity)
-        monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
         self._monitors[monitor] = address
         socket.connect(f"tcp://{address}")
         return socket
@@ -447,10 +450,12 @@ class Sockets:
 
     def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
         """Looks whether a connection is gone: only now and then, as every socket that is waited for costs time."""
-        try:
-            recv_monitor_message(monitor, zmq.NOBLOCK)
-        except zmq.Again:
-            return
-        address = self._monitors.get(monitor)
-        if address is not None:
-            self._guarded(self._handler.lost, address)
+        while (address := self._monitors.get(monitor)) is not None:
+            try:
+                event = int(recv_monitor_message(monitor, zmq.NOBLOCK)["event"])
+            except zmq.Again:
+                return
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._established.add(address)
+            elif address in self._established:  # Else it was a try, maybe with what was dying there: another follows.
+                self._guarded(self._handler.lost, address)

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 Train = Callable[[int], Processes]
+SAVE_STEPS = 60
 
 
 @pytest.fixture
@@ -52,6 +53,18 @@ def _end(run: Processes) -> tuple[dict[int, float], dict[int, float], int]:
     return first, second, found["step"]
 
 
+def _later(run: Processes, steps: int) -> None:
+    """Waits until each trainer has made so many steps more."""
+    names = ("trainer_0_0", "trainer_1_0")
+    for name, there in {name: len(run.acknowledged(name)) for name in names}.items():
+        run.wait_until(there + steps, name)
+
+
+def _saves(run: Processes) -> int:
+    """How many checkpoints the chief has said to save."""
+    return run.log("trainer_0_0").count("Saving checkpoints for")
+
+
 def _recoveries(run: Processes, name: str) -> list[tuple[int, int]]:
     found = re.findall(r"^RECOVERY (\d+) (\d+) ", run.log(name), re.MULTILINE)
     return [(int(before), int(after)) for before, after in found]
@@ -76,15 +89,17 @@ def test_promise_8_a_chief_killed_before_any_checkpoint_resets_nothing(train: Tr
 
 @pytest.mark.parametrize("index", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_promise_7_one_ps_of_two_is_lost_and_all_is_restored_together(index: int, train: Train) -> None:
-    run = train(25)
-    for name in ("trainer_0_0", "trainer_1_0"):
-        run.wait_until(30, name)
-    run.wait_until(70)
+    run = train(SAVE_STEPS)
+    _later(run, SAVE_STEPS)
+    saves = _saves(run)
+    _later(run, 1)
+    while _saves(run) == saves:
+        _later(run, 1)
+    _later(run, 5)  # A few steps of each that the next checkpoint would have.
     run.signal("ps", index, signal.SIGKILL)
     run.start("ps", index)
     before = set(run.acknowledged())
-    for name in ("trainer_0_0", "trainer_1_0"):
-        run.wait_until(len(run.acknowledged(name)) + 15, name)
+    _later(run, 15)
     first, second, step = _end(run)
     acknowledged = set(run.acknowledged())
     assert {*first.values(), *second.values()} == {1.0}, "an update was applied twice"
@@ -101,7 +116,7 @@ def test_promise_7_one_ps_of_two_is_lost_and_all_is_restored_together(index: int
     assert lost <= before, "what was acknowledged after the recovery was lost"
     # A step of each worker may have been saved in half, and one of each may have ended after the step was seen.
     assert len(lost) <= reached - restored + 4
-    assert reached - restored <= 25 + 4, "more was lost than a save interval"
+    assert reached - restored <= SAVE_STEPS + 4, "more was lost than a save interval"
     assert len(first.keys() ^ second.keys()) <= 2
     assert abs(step - len(first)) <= 2
 
