@@ -25,10 +25,10 @@ def words_of(stream: bits.Stream) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array(halves, np.int64)
 
 
-def _block() -> list[str]:
-    """Lines that make the words w0 to w3 of block i."""
+def _block(place: str = "i") -> list[str]:
+    """Lines that make the words w0 to w3 of a block."""
     lines = [
-        "w0 = uint64(words[2]) + uint64(i)",
+        f"w0 = uint64(words[2]) + uint64({place})",
         "w1 = uint64(words[3]) + (w0 >> uint64(32))",
         "w2 = uint64(words[4]) + (w1 >> uint64(32))",
         "w3 = uint64(words[5]) + (w2 >> uint64(32))",
@@ -48,14 +48,18 @@ def _block() -> list[str]:
     return lines
 
 
-def _kernel(parameters: str, before: list[str], names: list[str], after: list[str] | None = None) -> str:
+def _kernel(parameters: str, before: list[str], names: list[str]) -> str:
     """A kernel that stores the four `names` of each block, as far as there are so many numbers."""
     stores = [
         line
         for k, name in enumerate(names)
         for line in (f"if {4}*i + {k} < size:", f"    y[{4}*i + {k}] = {name}")
     ]
-    body = [*_block(), *before, *stores]
+    return _walk(parameters, [*_block(), *before, *stores])
+
+
+def _walk(parameters: str, body: list[str]) -> str:
+    """A kernel whose threads walk i = 0, 1, ... count - 1 with the stride of the grid."""
     return "\n".join(
         [
             f"def kernel({parameters}):",
@@ -131,6 +135,34 @@ def normal_source() -> str:
     """Standard normals of float32: kernel(count, words, y, size, inverses, logarithms), with the tables below."""
     lines = [*_normal("z0", "z1", "w0", "w1"), *_normal("z2", "z3", "w2", "w3")]
     return _kernel("count, words, y, size, inverses, logarithms", lines, ["z0", "z1", "z2", "z3"])
+
+
+@cache
+def truncated_normal_source() -> str:
+    """Standard normals of magnitude under two, float32, with the arguments of `normal_source`.
+
+    Four results take the first that are small enough from a stretch of their own.
+    """
+    per_group = 4 * bits.RESERVED_PER_OUTPUT // 4
+    accepted = [
+        line
+        for k in range(4)
+        for line in (
+            f"if filled < 4 and abs(z{k}) < float32(2.0):",
+            "    if 4 * i + filled < size:",
+            f"        y[4 * i + filled] = z{k}",
+            "    filled += 1",
+        )
+    ]
+    draw = [
+        *_block(f"i * {per_group} + attempt"),
+        *_normal("z0", "z1", "w0", "w1"),
+        *_normal("z2", "z3", "w2", "w3"),
+        *accepted,
+        "attempt += 1",
+    ]
+    body = ["filled = 0", "attempt = 0", "while filled < 4:", *(f"    {line}" for line in draw)]
+    return _walk("count, words, y, size, inverses, logarithms", body)
 
 
 def normal_tables() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -30,7 +30,7 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
     if any(b is None for b in bounds) or integers and bounds[0] >= bounds[1]:
         return False
     tables: list[Value] = []
-    if i.type == "RandomStandardNormal":
+    if i.type in ("RandomStandardNormal", "TruncatedNormal"):
         from graphflow.kernels.cuda.philox import normal_tables
 
         tables = [_constant(lowering, i.name, np.array(t)) for t in normal_tables()]
@@ -40,7 +40,7 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
     def before(run: Any) -> Any:
         from graphflow.kernels.cuda.philox import words_of
 
-        state: Philox = run.store.other(key, lambda: Philox(*seeds))
+        state: Philox = run.mine(key, lambda: Philox(*seeds))
         return words_of(state.reserve(count * RESERVED_PER_OUTPUT))
 
     def build(places: Places) -> Sequence[Any]:
@@ -49,9 +49,9 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
 
         blocks = -(-count // 4)
         extra: list[Any] = [places.array(t) for t in tables]
-        source = philox.normal_source() if tables else philox.uniform_source()
+        source = getattr(philox, _SOURCES[i.type])()
         if integers:
-            source, low = philox.uniform_int_source(), int(bounds[0])
+            low = int(bounds[0])
             extra = [low, int(bounds[1]) - low]
         arguments = [blocks, places.words, places.array(target), count, *extra]
         return [elementwise_launch(source, blocks, arguments)]
@@ -62,6 +62,10 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-RANDOM_RULES: Final[dict[str, Rule]] = dict.fromkeys(
-    ("RandomUniform", "RandomStandardNormal", "RandomUniformInt"), _random
-)
+_SOURCES: Final = {
+    "RandomUniform": "uniform_source",
+    "RandomUniformInt": "uniform_int_source",
+    "RandomStandardNormal": "normal_source",
+    "TruncatedNormal": "truncated_normal_source",
+}
+RANDOM_RULES: Final[dict[str, Rule]] = dict.fromkeys(_SOURCES, _random)

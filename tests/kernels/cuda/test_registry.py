@@ -28,7 +28,9 @@ ON_HOST = {
     **dict.fromkeys(
         ("BroadcastTo", "Fill", "Slice", "SplitV", "RandomUniformInt", "Tile"), "results without elements"
     ),
-    **dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TopKV2"), "results without elements"),
+    **dict.fromkeys(
+        ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "TopKV2"), "results without elements"
+    ),
     **dict.fromkeys(("L2Loss",), "scalars"),
     "FusedBatchNormV3": "NCHW",
     "GatherV2": "batch_dims",
@@ -79,7 +81,7 @@ def constants_of(op_type: str, sample: Sample) -> tuple[int, ...]:
     """The positions of inputs such as axes and shapes, which are constants in every program."""
     if lookup(op_type).scalar is not None or op_type.startswith("Scatter"):
         return sample.constants
-    shapes = ("Fill", "Range", "Split", "StridedSliceGrad")
+    shapes = ("Fill", "Range", "Split", "StridedSliceGrad", "TruncatedNormal")
     first = 0 if op_type in shapes or op_type.startswith("Random") else 1
     return tuple(
         k

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from both_devices import on_both, plans, session
 
 import graphflow as gf
-from graphflow.runtime.cuda.executable import DeviceExecutable
 
 pytestmark = pytest.mark.device
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -21,16 +21,6 @@ GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 def graph() -> Iterator[None]:
     with gf.Graph().as_default():
         yield
-
-
-def session(**options: Any) -> gf.Session:
-    return gf.Session(config=gf.ConfigProto(**options))
-
-
-def plans(one: gf.Session) -> list[Any]:
-    """What was laid out on the GPU, in the order of the runs."""
-    executables = [p.executable for p in one._prepared.values()]
-    return [plan for e in executables if isinstance(e, DeviceExecutable) for plan in e.plans]
 
 
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -49,22 +39,6 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for name in ("upload", "download", "allocate", "launch"):
         monkeypatch.setattr(Device, name, counted(name, getattr(Device, name)))
     return seen
-
-
-def on_both(build: Callable[[], tuple[Any, dict[Any, Any]]], runs: int = 3) -> tuple[list[Any], list[Any]]:
-    """What runs give on the CPU and on the GPU, each in a graph of its own."""
-    found = []
-    for device in ("/cpu:0", "/gpu:0"):
-        with gf.Graph().as_default(), gf.device(device):
-            gf.set_random_seed(3)
-            fetches, feeds = build()
-            with session(compiled="never") as one:
-                one.run(gf.global_variables_initializer())
-                found.append([one.run(fetches, feeds) for _ in range(runs)])
-                if device == "/gpu:0":
-                    assert plans(one)
-                    assert not plans(one)[-1].on_host
-    return found[0], found[1]
 
 
 def dense(x: Any, units: int, rng: np.random.Generator) -> Any:
@@ -176,17 +150,6 @@ def test_products_by_the_tiles_of_a_gpu(name: str, turned: bool, monkeypatch: py
 
     cpu, gpu = on_both(build, 1)
     np.testing.assert_allclose(gpu[0][0], cpu[0][0], 1e-5, 1e-5)
-
-
-def test_random_numbers_are_those_of_the_cpu() -> None:
-    def build() -> tuple[Any, dict[Any, Any]]:
-        uniform = gf.random_uniform([2, 7])
-        return [uniform, gf.random_normal([13]), gf.random_uniform([5], 3, 9, gf.int32)], {}
-
-    cpu, gpu = on_both(build, 3)
-    for one, other in zip(cpu, gpu, strict=True):
-        for got, wanted in zip(other, one, strict=True):
-            np.testing.assert_array_equal(got, wanted)
 
 
 def test_a_steady_step_allocates_nothing_and_copies_feeds_and_fetches_alone(

@@ -1,0 +1,38 @@
+"""Protects that a GPU draws the CPU's random numbers, bit for bit, run after run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from both_devices import on_both
+
+import graphflow as gf
+
+pytestmark = pytest.mark.device
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with gf.Graph().as_default():
+        yield
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: gf.random_uniform([2, 7]),
+        lambda: gf.random_normal([13]),
+        lambda: gf.random_uniform([5], 3, 9, gf.int32),
+        lambda: gf.truncated_normal([301]),
+        lambda: gf.truncated_normal([1]),
+    ],
+    ids=["uniform", "normal", "integers", "truncated", "one truncated"],
+)
+def test_random_numbers_are_those_of_the_cpu(draw: Callable[[], Any]) -> None:
+    cpu, gpu = on_both(lambda: (draw(), {}))
+    assert not np.array_equal(cpu[0], cpu[1])
+    for got, wanted in zip(gpu, cpu, strict=True):
+        np.testing.assert_array_equal(got, wanted)
