@@ -3,8 +3,9 @@
 A region is the one that the CPU's generator takes. Elementwise, each thread walks the space with the stride of the
 whole grid; where the space is one axis it loads several elements before it computes any, since a GPU is kept busy by
 loads under way. A reduction is a kernel of its own for each set of axes: a block has some cells of the result and some
-threads for each, which add up stretches and then each other's sums in a fixed tree in shared memory. Neither the number
-of threads nor the device changes a bit.
+threads for each, which add up stretches and then each other's sums in a fixed tree: by shuffles where the threads of a
+cell are neighbours, in shared memory where those of neighbouring cells are. Neither the number of blocks nor the device
+changes a bit.
 
 Arguments: status (int32[2]), the region's number in the plan, what the kind of kernel needs, the sizes, and for each
 operand its array and a stride for each axis along which it varies.
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 from graphflow.kernels.cuda.scalar_source import translate
 from graphflow.kernels.cuda.toolkit import BLOCK, Launch, elementwise_launch, memory_type
+from graphflow.kernels.cuda.warps import Found, combined
 from graphflow.kernels.native.region import Region, RegionInput, RegionOutput, Statement, axis_name
 from graphflow.kernels.native.scalar_source import variable
 from graphflow.kernels.native.scalar_text import FLOATS
@@ -275,6 +277,22 @@ def _combined(output: RegionOutput, total: str, value: str) -> str:
     return f"{kind}({total} {'*' if operation == 'prod' else '+'} {value})"
 
 
+def _tree(found: Sequence[Found], combination: Sequence[str]) -> list[str]:
+    """Lines that combine what threads of different warps found, `together` apart, by shared memory."""
+    return [
+        *(f"shared_{f.mine}[thread] = {f.mine}" for f in found),
+        "cuda.syncthreads()",
+        "half = each // 2",
+        "while half > 0:",
+        "    if lane < half:",
+        *(f"        {f.other} = shared_{f.mine}[thread + half * together]" for f in found),
+        *(f"        {line}" for line in combination),
+        *(f"        shared_{f.mine}[thread] = {f.mine}" for f in found),
+        "    cuda.syncthreads()",
+        "    half = half // 2",
+    ]
+
+
 @cache
 def reduction_source(region: Region) -> str:
     """The text of the kernel of a region whose reductions are all over the same axes."""
@@ -283,18 +301,18 @@ def reduction_source(region: Region) -> str:
     axes = reductions[0][1].axes
     kept = [axis for axis in range(region.rank) if axis not in axes]
     w.guard()
-    for k, output in reductions:
-        w.line(f"shared{k} = cuda.shared.array({_SHARED}, {memory_type(output.dtype)})")
+    along = region.rank - 1 in axes
+    found = [Found(f"total{k}", f"other{k}", memory_type(o.dtype)) for k, o in reductions]
+    for f in found:
+        w.line(f.shared if along else f"shared_{f.mine} = cuda.shared.array({_SHARED}, {f.dtype})")
     w.line("thread = cuda.threadIdx.x")
-    if region.rank - 1 in axes:  # neighbouring threads take neighbouring elements: of one cell, or of several
+    if along:  # neighbouring threads take neighbouring elements: of one cell, or of several
         w.line("lane = thread % each")
         w.line("cell = thread // each")
-        w.line("apart = 1")
     else:
         w.line("together = cuda.blockDim.x // each")
         w.line("lane = thread // together")
         w.line("cell = thread % together")
-        w.line("apart = together")
     w.line("cell += cuda.blockIdx.x * (cuda.blockDim.x // each)")
     for k, output in reductions:
         w.line(f"total{k} = {_initial(output)}")
@@ -316,22 +334,9 @@ def reduction_source(region: Region) -> str:
         w.line(f"total{k} = {_combined(output, f'total{k}', f'value{k}')}")
     w.line("i += each")
     w.depth -= 2
-    for k, _ in reductions:
-        w.line(f"shared{k}[thread] = total{k}")
-    w.line("cuda.syncthreads()")
-    w.line("half = each // 2")
-    w.line("while half > 0:")
-    w.depth += 1
-    w.line("if lane < half:")
-    w.depth += 1
-    for k, output in reductions:
-        w.line(f"other{k} = shared{k}[thread + half * apart]")
-        w.line(f"total{k} = {_combined(output, f'total{k}', f'other{k}')}")
-        w.line(f"shared{k}[thread] = total{k}")
-    w.depth -= 1
-    w.line("cuda.syncthreads()")
-    w.line("half = half // 2")
-    w.depth -= 1
+    combination = [f"total{k} = {_combined(o, f'total{k}', f'other{k}')}" for k, o in reductions]
+    for line in combined(found, combination, "each") if along else _tree(found, combination):
+        w.line(line)
     w.line("if lane == 0 and cell < cells:")
     w.depth += 1
     for k, output in reductions:

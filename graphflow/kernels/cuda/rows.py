@@ -1,7 +1,7 @@
 """Kernels that give a block to a row: softmax, its losses with their gradients in one pass, top_k.
 
-The threads of a block walk a row side by side and combine what they found in a fixed tree in shared memory. A block
-takes one row after the other, so that the grid has any size.
+The threads of a block walk a row side by side and combine what they found (warps.py). A block takes one row after the
+other, so that the grid has any size.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any, Final
 
 from graphflow.kernels.cuda.toolkit import BLOCK, Launch
+from graphflow.kernels.cuda.warps import Found, combined
 
-_SHARED: Final = 256
 _MOST_BLOCKS: Final = 4096
 
 
@@ -24,29 +24,16 @@ def rows_launch(source: str, rows: int, columns: int, arguments: Sequence[Any]) 
     return Launch(source, max(1, min(rows, _MOST_BLOCKS)), threads, tuple(arguments))
 
 
-def _combined(combination: str, local: str) -> list[str]:
-    """Lines that leave in `local` of every thread the combination of all threads' `mine` and `other`."""
-    return [
-        f"shared[thread] = {local}",
-        "cuda.syncthreads()",
-        "half = threads // 2",
-        "while half > 0:",
-        "    if thread < half:",
-        "        mine = shared[thread]",
-        "        other = shared[thread + half]",
-        f"        shared[thread] = {combination}",
-        "    cuda.syncthreads()",
-        "    half = half // 2",
-        f"{local} = shared[0]",
-        "cuda.syncthreads()",
-    ]
-
-
 def _over_row(*body: str) -> list[str]:
     return ["j = thread", "while j < columns:", *(f"    {line}" for line in body), "    j += threads"]
 
 
-_LARGER: Final = "other if other > mine or other != other else mine"
+_LARGER: Final = "top = other if other > top or other != other else top"
+
+
+def _whole_row(mine: str, combination: str, dtype: str) -> list[str]:
+    """Lines that leave in `mine` of every thread what it is for the row; `other` is another thread's."""
+    return combined(_found(dtype, mine), [combination], "threads")
 
 
 def _top(dtype: str) -> list[str]:
@@ -54,7 +41,7 @@ def _top(dtype: str) -> list[str]:
     return [
         f"top = {dtype}(-1e999)",
         *_over_row("value = x[start + j]", "if value > top or value != value:", "    top = value"),
-        *_combined(_LARGER, "top"),
+        *_whole_row("top", _LARGER, dtype),
         # A row of infinities would give inf - inf everywhere.
         f"if top == {dtype}(-1e999):",
         f"    top = {dtype}(0)",
@@ -65,15 +52,19 @@ def _total(dtype: str, *before: str) -> list[str]:
     return [
         f"total = {dtype}(0)",
         *_over_row(*before, f"total += exp_{dtype}(x[start + j] - top)"),
-        *_combined("mine + other", "total"),
+        *_whole_row("total", "total = total + other", dtype),
     ]
 
 
-def _kernel(parameters: str, dtype: str, body: Sequence[str]) -> str:
+def _found(dtype: str, *names: str) -> list[Found]:
+    return [Found(name, "other", dtype) for name in names]
+
+
+def _kernel(parameters: str, found: Sequence[Found], body: Sequence[str]) -> str:
     return "\n".join(
         [
             f"def kernel({parameters}):",
-            f"    shared = cuda.shared.array({_SHARED}, {dtype})",
+            *(f"    {f.shared}" for f in found),
             "    thread = cuda.threadIdx.x",
             "    threads = cuda.blockDim.x",
             "    row = cuda.blockIdx.x",
@@ -95,7 +86,9 @@ def softmax_source(dtype: str, logarithm: bool) -> str:
         else f"exp_{dtype}(x[start + j] - top) / total"
     )
     return _kernel(
-        "rows, columns, x, y", dtype, [*_top(dtype), *_total(dtype), *_over_row(f"y[start + j] = {value}")]
+        "rows, columns, x, y",
+        _found(dtype, "top", "total"),
+        [*_top(dtype), *_total(dtype), *_over_row(f"y[start + j] = {value}")],
     )
 
 
@@ -106,13 +99,13 @@ def cross_entropy_source(dtype: str) -> str:
     gradient = f"gradient[start + j] = exp_{dtype}(x[start + j] - top) / total - label"
     return _kernel(
         "rows, columns, x, labels, loss, gradient",
-        dtype,
+        _found(dtype, "top", "total", "cost"),
         [
             *_top(dtype),
             *_total(dtype),
             f"cost = {dtype}(0)",
             *_over_row("label = labels[start + j]", cost, gradient),
-            *_combined("mine + other", "cost"),
+            *_whole_row("cost", "cost = cost + other", dtype),
             "if thread == 0:",
             "    loss[row] = cost",
         ],
@@ -128,7 +121,7 @@ def sparse_cross_entropy_source(dtype: str) -> str:
     value = f"exp_{dtype}(x[start + j] - top) / total"
     return _kernel(
         "status, number, rows, columns, x, labels, loss, gradient",
-        dtype,
+        _found(dtype, "top", "total"),
         [
             *_top(dtype),
             *_total(dtype),
@@ -155,26 +148,13 @@ def top_k_source(dtype: str) -> str:
     nan = dtype.startswith("float")
     later = "(value < last or (value == last and j > last_place))"
     better = "value > best or (value == best and j < place)"
-    shared = f"places_shared = cuda.shared.array({_SHARED}, int64)"
+    found = [Found("best", "value", dtype), Found("place", "j", "int64")]
     combine = [
-        "shared[thread] = best",
-        "places_shared[thread] = place",
-        "cuda.syncthreads()",
-        "half = threads // 2",
-        "while half > 0:",
-        "    if thread < half:",
-        "        value = shared[thread + half]",
-        "        j = places_shared[thread + half]",
-        f"        if j >= 0 and (place < 0 or {better}):",
-        "            best = value",
-        "            place = j",
-        "        shared[thread] = best",
-        "        places_shared[thread] = place",
-        "    cuda.syncthreads()",
-        "    half = half // 2",
-        "last = shared[0]",
-        "last_place = places_shared[0]",
-        "cuda.syncthreads()",
+        *combined(
+            found, [f"if j >= 0 and (place < 0 or {better}):", "    best = value", "    place = j"], "threads"
+        ),
+        "last = best",
+        "last_place = place",
     ]
     read = "value = x[start + j]"
     body = [
@@ -198,5 +178,4 @@ def top_k_source(dtype: str) -> str:
         "        values[row * count + found] = x[start + last_place]",
         "        places[row * count + found] = last_place",
     ]
-    text = _kernel("rows, columns, count, x, values, places", dtype, body)
-    return text.replace("    thread = cuda.threadIdx.x", f"    {shared}\n    thread = cuda.threadIdx.x", 1)
+    return _kernel("rows, columns, count, x, values, places", found, body)

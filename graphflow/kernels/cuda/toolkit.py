@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.kernels.cuda.discovery import found
+from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
 from graphflow.kernels.native.cache import default_directory
 from graphflow.kernels.native.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
 
@@ -35,6 +36,8 @@ if not SIMULATED:  # Short kernels are meant: their launches are captured.
 BLOCK: Final = 4 if SIMULATED else 256
 """Threads of a block. The simulator starts a Python thread for each."""
 _MOST_BLOCKS: Final = 2 if SIMULATED else 4096
+_WARP: Final = 2 if SIMULATED else 32
+"""Threads that can shuffle; in the simulator fewer, so that there too a block has several warps."""
 
 # sigmoid and softplus are written with others; pow, atan2, fmod and roundings come on top.
 _FLOAT_FUNCTIONS: Final = (
@@ -73,7 +76,7 @@ def _simulated_bits(x: Any) -> int:
 @cache
 def namespace() -> dict[str, Any]:
     """The names that texts of kernels may use: cuda, the dtypes, and functions such as exp_float32."""
-    names: dict[str, Any] = {"cuda": cuda, "errstate": np.errstate}
+    names: dict[str, Any] = {"cuda": cuda, "errstate": np.errstate, "warp": _WARP}
     names.update((dtype, getattr(np, dtype)) for dtype in _DTYPES)
     names["bits_float64"] = _simulated_bits if SIMULATED else _libdevice().double_as_longlong
     for name in _FLOAT_FUNCTIONS:
@@ -107,7 +110,9 @@ def python_function(source: str) -> Callable[..., None]:
     """The function `kernel` of a text, under a file's name of its own, by which the simulator knows shared arrays."""
     path = Path(_directory()) / f"gf_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
     names = dict(namespace())
-    exec(compile(source + (_SIMULATOR_ENTRY if SIMULATED else ""), str(path), "exec"), names)
+    if SIMULATED:
+        source = source.replace(SHUFFLE, "exchanged") + SIMULATED_SHUFFLE + _SIMULATOR_ENTRY
+    exec(compile(source, str(path), "exec"), names)
     return names["entry" if SIMULATED else "kernel"]  # type: ignore[no-any-return]
 
 

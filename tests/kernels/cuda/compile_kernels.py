@@ -3,8 +3,9 @@
 usage: python tests/kernels/cuda/compile_kernels.py KERNELS.json
 
 KERNELS.json is what `pytest --record-kernels` wrote in the simulator. Those whose text depends on the simulator
-(tiles of matrix products) are added here as they are on a GPU. Needs the extra ci-cuda, no driver. The exit status is
-1 where a kernel does not compile or spills registers to memory.
+(tiles of matrix products) are added here as they are on a GPU. What the simulator lacks is named: "shuffles", those of
+warps, which it runs as exchanges through shared memory; tests marked `gpu` run them. Needs the extra ci-cuda, no driver.
+The exit status is 1 where a kernel does not compile or spills registers to memory.
 """
 
 from __future__ import annotations
@@ -92,9 +93,15 @@ def _read(log: str) -> Compiled:
 
 def name_of(source: str) -> str:
     """What a kernel is, in a word or two: a hash, and what its text shows of it."""
-    what = [w for w in ("shared.array", "atomic", "uint64", "while i +", "cells", "tile_a") if w in source]
+    marks = ("shared.array", "shfl_xor_sync", "atomic", "uint64", "while i +", "cells", "tile_a")
+    what = [w for w in marks if w in source]
     names = {
-        **{"shared.array": "shared", "while i +": "unrolled", "cells": "reduction"},
+        **{
+            "shared.array": "shared",
+            "while i +": "unrolled",
+            "cells": "reduction",
+            "shfl_xor_sync": "shuffles",
+        },
         **{"tile_a": "product", "uint64": "random"},
     }
     label = " ".join(names.get(w, w) for w in what) or "elementwise"
