@@ -16,34 +16,51 @@ from graphflow.runtime.compiled.nodes import Statements
 from graphflow.runtime.compiled.values import Value, whole
 
 _FLOATS: Final = ("float32", "float64")
-_OVER: Final = (0, 1, 2)
+_CHANNELS: Final = {"NHWC": 3, "NCHW": 1}
+"""The axis of the channels, by layout."""
+
+
+def _over(i: Instruction) -> tuple[int, ...]:
+    """The axes but the channels'."""
+    return tuple(axis for axis in range(4) if axis != _CHANNELS[i.attrs["data_format"]])
+
+
+def _beside_images(i: Instruction, reads: list[Value]) -> list[Value]:
+    """The operands, vectors of channels laid against the images."""
+    ones = (1,) * (3 - _CHANNELS[i.attrs["data_format"]])
+    return [
+        Value(v.root, v.dtype, v.shape + ones, v.strides + ones, v.offset) if len(v.shape) == 1 else v
+        for v in reads
+    ]
 
 
 def _operands(lowering: Lowering, i: Instruction, count: int) -> list[Value] | None:
-    """The first inputs; None where they are not images [batch, rows, columns, channels] and vectors of one dtype."""
+    """The first inputs; None where they are not images and vectors of channels, of one dtype."""
     found = [lowering.value(name) for name in i.inputs[:count]]
     values = [value for value in found if value is not None]
-    if len(values) != count or i.attrs["data_format"] != "NHWC":
+    if len(values) != count or i.attrs["data_format"] not in _CHANNELS:
         return None
     if any(value.dtype != values[0].dtype or 0 in value.shape for value in values):
         return None
     images = [value for value in values if len(value.shape) == 4]
-    channels = images[0].shape[-1:] if images else None
-    fits = all(v.shape in (images[0].shape, channels) for v in values) if images else False
+    fits = False
+    if images:
+        shape = images[0].shape
+        fits = all(v.shape in (shape, (shape[_CHANNELS[i.attrs["data_format"]]],)) for v in values)
     return values if fits and values[0].dtype in _FLOATS else None
 
 
 def _reduced(lowering: Lowering, i: Instruction, kind: str, text: str, reads: list[Value]) -> Value:
     """A reduction over all axes but the channels'."""
-    space = reads[0].shape
-    target = lowering.temporary(i.name, reads[0].dtype, space[-1:])
-    if all(space[axis] == 1 for axis in _OVER):
+    space, over, reads = reads[0].shape, _over(i), _beside_images(i, reads)
+    target = lowering.temporary(i.name, reads[0].dtype, (space[_CHANNELS[i.attrs["data_format"]]],))
+    if all(space[axis] == 1 for axis in over):
         lowering.elementwise(i, text, reads, whole(target.root, target.dtype, space))
         return target
     lowering.add(
         Statements(
             i, reads, [target.root], space=space, lines=[("out", target.dtype, text)], results=[("out", target)],
-            reduce=(kind, _OVER),
+            reduce=(kind, over),
         )
     )  # fmt: skip
     return target
@@ -85,8 +102,8 @@ def _forward(lowering: Lowering, i: Instruction) -> bool:
     if used[0]:
         factor = _vector(lowering, i, f"{{0}} / sqrt({{1}} + {epsilon})", [scale, variance])
         shift = _vector(lowering, i, "{0} - {1} * {2}", [offset, mean, factor])
-        lowering.elementwise(i, "{0} * {1} + {2}", [x, factor, shift], lowering.result(i))
-    count = x.size // x.shape[-1]
+        lowering.elementwise(i, "{0} * {1} + {2}", _beside_images(i, [x, factor, shift]), lowering.result(i))
+    count = x.size // scale.size
     unbiased = f"{{0}} * {count / max(count - 1, 1)!r}" if training else "{0}"
     results = ((1, mean, "{0}"), (2, variance, unbiased), (3, mean, "{0}"), (4, variance, "{0}"))
     for position, value, text in results:
@@ -103,7 +120,7 @@ def _gradient(lowering: Lowering, i: Instruction) -> bool:
     if values is None or len(values[0].shape) != 4 or values[1].shape != values[0].shape:
         return False
     g, x, scale, mean, variance = values
-    epsilon, count = repr(float(i.attrs["epsilon"])), repr(float(g.size // g.shape[-1]))
+    epsilon, count = repr(float(i.attrs["epsilon"])), repr(float(g.size // scale.size))
     training = i.attrs["is_training"] and used[0]
     inverse = total = product = mean
     if used[0] or used[1]:
@@ -125,7 +142,7 @@ def _gradient(lowering: Lowering, i: Instruction) -> bool:
             )
             shift = _vector(lowering, i, f"{{0}} * {{1}} / {count}", [factor, total])
             text, reads = "{0} * {1} - {2} - ({3} - {4}) * {5}", [g, factor, shift, x, mean, slope]
-        lowering.elementwise(i, text, reads, lowering.result(i))
+        lowering.elementwise(i, text, _beside_images(i, reads), lowering.result(i))
     _reserved(lowering, i, 3)
     return True
 
