@@ -101,9 +101,9 @@ class ExecutableHere:
             raise errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
         own = RunContext(store, run.deadline)
         own.trace, own.pausable, own.kept = run.trace, self._counts, runs.kept
-        runs.active.add(own)
         if self._counts:
-            store.enter()
+            store.enter(own)
+        runs.active.add(own)
         try:
             if runs.closed:
                 raise errors.CancelledError(None, None, "The session is closed.")
