@@ -90,11 +90,14 @@ class CollectiveLink:
     def _announce(self, task: str, key: int, size: int, what: Joined | Left) -> None:
         details: dict[str, Any] = {"group": key, "size": size, "member": what.member, "number": what.number}
         if isinstance(what, Joined):
-            details |= {"memory": dict(self._memory.address), "lane": self._door.name}
+            details |= self._memory_details() | {"lane": self._door.name}
         else:
             details["left"] = None if what.error is None else as_details(what.error)
             details["completed"] = [list(pair) for pair in what.completed.items()]
         self._tell(task, Message(Kind.COLLECTIVE, details=details))
+
+    def _memory_details(self) -> dict[str, Any]:
+        return {"memory": dict(self._memory.address)}
 
     def _other_tasks(self, formation: Formation) -> tuple[str, ...]:
         found = self._others.get(formation)
@@ -225,6 +228,7 @@ class CollectiveLink:
         if "lane" in details and "group" not in details:
             lane = self._door.claim(details["lane"])
             if lane is not None:
+                self._open_memory(task, details)
                 self._add_lane(task, lane)
         elif details:
             self._announced(task, details)
@@ -252,17 +256,21 @@ class CollectiveLink:
 
     def _approach(self, task: str, details: Mapping[str, Any]) -> None:
         """Shares memory with a task, and opens a lane to it, where both are on one machine."""
-        if task not in self._partners and self._memory.usable and self._door.name:
-            with suppress(SharedMemoryError):
-                self._partners[task] = PartnerMemory(details.get("memory") or {})
-                self._memory.has_partners = True
+        self._open_memory(task, details)
         if task in self._lanes or not self._door.name or self._task < task:
             return
         found = connect(details.get("lane"))
         if found is not None:
             end, secret = found
-            self._tell(task, Message(Kind.COLLECTIVE, details={"lane": secret}))
+            # What comes through the lane may be sooner than the news that a member has joined, and may lie in memory.
+            self._tell(task, Message(Kind.COLLECTIVE, details={"lane": secret} | self._memory_details()))
             self._add_lane(task, Lane(end))
+
+    def _open_memory(self, task: str, details: Mapping[str, Any]) -> None:
+        if task not in self._partners and self._memory.usable and self._door.name:
+            with suppress(SharedMemoryError):
+                self._partners[task] = PartnerMemory(details.get("memory") or {})
+                self._memory.has_partners = True
 
     def _add_lane(self, task: str, lane: Lane) -> None:
         self._close_lane(task)
@@ -299,6 +307,8 @@ class CollectiveLink:
         if frame.where is Where.SHARED:
             if frame.length != frame.bytes:
                 raise BadMessage("The value of a collective has another length than its shape says.")
+            if task not in self._partners:
+                raise SharedMemoryError("its memory cannot be opened")
             return self._partners[task].read(bytes(frame.payload), frame.length).view(dtype), None
         ranks = struct.unpack(f"<{len(frame.payload) // 2}H", frame.payload)
         if any(v.dtype != dtype or v.ndim != 1 for v in values) or len(values) != max(1, len(ranks)):
