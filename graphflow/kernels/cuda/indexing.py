@@ -1,7 +1,8 @@
 """Kernels of rows by index: gather, scatter, sparse updates, unsorted segments, argmax.
 
-Sums go through atomic additions, whose order is not defined: two runs may differ in a float's last bits. What is
-replaced, multiplied or divided goes in the order of the indices, a thread a column: the last of equal ones wins.
+Sums, largest and smallest go through atomic operations, whose order is not defined: two runs may differ in the last
+bits of a float's sum. What is replaced, multiplied or divided goes in the order of the
+indices, a thread a column: the last of equal ones wins.
 """
 
 from __future__ import annotations
@@ -41,57 +42,52 @@ def gather_source(inner: bool) -> str:
 
 
 @cache
-def scatter_add_source(dtype: str, sign: str) -> str:
-    """x[indices[k]] += y[k], or -= (`sign` "-"): kernel(status, number, count, x, indices, y, rows, columns)."""
+def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) -> str | None:
+    """x[indices[k]] op= y[k] where the order does not matter: add, sub, max and min; None for other operations.
+
+    kernel(status, number, count, x, indices, y, rows, columns). Nothing is changed where an index is wrong; `dropping`
+    leaves out those below zero. A NaN becomes the largest and the smallest: atomic comparisons leave it where it is,
+    but do not put it there.
+    """
+    if operation not in ("add", "sub", "max", "min"):
+        return None
+    value = f"{dtype}({'-' if operation == 'sub' else ''}y[i])"
+    change = f"cuda.atomic.{'add' if operation in ('add', 'sub') else operation}(x, place, value)"
+    lines = ["place = index * columns + i % columns", f"value = {value}"]
+    if operation in ("max", "min") and dtype.startswith("float"):
+        lines += ["if value != value:", "    x[place] = value", "else:", f"    {change}"]
+    else:
+        lines.append(change)
+    body = "\n            ".join(lines)
     return (
         "def kernel(status, number, count, x, indices, y, rows, columns):\n"
         "    if status[0] != 0:\n        return\n"
         + _WALK
         + f"""        index = int64(indices[i // columns])
-        if index < 0 or index >= rows:
-            status[0] = 2
-            status[1] = number
-        else:
-            cuda.atomic.add(x, index * columns + i % columns, {dtype}({sign}y[i]))
-        i += step
-"""
-    )
-
-
-@cache
-def segment_sum_source(dtype: str) -> str:
-    """x[segments[k]] += y[k]; rows of segments below zero are dropped, status 2 for one that is too large.
-
-    kernel(status, number, count, x, segments, y, rows, columns)
-    """
-    return (
-        "def kernel(status, number, count, x, segments, y, rows, columns):\n"
-        + _WALK
-        + f"""        index = int64(segments[i // columns])
-        if index >= rows:
+        if {_WRONG[dropping]}:
             status[0] = 2
             status[1] = number
         elif index >= 0:
-            cuda.atomic.add(x, index * columns + i % columns, {dtype}(y[i]))
+            {body}
         i += step
 """
     )
 
 
+_WRONG: Final = {False: "index < 0 or index >= rows", True: "index >= rows"}
 _IN_ORDER: Final = {
     "update": "y[k * columns + i]",
     "mul": "x[place] * y[k * columns + i]",
     "div": "x[place] / y[k * columns + i]",
-    "min": "min(x[place], y[k * columns + i])",
-    "max": "max(x[place], y[k * columns + i])",
 }
 
 
 @cache
-def scatter_source(dtype: str, operation: str) -> str:
+def scatter_source(dtype: str, operation: str, dropping: bool = False) -> str:
     """x[indices[k]] op= y[k] in the order of k, a thread a column; nothing is written where an index is wrong.
 
-    kernel(status, number, count, x, indices, y, rows, taken): `count` columns, `taken` indices.
+    kernel(status, number, count, x, indices, y, rows, taken): `count` columns, `taken` indices. `dropping` leaves out
+    indices below zero.
     """
     return f"""
 def kernel(status, number, count, x, indices, y, rows, taken):
@@ -100,10 +96,10 @@ def kernel(status, number, count, x, indices, y, rows, taken):
     columns = count
 {_WALK}        for k in range(taken):
             index = int64(indices[k])
-            if index < 0 or index >= rows:
+            if {_WRONG[dropping]}:
                 status[0] = 2
                 status[1] = number
-            else:
+            elif index >= 0:
                 place = index * columns + i
                 x[place] = {dtype}({_IN_ORDER[operation]})
         i += step

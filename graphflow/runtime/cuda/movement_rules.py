@@ -15,44 +15,13 @@ import numpy as np
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import filled
 from graphflow.runtime.compiled.lower import Lowering, Rule
-from graphflow.runtime.compiled.values import Value, row_major, whole
-from graphflow.runtime.cuda.products import copied
+from graphflow.runtime.compiled.values import Value, whole
+from graphflow.runtime.cuda.strided import along, box, permuted, split, unwritten
 
 _MOST_BOXES: Final = 27
 """Boxes of a result: those of a mirror around images along three axes."""
 Piece = tuple[int, int, int, int]
 """Along an axis: the first place, how many, the source of the first, and the step to the next one's."""
-
-
-# ---- where things lie ----------------------------------------------------------------------------------------------
-
-
-def permuted(value: Value, order: Sequence[int]) -> Value:
-    """The value with its axes in another order."""
-    shape, strides = (tuple(items[k] for k in order) for items in (value.shape, value.strides))
-    return Value(value.root, value.dtype, shape, strides, value.offset)
-
-
-def split(value: Value, axis: int, *inner: int) -> Value:
-    """The value with one axis as several, of which the sizes of all but the first are given."""
-    sizes = [value.shape[axis], *inner]
-    for size in inner:
-        sizes[0] //= size
-    steps = [step * value.strides[axis] for step in row_major(sizes)]
-    shape = (*value.shape[:axis], *sizes, *value.shape[axis + 1 :])
-    strides = (*value.strides[:axis], *steps, *value.strides[axis + 1 :])
-    return Value(value.root, value.dtype, shape, strides, value.offset)
-
-
-def unwritten(lowering: Lowering, i: Instruction, value: Value) -> Value:
-    """The value, or a copy where a variable's memory may change under a view of it."""
-    return copied(lowering, i, value) if value.root in lowering.ever_written else value
-
-
-def _box(value: Value, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Value:
-    offset = value.offset + sum(n * s for n, s in zip(starts, value.strides, strict=True))
-    strides = tuple(n * s for n, s in zip(steps, value.strides, strict=True))
-    return Value(value.root, value.dtype, tuple(sizes), strides, offset)
 
 
 def _by_pieces(
@@ -62,13 +31,13 @@ def _by_pieces(
     boxes = [chosen for chosen in product(*pieces) if all(size for _, size, *_ in chosen)]
     if len(boxes) > _MOST_BOXES:
         return False
-    for box in boxes:
-        places, sizes, sources, steps = zip(*box, strict=True)
+    for chosen in boxes:
+        places, sizes, sources, steps = zip(*chosen, strict=True)
         lowering.elementwise(
             i,
             "{0}",
-            [_box(value, sources, sizes, steps)],
-            _box(target, places, sizes, [1] * len(sizes)),
+            [box(value, sources, sizes, steps)],
+            box(target, places, sizes, [1] * len(sizes)),
             forced=True,
         )
     return True
@@ -168,10 +137,10 @@ def _fold_axis(
                 at = place + (start - source) * step
                 begin = [at if k == axis else 0 for k in range(len(sizes))]
                 steps = [step if k == axis else 1 for k in range(len(sizes))]
-                reads.append(_box(value, begin, sizes, steps))
+                reads.append(box(value, begin, sizes, steps))
         begin = [start if k == axis else 0 for k in range(len(sizes))]
         text = " + ".join(f"{{{k}}}" for k in range(len(reads)))
-        lowering.elementwise(i, text, reads, _box(target, begin, sizes, ones), forced=True)
+        lowering.elementwise(i, text, reads, box(target, begin, sizes, ones), forced=True)
 
 
 def _roll(lowering: Lowering, i: Instruction) -> bool:
@@ -223,7 +192,7 @@ def _space_to_batch(lowering: Lowering, i: Instruction) -> bool:
         shape = (value.shape[0], *sizes, *(value.shape[k] for k in rest))
         padded = filled(lowering, i, lowering.temporary(i.name, value.dtype, shape))
         starts = [0, *(int(before) for before, _ in paddings), *(0 for _ in rest)]
-        place = _box(padded, starts, value.shape, [1] * len(shape))
+        place = box(padded, starts, value.shape, [1] * len(shape))
         lowering.elementwise(i, "{0}", [value], place, forced=True)
         value = padded
     for k in reversed(range(count)):
@@ -250,7 +219,7 @@ def _batch_to_space(lowering: Lowering, i: Instruction) -> bool:
     if crops.any():
         starts = [0, *(int(start) for start, _ in crops), *(0 for _ in value.shape[1 + count :])]
         wanted = lowering.shape(i.outputs[0])
-        lowering.define(i.outputs[0], _box(uncut, starts, wanted, [1] * len(shape)))
+        lowering.define(i.outputs[0], box(uncut, starts, wanted, [1] * len(shape)))
     return True
 
 
@@ -305,13 +274,6 @@ def _set_diagonal(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-def _along(lowering: Lowering, i: Instruction, axis: int, shape: tuple[int, ...]) -> Value:
-    """The places along an axis."""
-    places = whole(lowering.fresh(i.name), "int32", (shape[axis],))
-    lowering.constants[places.root] = np.arange(shape[axis], dtype=np.int32)
-    return Value(places.root, places.dtype, shape, tuple(int(k == axis) for k in range(len(shape))))
-
-
 def _band(lowering: Lowering, i: Instruction) -> bool:
     value, lower, upper = lowering.value(i.inputs[0]), *map(lowering.constant, i.inputs[1:])
     if value is None or lower is None or upper is None or len(value.shape) < 2:
@@ -320,7 +282,7 @@ def _band(lowering: Lowering, i: Instruction) -> bool:
     if int(lower) > value.shape[-2] or int(upper) > value.shape[-1]:
         return False
     limits = [f"{{{a}}} - {{{b}}} <= {int(n)}" for a, b, n in ((1, 2, lower), (2, 1, upper)) if int(n) >= 0]
-    reads = [value, *(_along(lowering, i, axis, value.shape) for axis in (rank - 2, rank - 1))]
+    reads = [value, *(along(lowering, i, axis, value.shape) for axis in (rank - 2, rank - 1))]
     kept = " and ".join(limits)
     text = "{0}"
     if limits:
@@ -346,7 +308,7 @@ def _cross(lowering: Lowering, i: Instruction) -> bool:
 
     def part(value: Value, k: int) -> Value:
         starts = [*([0] * (len(value.shape) - 1)), k % 3]
-        return _box(value, starts, (*value.shape[:-1], 1), [1] * len(value.shape))
+        return box(value, starts, (*value.shape[:-1], 1), [1] * len(value.shape))
 
     for k in range(3):
         reads = [part(a, k + 1), part(b, k + 2), part(a, k + 2), part(b, k + 1)]

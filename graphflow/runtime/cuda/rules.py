@@ -15,14 +15,13 @@ import numpy as np
 
 from graphflow.graph.op_def import lookup
 from graphflow.kernels import registry
-from graphflow.ops.training import RULES as UPDATES
-from graphflow.ops.training import UpdateRule
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction
 from graphflow.runtime.assemble import PASS_THROUGH
 from graphflow.runtime.compiled.lower import NATIVE_DTYPES, Lowering, Rule
 from graphflow.runtime.compiled.rules import RULES
 from graphflow.runtime.compiled.specialise import OF_SHAPES
 from graphflow.runtime.compiled.values import Value
+from graphflow.runtime.cuda.index_rules import INDEX_RULES
 from graphflow.runtime.cuda.movement_rules import MOVEMENT_RULES
 from graphflow.runtime.cuda.nodes import Places, device_node
 from graphflow.runtime.cuda.products import copied, product_rule
@@ -30,7 +29,6 @@ from graphflow.runtime.cuda.random_rules import RANDOM_RULES
 from graphflow.runtime.cuda.window_rules import WINDOW_RULES
 
 _FLOATS: Final = ("float32", "float64")
-_ATOMIC: Final = ("float32", "float64", "int32", "int64")
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
@@ -139,96 +137,7 @@ def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-# ---- indices -------------------------------------------------------------------------------------------------------
-
-
-def _gather(lowering: Lowering, i: Instruction) -> bool:
-    params, indices = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
-    axis = lowering.constant(i.inputs[2]) if len(i.inputs) > 2 else np.int32(0)
-    if params is None or indices is None or axis is None or i.attrs.get("batch_dims", 0) or not params.shape:
-        return False
-    along = int(axis) % len(params.shape)
-    x = lowering.compact(i, params)
-    ids, target = lowering.compact(i, indices), lowering.result(i)
-    size, columns = x.shape[along], math.prod(x.shape[along + 1 :])
-
-    def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda.indexing import gather_source
-        from graphflow.kernels.cuda.toolkit import elementwise_launch
-
-        arrays = [places.array(v) for v in (x, ids, target)]
-        arguments = [places.status, places.number, target.size, *arrays, size, ids.size, columns]
-        return [elementwise_launch(gather_source(columns > 1), target.size, arguments)]
-
-    lowering.add(device_node(i, [x, ids], [target], build))
-    return True
-
-
-def _scatter(operation: str) -> Rule:
-    def rule(lowering: Lowering, i: Instruction) -> bool:
-        variable, indices, updates = (lowering.value(n) for n in i.inputs)
-        if variable is None or indices is None or updates is None:
-            return False
-        if variable.dtype not in _ATOMIC or updates.shape != indices.shape + variable.shape[1:]:
-            return False
-        if operation == "div" and variable.dtype not in _FLOATS:
-            return False
-        ids, y = lowering.compact(i, indices), lowering.compact(i, updates)
-        rows, columns = variable.shape[0], variable.size // variable.shape[0]
-
-        def build(places: Places) -> Sequence[Any]:
-            from graphflow.kernels.cuda import indexing
-            from graphflow.kernels.cuda.toolkit import elementwise_launch
-
-            arrays = [places.array(v) for v in (variable, ids, y)]
-            head = [places.status, places.number]
-            if operation in ("add", "sub"):
-                source = indexing.scatter_add_source(y.dtype, "-" if operation == "sub" else "")
-                return [elementwise_launch(source, y.size, [*head, y.size, *arrays, rows, columns])]
-            source = indexing.scatter_source(y.dtype, operation)
-            return [elementwise_launch(source, columns, [*head, columns, *arrays, rows, ids.size])]
-
-        lowering.add(device_node(i, [variable, ids, y], [], build, [variable.root]))
-        if not i.used or i.used[0]:
-            lowering.elementwise(i, "{0}", [variable], lowering.result(i))
-        return True
-
-    return rule
-
-
-def _sparse_update(update: UpdateRule) -> Rule:
-    count = len(update.slots)
-
-    def rule(lowering: Lowering, i: Instruction) -> bool:
-        values = [v for v in map(lowering.value, i.inputs) if v is not None]
-        if len(values) != len(i.inputs) or values[0].dtype not in _FLOATS:
-            return False
-        cells, numbers, gradient, indices = values[:count], values[count:-2], values[-2], values[-1]
-        alike = all(v.shape == cells[0].shape for v in cells) and all(v.shape == () for v in numbers)
-        distinct = len({v.root for v in cells}) == count and not {v.root for v in cells} & {
-            v.root for v in values[count:]
-        }
-        if not alike or not distinct or gradient.shape != indices.shape + cells[0].shape[1:]:
-            return False
-        ids, g = lowering.compact(i, indices), lowering.compact(i, gradient)
-        rows, columns = cells[0].shape[0], cells[0].size // cells[0].shape[0]
-
-        def build(places: Places) -> Sequence[Any]:
-            from graphflow.kernels.cuda.indexing import row_update_source
-            from graphflow.kernels.cuda.toolkit import elementwise_launch
-
-            source = row_update_source(update.slots, update.numbers, update.text, g.dtype)
-            arrays = [places.array(v) for v in (ids, *cells, *numbers, g)]
-            head = [places.status, places.number, columns, rows, ids.size]
-            return [elementwise_launch(source, columns, [*head, *arrays])]
-
-        roots = [v.root for v in cells]
-        lowering.add(device_node(i, [*cells, *numbers, ids, g], [], build, roots))
-        if not i.used or i.used[0]:
-            lowering.elementwise(i, "{0}", [cells[0]], lowering.result(i))
-        return True
-
-    return rule
+# ---- views -------------------------------------------------------------------------------------------------------
 
 
 def _elements(lowering: Lowering, i: Instruction) -> bool:
@@ -255,32 +164,6 @@ def _identities(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-def _segment_sum(lowering: Lowering, i: Instruction) -> bool:
-    data, segments = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
-    if data is None or segments is None or data.dtype not in _ATOMIC:
-        return False
-    rank = len(segments.shape)
-    if lowering.constant(i.inputs[2]) is None or data.shape[:rank] != segments.shape:
-        return False
-    x, ids = lowering.compact(i, data), lowering.compact(i, segments)
-    target = lowering.result(i)
-    zero = Value(lowering.fresh(i.name), target.dtype, (), ())
-    lowering.constants[zero.root] = np.zeros((), target.dtype)
-    lowering.elementwise(i, "{0}", [zero], target, forced=True)
-    rows, columns = target.shape[0], math.prod(x.shape[rank:])
-
-    def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda.indexing import segment_sum_source
-        from graphflow.kernels.cuda.toolkit import elementwise_launch
-
-        arrays = [places.array(v) for v in (target, ids, x)]
-        arguments = [places.status, places.number, x.size, *arrays, rows, columns]
-        return [elementwise_launch(segment_sum_source(x.dtype), x.size, arguments)]
-
-    lowering.add(device_node(i, [x, ids, target], [target], build))
-    return True
-
-
 _FROM_THE_CPU: Final = (
     *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "L2Loss"),
     *("AddN", "AccumulateNV2", "Select", "SelectV2", "ZerosLike", "OnesLike", "Fill", "OneHot", "ConcatV2"),
@@ -301,22 +184,16 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "TopKV2": _top_k,
     "ArgMax": _argument,
     "ArgMin": _argument,
-    "GatherV2": _gather,
-    **{
-        f"Scatter{name}": _scatter(name.lower())
-        for name in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
-    },
-    **{f"SparseApply{update.name}": _sparse_update(update) for update in UPDATES},
     "IdentityN": _identities,
     "StridedSlice": _elements,
     "Unpack": _elements,
-    "UnsortedSegmentSum": _segment_sum,
+    **INDEX_RULES,
     **MOVEMENT_RULES,
     **WINDOW_RULES,
     **RANDOM_RULES,
 }
 
-_FOLDED: Final = OF_SHAPES | {"Range"}
+_FOLDED: Final = OF_SHAPES | {"Range", "InvertPermutation"}
 """Types that become constants once the shapes of the feeds are known."""
 
 

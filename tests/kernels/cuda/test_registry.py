@@ -33,12 +33,23 @@ ON_HOST = {
     ),
     **dict.fromkeys(("L2Loss",), "scalars"),
     "GatherV2": "batch_dims",
-    "Range": "its operands are constants in every program that is quick",
-    "UnsortedSegmentSum": "small integers have no atomic addition; no segments",
+    **dict.fromkeys(
+        ("InvertPermutation", "Range"), "their operands are constants in every program that is quick"
+    ),
+    **dict.fromkeys(
+        ("ScatterNd", "TensorScatterAdd", "TensorScatterSub"), "small integers have no atomic addition"
+    ),
+    **dict.fromkeys(
+        [f"UnsortedSegment{kind}" for kind in ("Sum", "Prod", "Max", "Min")],
+        "small integers have no atomic operations; no segments",
+    ),
 }
 """Op types of which some samples are NumPy's on any device, and which."""
 INDICES = {
-    "GatherV2": (1,), "UnsortedSegmentSum": (1,), "SparseSoftmaxCrossEntropyWithLogits": (1,), "Select": (1, 2),
+    "GatherV2": (1,), **dict.fromkeys([f"UnsortedSegment{kind}" for kind in ("Sum", "Prod", "Max", "Min")], (1,)),
+    **dict.fromkeys(("GatherNd", "ReverseSequence"), (1,)), "InTopKV2": (1, 2),
+    **dict.fromkeys([f"TensorScatter{kind}" for kind in ("Add", "Sub", "Update")], (1, 2)),
+    "SparseSoftmaxCrossEntropyWithLogits": (1,), "Select": (1, 2),
     "SelectV2": (1, 2), "OneHot": (2, 3), "AddN": (1,), "Fill": (1,), "BiasAdd": (1,), "Where": (1,),
     "BroadcastLike": (1,), "SumToShape": (1,), "RestoreReducedAxes": (1,), "BatchMatMulV2": (1,), "MatMul": (1,),
 }  # fmt: skip
@@ -80,7 +91,7 @@ def taken(op_type: str, everything: bool) -> list[Sample]:
 def constants_of(op_type: str, sample: Sample) -> tuple[int, ...]:
     """The positions of inputs such as axes and shapes, which are constants in every program."""
     if lookup(op_type).scalar is not None or op_type.startswith("Scatter"):
-        return sample.constants
+        return (2,) if op_type == "ScatterNd" else sample.constants
     shapes = ("Fill", "Range", "Split", "StridedSliceGrad", "TruncatedNormal")
     first = 0 if op_type in shapes or op_type.startswith("Random") else 1
     return tuple(
