@@ -76,8 +76,8 @@ def _too_small(op: Operation, num_shards: int) -> bool:
         return True
     if op.type != "TensorSliceDataset":
         return False
-    dims = op.inputs[0].dims
-    return bool(dims) and dims[0] is not None and dims[0] < num_shards  # type: ignore[index]
+    rows = (op.inputs[0].dims or (None,))[0]
+    return rows is not None and rows < num_shards
 
 
 def _check_order(op: Operation) -> None:

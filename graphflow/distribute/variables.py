@@ -46,7 +46,7 @@ class DistributedVariable(Variable):
         self._aggregation = first.aggregation
         self._save_slice_info = None
         for copy in copies:
-            copy.container_variable = self  # type: ignore[attr-defined]
+            copy.container_variable = self
         graph = first.graph
         with graph.control_dependencies(None), graph.name_scope(f"{first.op.name}/"):
             self._initializer = group(*[copy.initializer for copy in copies], name="initialize")
@@ -74,16 +74,17 @@ class DistributedVariable(Variable):
     # ---- as one variable ------------------------------------------------------------------------------------------
 
     @property
-    def _variable(self) -> Tensor:  # type: ignore[override]
+    def _variable(self) -> Tensor:
         return self.get()._variable
 
     @property
-    def _snapshot(self) -> Tensor:  # type: ignore[override]
-        return self.get().value()
-
-    @property
-    def _initial_value(self) -> Tensor:  # type: ignore[override]
+    def initial_value(self) -> Tensor:
+        """The tensor of the initial value of all copies."""
         return self.copies[0].initial_value
+
+    def value(self) -> Tensor:
+        """The value of the copy that is meant here, read by the operation NAME/read of that."""
+        return self.get().value()
 
     @property
     def name(self) -> str:
@@ -185,11 +186,11 @@ class TowerLocalVariable(DistributedVariable):
         return result
 
     @property
-    def _variable(self) -> Tensor:  # type: ignore[override]
+    def _variable(self) -> Tensor:
         return self._aggregated if self.across() else self.get()._variable
 
-    @property
-    def _snapshot(self) -> Tensor:  # type: ignore[override]
+    def value(self) -> Tensor:
+        """Its value, read by an operation that is there already."""
         return self._aggregated if self.across() else self.get().value()
 
     def _ref(self) -> Tensor:
@@ -230,11 +231,11 @@ class MetricVariable(TowerLocalVariable):
     """A tower-local variable of a metric: a tower adds to its own copy, and reads what all copies come to."""
 
     @property
-    def _variable(self) -> Tensor:  # type: ignore[override]
+    def _variable(self) -> Tensor:
         return self._aggregated
 
-    @property
-    def _snapshot(self) -> Tensor:  # type: ignore[override]
+    def value(self) -> Tensor:
+        """What all copies come to."""
         return self._aggregated
 
 

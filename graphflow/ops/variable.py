@@ -66,6 +66,8 @@ class Variable(metaclass=Creatable):
 
     SaveSliceInfo = SliceInfo
     _creatable = True
+    container_variable: Variable
+    """What a copy is one of; a variable that is none has no such attribute."""
 
     def __init__(
         self,
@@ -137,18 +139,23 @@ class Variable(metaclass=Creatable):
                 "shape, or validate_shape=False."
             )
         attrs = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
-        self._variable = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
+        self._tensor = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
         self._initial_value = value
-        with graph.colocate_with(self._variable.op):
+        with graph.colocate_with(self._tensor.op):
             self._setter = self._initializer = graph.add(
                 state.ASSIGN,
-                (self._variable, value),
+                (self._tensor, value),
                 {"T": value.dtype, "validate_shape": validate, "use_locking": True, "_initializer": True},
                 f"{base}/Assign/",
             )
-            self._snapshot = identity(self._variable, name=f"{base}/read/")
+            self._snapshot = identity(self._tensor, name=f"{base}/read/")
 
     # ---- standing for a tensor ------------------------------------------------------------------------------------
+
+    @property
+    def _variable(self) -> Tensor:
+        """The tensor that it is where it is read."""
+        return self._tensor
 
     def _ref(self) -> Tensor:
         return self._variable
@@ -210,7 +217,7 @@ class Variable(metaclass=Creatable):
     def set_shape(self, shape: Any) -> None:
         """Adds what the caller knows of the shape."""
         self._variable.set_shape(shape)
-        self._snapshot.set_shape(shape)
+        self.value().set_shape(shape)
 
     @property
     def trainable(self) -> bool:
@@ -265,7 +272,7 @@ class Variable(metaclass=Creatable):
 
         graph = self.graph
         with graph.control_dependencies(None):
-            return cond(state.is_variable_initialized(self), self.read_value, lambda: self._initial_value)  # type: ignore[no-any-return]
+            return cond(state.is_variable_initialized(self), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
 
     def eval(self, session: Any = None) -> Any:
         """Its value in a session, by default the default one."""

@@ -26,14 +26,14 @@ def to_proto(variable: Variable, export_scope: str | None) -> Any:
     result = variable_pb2.VariableDef(
         variable_name=bare(variable.name),
         initializer_name=bare(variable.initializer.name),
-        snapshot_name=bare(variable._snapshot.name),
+        snapshot_name=bare(variable.value().name),
         trainable=variable.trainable,
         is_resource=False,
         synchronization=variable.synchronization,
         aggregation=variable.aggregation,
     )
-    if variable._initial_value is not None:
-        result.initial_value_name = bare(variable._initial_value.name)
+    if variable.initial_value is not None:
+        result.initial_value_name = bare(variable.initial_value.name)
     info = variable.get_save_slice_info()
     if info is not None:
         result.save_slice_info_def.full_name = info.full_name
@@ -65,12 +65,14 @@ def read_into(
             raise ValueError(f"The variable {definition.variable_name!r}: {name!r} is no {kind.__name__}.")
         return found
 
-    variable._variable = element(definition.variable_name, Tensor)
-    if variable._variable.op.type != "VariableV2":
-        raise ValueError(f"{variable._variable.name!r} is a {variable._variable.op.type}, no variable.")
+    tensor = variable._tensor = element(definition.variable_name, Tensor)
+    if tensor.op.type != "VariableV2":
+        raise ValueError(f"{tensor.name!r} is a {tensor.op.type}, no variable.")
     variable._initializer = element(definition.initializer_name, Operation)
     if variable._initializer.type == "Assign" and "_initializer" not in variable._initializer.attrs:
         variable._initializer.set_attr("_initializer", True)
+    writers = [op for op in (variable._initializer, *tensor.consumers()) if op.type == "Assign"]
+    variable._setter = writers[0] if writers else variable._initializer
     variable._snapshot = element(definition.snapshot_name, Tensor)
     variable._initial_value = _initial_value(variable, definition, element)
     variable._trainable = definition.trainable

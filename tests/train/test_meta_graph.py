@@ -131,6 +131,18 @@ def test_partitioned_variables_keep_their_places() -> None:
         assert [(i.full_name, i.spec) for i in infos] == [("w", f"6 2 {2 * n},2:0,2") for n in range(3)]
 
 
+def test_a_variable_that_came_back_can_be_loaded() -> None:
+    message = gf.Variable([1.0, 2.0], name="v").to_proto()
+    variable = gf.Variable.from_proto(message)
+    begins_otherwise = gf.Variable.from_proto(message)
+    begins_otherwise.set_initializer(variable.initial_value, gf.no_op())
+    other = gf.Variable.from_proto(begins_otherwise.to_proto())
+    with gf.Session() as session:
+        for number, loaded in enumerate((variable, begins_otherwise, other)):
+            loaded.load([number, 5.0])
+            assert session.run(variable).tolist() == [number, 5.0]
+
+
 def test_a_scope_alone() -> None:
     with gf.Graph().as_default():
         outside = gf.constant(1.0, name="outside")
