@@ -34,7 +34,7 @@ class Transposed(Convolution):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros(),  # noqa: B008
+        bias_initializer: Any = Zeros(),
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
@@ -122,7 +122,7 @@ class Separable(Convolution):
         use_bias: bool = True,
         depthwise_initializer: Any = None,
         pointwise_initializer: Any = None,
-        bias_initializer: Any = Zeros(),  # noqa: B008
+        bias_initializer: Any = Zeros(),
         depthwise_regularizer: Any = None,
         pointwise_regularizer: Any = None,
         bias_regularizer: Any = None,

@@ -84,9 +84,9 @@ def fully_connected(
     activation_fn: Activation = relu,
     normalizer_fn: Any = None,
     normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_initializer: Any = xavier_initializer(),
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,
@@ -120,9 +120,9 @@ def conv2d(
     activation_fn: Activation = relu,
     normalizer_fn: Any = None,
     normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_initializer: Any = xavier_initializer(),
     weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_initializer: Any = Zeros(),
     biases_regularizer: Any = None,
     reuse: Any = None,
     variables_collections: Any = None,

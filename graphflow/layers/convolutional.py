@@ -43,7 +43,7 @@ class Convolution(Layer):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros(),  # noqa: B008
+        bias_initializer: Any = Zeros(),
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,

@@ -41,7 +41,7 @@ class Dense(Layer):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros(),  # noqa: B008
+        bias_initializer: Any = Zeros(),
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,

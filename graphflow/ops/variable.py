@@ -272,7 +272,9 @@ class Variable(metaclass=Creatable):
 
         graph = self.graph
         with graph.control_dependencies(None):
-            return cond(state.is_variable_initialized(self), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
+            initialized = state.is_variable_initialized(self)
+            value: Tensor = cond(initialized, self.read_value, lambda: self.initial_value)
+        return value
 
     def eval(self, session: Any = None) -> Any:
         """Its value in a session, by default the default one."""

@@ -165,7 +165,8 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
                 return constant(True)
 
         with graph.colocate_with(near.op, ignore_existing=True):
-            return cond(self.admitted, change, lambda: constant(False)).op  # type: ignore[no-any-return]
+            changed: Tensor = cond(self.admitted, change, lambda: constant(False))
+        return changed.op
 
     def _update_of(self, gradient: Any, variable: Any) -> Operation:
         def build() -> Any:

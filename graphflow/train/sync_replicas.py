@@ -229,7 +229,8 @@ class _Round:
             return cond(claimed, change, lambda: constant(False))
 
         with graph.colocate_with(near.op, ignore_existing=True):
-            return cond(self._applies, claim, lambda: constant(False)).op  # type: ignore[no-any-return]
+            changed: Tensor = cond(self._applies, claim, lambda: constant(False))
+        return changed.op
 
     def update(self, optimizer: Optimizer, gradient: Any, variable: Any) -> Operation:
         """Applies the mean of the round's gradients of a variable."""

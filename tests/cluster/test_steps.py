@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ KEY = (7, 1)
 
 
 def _stage(
-    feeds: str = "", fetches: str = "", receives: dict[int, str] | None = None, sends: Any = ()
+    feeds: str = "", fetches: str = "", receives: dict[Any, str] | None = None, sends: Any = ()
 ) -> PartStage:
     return PartStage(None, tuple(feeds), tuple(fetches), receives or {}, list(sends))
 
@@ -182,7 +183,7 @@ def test_a_step_with_a_wrong_count_of_feeds_is_refused_and_leaves_nothing() -> N
         Parts({"a": [_stage("", "x")]}, (), [("b", "x")]),
         Parts({"a": [_stage("", "", {-1: "x"})]}, (), []),
         Parts({"a": [_stage("", "", {2**31: "x"})]}, (), []),
-        Parts({"a": [_stage("", "", {1.5: "x"})]}, (), []),  # type: ignore[dict-item]
+        Parts({"a": [_stage("", "", {1.5: "x"})]}, (), []),
     ],
 )
 def test_parts_that_do_not_fit_together_are_not_registered(parts: Parts) -> None:
@@ -201,6 +202,12 @@ def _master() -> MasterSteps:
     return master
 
 
+def _number(begun: Sequence[Any]) -> int:
+    """The number of a step that has begun."""
+    assert isinstance(begun[0], BeginStep)
+    return begun[0].step
+
+
 def test_a_step_is_one_message_a_task_and_one_answer() -> None:
     master = _master()
     begun = master.begin(b"client", 9, "session", 1, ["x", "y"])
@@ -208,7 +215,7 @@ def test_a_step_is_one_message_a_task_and_one_answer() -> None:
         ("ps", ["x"]),
         ("worker", ["x", "y"]),
     ]
-    step = begun[0].step  # type: ignore[union-attr]
+    step = _number(begun)
     assert master.done("worker", step, ["a", "b"]) == []
     (answer,) = master.done("ps", step, ["c"])
     assert isinstance(answer, Answer) and (answer.client, answer.request) == (b"client", 9)
@@ -217,7 +224,7 @@ def test_a_step_is_one_message_a_task_and_one_answer() -> None:
 
 def test_the_first_error_is_the_answer_and_the_others_are_told_to_drop_the_step() -> None:
     master = _master()
-    step = master.begin(b"client", 9, "session", 1, ["x", "y"])[0].step  # type: ignore[union-attr]
+    step = _number(master.begin(b"client", 9, "session", 1, ["x", "y"]))
     abort, answer = master.failed("worker", step, {"message": "no"})
     assert isinstance(abort, AbortStep) and (abort.task, abort.step) == ("ps", step)
     assert isinstance(answer, Answer) and answer.error == {"message": "no"}
@@ -228,7 +235,7 @@ def test_a_lost_task_ends_its_steps_and_no_others() -> None:
     master = _master()
     master.register(2, Executable("session", {"other": []}, []))
     master.begin(b"client", 1, "session", 1, ["x", "y"])
-    elsewhere = master.begin(b"client", 2, "session", 2, [])[0].step  # type: ignore[union-attr]
+    elsewhere = _number(master.begin(b"client", 2, "session", 2, []))
     found = master.lost("ps", {"message": "gone"})
     assert [i.request for i in found if isinstance(i, Answer)] == [1]
     assert [i.task for i in found if isinstance(i, AbortStep)] == ["worker"]
@@ -241,7 +248,7 @@ def test_a_lost_task_ends_its_steps_and_no_others() -> None:
 def test_a_task_that_hands_over_too_little_or_too_much_fails_the_step() -> None:
     for values in ([], [1], [1, 2, 3]):
         master = _master()
-        step = master.begin(b"client", 9, "session", 1, ["x", "y"])[0].step  # type: ignore[union-attr]
+        step = _number(master.begin(b"client", 9, "session", 1, ["x", "y"]))
         abort, answer = master.done("worker", step, values)
         assert isinstance(abort, AbortStep) and isinstance(answer, Answer) and answer.error
         assert f"with {len(values)} values instead of 2" in answer.error["message"]
