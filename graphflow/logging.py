@@ -11,9 +11,10 @@ import logging as _python
 import sys
 import threading
 from collections import defaultdict
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from graphflow.namespaces import missing
+from graphflow.standard_error import StandardError
 
 DEBUG: Final = _python.DEBUG
 INFO: Final = _python.INFO
@@ -26,26 +27,9 @@ _counting = threading.Lock()
 _counts: defaultdict[tuple[str, int], itertools.count[int]] = defaultdict(itertools.count)
 
 
-class _StandardError(_python.StreamHandler[TextIO]):
-    """Writes to what sys.stderr is at that time, and nothing where the program has handlers of its own."""
-
-    def emit(self, record: _python.LogRecord) -> None:
-        if not _python.getLogger().handlers:
-            self.stream = sys.stderr
-            super().emit(record)
-
-    def flush(self) -> None:
-        self.stream = sys.stderr
-        super().flush()
-
-
 def _set_up() -> None:
-    handler = _StandardError()
-    handler.setFormatter(
-        _python.Formatter(
-            "%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s", "%Y-%m-%d %H:%M:%S"
-        )
-    )
+    handler = StandardError("%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s")
+    handler.addFilter(lambda _: not _python.getLogger().handlers)  # Else those of the program have the line.
     _LOGGER.addHandler(handler)
     if _LOGGER.level == _python.NOTSET:
         _LOGGER.setLevel(WARN)

@@ -6,21 +6,12 @@ The lines are written whatever threshold the program sets for its own log, unles
 from __future__ import annotations
 
 import logging
-import sys
-from typing import Final, TextIO
+from typing import Final
 
 from graphflow.cluster.step_output import to_client
+from graphflow.standard_error import StandardError
 
 LOG: Final = logging.getLogger("graphflow.server")
-
-
-class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to what sys.stderr is at that time."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Writes a line."""
-        self.stream = sys.stderr
-        super().emit(record)
 
 
 def set_up() -> None:
@@ -32,7 +23,5 @@ def set_up() -> None:
     if LOG.level == logging.NOTSET:
         LOG.setLevel(logging.INFO)
     if not LOG.hasHandlers():
-        handler = _StandardError()
-        handler.setFormatter(logging.Formatter("%(levelname)s %(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-        LOG.addHandler(handler)
+        LOG.addHandler(StandardError("%(levelname)s %(asctime)s %(message)s"))
         LOG.propagate = False
