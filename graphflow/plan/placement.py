@@ -3,7 +3,8 @@
 What the user asked for is completed from the first device that matches. A write of a variable goes where the variable
 is, and so does what is colocated with it. A handle, as of a queue or a dataset, means something only where it was made:
 what is joined by handles goes where the first of it that names a device asks to. A branch or a loop runs as a whole, on
-one device; the gradient of a loop runs where the loop does, which has left it what it needs.
+one device; the gradient of a loop runs where the loop does, which has left it what it needs. What is inside of one on a
+GPU and is not for a GPU runs on the CPU beside it.
 
 Without soft placement a request that cannot be met is an error that says which of job, device or kernel is missing;
 with it, another device of the same task is taken.
@@ -28,6 +29,8 @@ _NUMBERS = frozenset(
     }
 )
 """What other devices than CPUs compute with."""
+_LISTS = frozenset({"TensorArrayV3", "TensorArrayGradV3"})
+"""Types that make lists of tensors."""
 
 
 def place(plan: Plan, ctx: PassContext) -> Plan:
@@ -44,7 +47,8 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
         placed[instruction.name] = values[instruction.outputs[0]] = device
     for group in _joined_by_handles(plan) if not around else ():
         chosen = next((i for i in group if i.device), group[0])
-        placed.update(dict.fromkeys((i.name for i in group), _resolve(chosen, chosen.device, ctx)))
+        held = next((values[n] for i in group if i.bodies for n in i.held() if n in values), None)
+        placed.update(dict.fromkeys((i.name for i in group), held or _resolve(chosen, chosen.device, ctx)))
     constructs = [i for i in plan.instructions if i.bodies and not around]
     stacks = {stack: i for i in constructs for stack in _stacks(i, "StackPushV2")}
     for instruction in plan.instructions:
@@ -53,7 +57,7 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
         else:
             device = _device_of(instruction, ctx, placed, values, around, stacks)
             placed[instruction.name] = device
-        where = around or device  # A branch or loop runs as a whole.
+        where = _inside(around, device, ctx) if around else device
         bodies = tuple(_place(body, ctx, placed, values, where) for body in instruction.bodies)
         if bodies or where != instruction.device:
             instruction = replace(instruction, device=where, bodies=bodies)
@@ -68,7 +72,7 @@ def _joined_by_handles(plan: Plan) -> list[list[Instruction]]:
     for i in plan.instructions:
         for name in i.inputs:
             maker, dtype = makers.get(name, (i, None))
-            if dtype in _HANDLES and not i.bodies:
+            if dtype in _HANDLES and (not i.bodies or _shares_list(maker, i)):
                 one, other = (groups.setdefault(each.name, [each]) for each in (maker, i))
                 if one is not other:
                     one += other
@@ -77,6 +81,11 @@ def _joined_by_handles(plan: Plan) -> list[list[Instruction]]:
     for group in found.values():
         group.sort(key=lambda i: (dtypes.resource not in i.dtypes, i.index))
     return list(found.values())
+
+
+def _shares_list(maker: Instruction, construct: Instruction) -> bool:
+    """Whether a branch or loop takes a TensorArray, and one of them asks for a GPU: then both are on one device."""
+    return maker.type in _LISTS and "GPU" in (_device_type(maker.device), _device_type(construct.device))
 
 
 def _stacks(construct: Instruction, op_type: str) -> list[str]:
@@ -119,10 +128,23 @@ def _device_of(
         if other in placed:
             return placed[other]
     if not instruction.device and around:
-        return around
+        return around if _can_run(instruction, around, ctx) else _cpu_beside(around, ctx)
     device = _resolve(instruction, instruction.device, ctx)
-    # What is inside a branch or loop runs where that does, in one part with it.
-    return around if around and _device_type(around) != _device_type(device) else device
+    return _inside(around, device, ctx) if around else device
+
+
+def _inside(around: str, device: str, ctx: PassContext) -> str:
+    """Where what is inside a branch or loop runs, in one part with that: there, or on the CPU beside a GPU."""
+    if _device_type(around) == "CPU" or _device_type(device) != "CPU":
+        return around
+    return _cpu_beside(around, ctx)
+
+
+def _cpu_beside(device: str, ctx: PassContext) -> str:
+    """The first CPU of a device's task; the device itself where that is none."""
+    task = _task_part(device)
+    cpus = (d for d in ctx.devices if _device_type(d) == "CPU" and matches(task, d, ctx.default_task))
+    return next(cpus, device)
 
 
 def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
@@ -176,11 +198,18 @@ def _more_of(wanted: str) -> str:
 
 def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:
     kind = _device_type(device)
-    if kind != "CPU" and (instruction.bodies or not _NUMBERS.issuperset(instruction.dtypes)):
+    if kind != "CPU" and not instruction.bodies and not _is_of_numbers(instruction):
         return False
     if instruction.bodies or instruction.type in VARIABLE_TYPES:
         return True
     return ctx.has_kernel(instruction.type, kind)
+
+
+def _is_of_numbers(instruction: Instruction) -> bool:
+    """Whether results, or elements of a list, are of dtypes that other devices than CPUs compute with."""
+    if instruction.type in _LISTS:
+        return instruction.attrs.get("dtype", dtypes.float32) in _NUMBERS
+    return _NUMBERS.issuperset(instruction.dtypes)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -21,14 +21,17 @@ from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.crew import Runner
+from graphflow.runtime.cuda.control import ControlledExecutable
 from graphflow.runtime.cuda.executable import DeviceExecutable, gpu_of
+from graphflow.runtime.cuda.stretches import LISTS, STACKS, has_decisions
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.functions import FunctionRunner
 from graphflow.runtime.resources import ResourceStore, VariableCell
 from graphflow.runtime.staged import StagedExecutable
 from graphflow.runtime.threads import ThreadPool
 
-AnyExecutable = Executable | TieredExecutable | DeviceExecutable | StagedExecutable
+OnePartExecutable = Executable | TieredExecutable | DeviceExecutable | ControlledExecutable
+AnyExecutable = OnePartExecutable | StagedExecutable
 
 
 def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
@@ -52,7 +55,7 @@ def _has_kernel(op_type: str, device_type: str) -> bool:
     if device_type == "GPU":
         from graphflow.runtime.cuda.rules import has_kernel
 
-        return has_kernel(op_type)
+        return op_type in LISTS or op_type in STACKS or has_kernel(op_type)
     return device_type == "CPU" and (
         op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
     )
@@ -179,9 +182,13 @@ class Planner:
             options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
             return Executable(part, store, KERNELS, self.threads, cells, **options)
 
-        def faster(found: Executable, part: Plan) -> Executable | TieredExecutable | DeviceExecutable:
+        def faster(found: Executable, part: Plan) -> OnePartExecutable:
             gpu = gpu_of(part)
             if gpu is not None and not manner.looks:
+                if has_decisions(part):
+                    return ControlledExecutable(
+                        found, part, gpu, store, KERNELS, self.context(), self.threads
+                    )
                 return DeviceExecutable(found, part, gpu, store, KERNELS, self.context())
             return found if plain else self._tiered(found, part, store, manner)
 

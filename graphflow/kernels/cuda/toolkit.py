@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.kernels.cuda.discovery import found
+from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
 from graphflow.kernels.native.cache import default_directory
 from graphflow.kernels.native.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
@@ -188,11 +189,15 @@ class OutOfDeviceMemory(Exception):
 
 
 class Device:
-    """One GPU: its memory, its one `stream`, and a lock that whoever uses it holds. Thread-safe under that lock."""
+    """One GPU: its memory, its one `stream`, and a lock that whoever uses it holds. Thread-safe under that lock.
+
+    pool: memory for values that outlive what made them.
+    """
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.lock = threading.RLock()
+        self.pool = Pool()
         self._numba = cuda.gpus[0 if SIMULATED else index]
         with self.current():
             self.stream = cuda.stream()
@@ -205,12 +210,16 @@ class Device:
 
     def allocate(self, count: int, dtype: str) -> Any:
         """A block of device memory; OutOfDeviceMemory where there is not so much."""
-        try:
-            return cuda.device_array(max(1, count), memory_type(dtype))
-        except Exception as error:
-            if "OUT_OF_MEMORY" in str(error) or isinstance(error, MemoryError):
-                raise OutOfDeviceMemory(str(error)) from error
-            raise
+        for again in (True, False):
+            try:
+                return cuda.device_array(max(1, count), memory_type(dtype))
+            except Exception as error:
+                if "OUT_OF_MEMORY" not in str(error) and not isinstance(error, MemoryError):
+                    raise
+                if not again:
+                    raise OutOfDeviceMemory(str(error)) from error
+                self.pool.clear()
+        raise AssertionError("the second attempt returns or raises")
 
     def pinned(self, count: int) -> Any:
         """Bytes of host memory that the GPU can reach, so that copies do not wait for each other."""
@@ -223,6 +232,14 @@ class Device:
     def download(self, source: Any, target: Any) -> None:
         """Copies a block to a host array of the same dtype and size, in the order of the stream."""
         source.copy_to_host(target, stream=self.stream)
+
+    def copy(self, target: Any, source: Any) -> None:
+        """Copies a block to another of the same dtype and size on this device, in the order of the stream."""
+        target.copy_to_device(source, stream=self.stream)
+
+    def event(self) -> Any:
+        """What can be recorded in a stream, and waited for by the host or by another stream."""
+        return cuda.event() if SIMULATED else cuda.event(timing=False)
 
     def launch(self, work: Work) -> None:
         """Starts work in the order of the stream."""

@@ -23,11 +23,13 @@ from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.specialise import Known, complete, may_reshape, specialise
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.arrays import DeviceArray, host
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
 
 _MOST_SHAPES: Final = 16
+_ARRAYS: Final = (np.ndarray, DeviceArray)
 _LOG = logging.getLogger("graphflow")
 
 
@@ -68,25 +70,28 @@ class DeviceExecutable:
         self._ctx = ctx
         self._states: dict[Any, _State] = {}
 
-    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """The fetched values, in order. Raises the error of an operation that fails."""
-        key = tuple([f.shape if isinstance(f, np.ndarray) else () for f in feeds])
+    def run(self, run: RunContext, feeds: Sequence[Any], keeps: bool = False) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of an operation that fails.
+
+        Feeds may be DeviceArrays; with `keeps`, what is fetched may be.
+        """
+        key = tuple([(f.shape if isinstance(f, _ARRAYS) else (), isinstance(f, DeviceArray)) for f in feeds])
         state = self._states.get(key)
         if state is None:
-            if len(self._states) >= _MOST_SHAPES:
-                return self._base.run(run, feeds)
+            if len(self._states) >= _MOST_SHAPES or any(f is None for f in feeds):
+                return self._on_cpu(run, feeds)
             state = self._states.setdefault(key, _State())
         if state.plan is None:
             if state.given_up or not state.lock.acquire(blocking=False):
-                return self._base.run(run, feeds)
+                return self._on_cpu(run, feeds)
             try:
                 if state.plan is None:
-                    self._lay_out(state, self._said(feeds))
+                    self._lay_out(state, self._said(feeds), feeds)
                 if state.plan is None:
                     observed, known = observed_run(
-                        self._base, self._plan, self._store, self._kernels, run, feeds
+                        self._base, self._plan, self._store, self._kernels, run, [host(f) for f in feeds]
                     )
-                    self._lay_out(state, known)
+                    self._lay_out(state, known, feeds)
                     state.given_up = state.plan is None
                     return observed
             finally:
@@ -94,16 +99,20 @@ class DeviceExecutable:
         from graphflow.runtime.cuda.plan import Unusable
 
         try:
-            result: tuple[Any, ...] = state.plan.run(run, feeds)
+            result: tuple[Any, ...] = state.plan.run(run, feeds, keeps)
             return result
         except Unusable:
-            return self._base.run(run, feeds)
+            return self._on_cpu(run, feeds)
+
+    def _on_cpu(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        return self._base.run(run, [host(f) for f in feeds])
 
     def describe(self) -> str:
         """What runs on the GPU, for each combination of fed shapes; "" where nothing does yet."""
         return "".join(
-            f"on {self._name} for {', '.join(map(str, shapes)) or 'no feeds'}\n{state.plan.describe()}\n"
-            for shapes, state in self._states.items()
+            f"on {self._name} for {', '.join(str(shape) for shape, _ in key) or 'no feeds'}\n"
+            f"{state.plan.describe()}\n"
+            for key, state in self._states.items()
             if state.plan is not None
         )
 
@@ -115,8 +124,8 @@ class DeviceExecutable:
     def _said(self, feeds: Sequence[Any]) -> Known | None:
         """The shape and dtype of every value, where the graph and the feeds say them all."""
         known: Known = {
-            name: (np.shape(value), np.asarray(value).dtype.name)
-            for name, value in zip(self._plan.feeds, feeds, strict=True)
+            name: (value.shape, value.dtype.name)
+            for name, value in zip(self._plan.feeds, map(_array, feeds), strict=True)
         }
         for i in self._plan.instructions:
             used = i.used or (True,) * len(i.outputs)
@@ -128,10 +137,12 @@ class DeviceExecutable:
                 known.setdefault(name, (tuple(int(n) for n in dims if n is not None), dtype.name))
         return known
 
-    def _lay_out(self, state: _State, known: Known | None) -> None:
+    def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any]) -> None:
         """Lays the launches out, where the shapes are known."""
+        pairs = zip(self._plan.feeds, feeds, strict=True)
+        handed = frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
         try:
-            state.plan = None if known is None else self._laid_out(known)
+            state.plan = None if known is None else self._laid_out(known, handed)
         except errors.ResourceExhaustedError:
             raise
         except Exception:
@@ -140,7 +151,7 @@ class DeviceExecutable:
                 "A plan for %s stays on the CPU: it could not be lowered.", self._name, exc_info=True
             )
 
-    def _laid_out(self, known: Known) -> Any:
+    def _laid_out(self, known: Known, handed: frozenset[str]) -> Any:
         """The launches for the shapes of a run; None where a variable has no value, so no shape."""
         from graphflow.kernels.cuda.toolkit import device
         from graphflow.runtime.compiled.lower import Lowering
@@ -163,4 +174,9 @@ class DeviceExecutable:
         lowering = Lowering(plan, known, self._kernels, DEVICE_RULES)
         lowering.run()
         index = DeviceSpec.from_string(self._name).device_index or 0
-        return DevicePlan(plan, lowering, device(index), self._name, self._store, self._kernels)
+        return DevicePlan(plan, lowering, device(index), self._name, self._store, self._kernels, handed)
+
+
+def _array(value: Any) -> Any:
+    """What has a fed value's shape and dtype."""
+    return value if isinstance(value, DeviceArray) else np.asarray(value)

@@ -4,6 +4,9 @@ What comes from the host in a run - feeds, the counters of random states, a clea
 one copy; results share one arena; variables stay where they are. So a run allocates nothing on the device, and its
 launches are the same each time. What has no kernel is a stretch of NumPy between copies. Nothing is computed twice: an
 error is seen at the end of the run, and kernels that write variables do nothing once there was one.
+
+Values may also come from other parts that ran on a GPU, and be kept there for those that follow. Such a run waits for
+the device only where one of its kernels can fail.
 """
 
 from __future__ import annotations
@@ -31,15 +34,18 @@ from graphflow.runtime.compiled.memory import assign_clusters
 from graphflow.runtime.compiled.nodes import PythonNode
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.arrays import DeviceArray
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.cuda.grouping import batches, lowest, reach, small_groups
 from graphflow.runtime.cuda.nodes import DeviceNode, Places
+from graphflow.runtime.cuda.transfers import Inbox, Outbox, bytes_of
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
-_ALIGNMENT: Final = 256
 _CAPTURED_AFTER: Final = 2
 """Plain runs before the launches are captured: the first compiles and loads the kernels."""
+_MAY_FAIL: Final = "status[0] = "
+"""What the text of a kernel has in it that may leave a status."""
 _WHAT: Final = {1: "Integer division by zero", 2: "an index is out of range"}
 
 
@@ -64,24 +70,11 @@ class _HostSegment:
     outputs: list[str]
 
 
-class _Layout:
-    """Places of blocks that follow each other, each aligned."""
-
-    def __init__(self) -> None:
-        self.starts: dict[str, int] = {}
-        self.total = 0
-
-    def add(self, name: str, size: int) -> None:
-        self.starts[name] = self.total
-        self.total += -(-max(1, size) // _ALIGNMENT) * _ALIGNMENT
-
-
-def _bytes(value: Value) -> int:
-    return value.size * np.dtype(value.dtype).itemsize
-
-
 class DevicePlan:
-    """A lowered plan on a GPU. Thread-safe: one run at a time."""
+    """A lowered plan on a GPU. Thread-safe: one run at a time.
+
+    handed: the feeds that come as DeviceArrays.
+    """
 
     def __init__(
         self,
@@ -91,8 +84,10 @@ class DevicePlan:
         name: str,
         store: ResourceStore,
         kernels: KernelTable,
+        handed: frozenset[str] = frozenset(),
     ) -> None:
         self._plan = plan
+        self._handed = handed
         self._lowering = lowering
         self._device = device
         self._name = name
@@ -183,49 +178,38 @@ class DevicePlan:
     def _lay_out(self) -> None:
         """Takes the memory that every run uses; ResourceExhaustedError where the device has not so much."""
         lowering = self._lowering
-        inputs, outputs = _Layout(), _Layout()
-        inputs.add("status", 8)
-        outputs.add("status", 8)
-        self._feeds = [n for n in self._plan.feeds if n in lowering.values]
-        for name in self._feeds:
-            inputs.add(name, _bytes(lowering.values[name]))
-        self._asked = {
+        asked = {
             number: node
             for number, group in enumerate(self.groups)
             for node in group.nodes
             if isinstance(node, DeviceNode) and node.before is not None
         }
-        for number, node in self._asked.items():
-            inputs.add(f"words {number}", 8 * node.words)
-        for name, value in self._fetched.items():
-            if value is not None:
-                outputs.add(name, _bytes(value))
-        self._inputs, self._outputs = inputs, outputs
+        self._inbox = Inbox(self._device, lowering.values, self._plan.feeds, self._handed, asked)
+        self._outbox = Outbox(self._fetched)
         blocks = lowering.blocks
         lives = self._lives()
         sizes = {root: blocks[root] for root in lives if root in self._stored and root in blocks}
         offsets, total = assign_clusters(sizes, {r: lives[r] for r in sizes}, set(lowering.clusters.values()))
         self._offsets = offsets
         self._largest = max(sizes, key=lambda r: sizes[r], default="")
-        self._needs = {"results": total, "feeds": inputs.total}
+        self._needs = {"results": total, "feeds": self._inbox.total}
         self._blocks: dict[str, Any] = {}
         with self._device.current():
             try:
                 self._arena = self._device.allocate(total, "uint8")
-                self._received = self._device.allocate(inputs.total, "uint8")
+                self._inbox.allocate()
                 self._bind()
             except OutOfDeviceMemory as error:
                 raise self._exhausted() from error
-            self._sent = self._device.pinned(inputs.total)
-            self._sent[:] = 0
-            self._returned = self._device.pinned(outputs.total)
+            self._inbox.prepare(self._fallible)
+            self._outbox.prepare(self._device)
 
     def _exhausted(self) -> errors.ResourceExhaustedError:
         variables = sum(
             math.prod(shape) * np.dtype(self._lowering.known[n][1]).itemsize
             for n, shape in self._shapes.items()
         )
-        constants = sum(_bytes(v) for v in self._lowering.values.values() if v.root in self._blocks)
+        constants = sum(bytes_of(v) for v in self._lowering.values.values() if v.root in self._blocks)
         needs = {**self._needs, "variables": variables, "constants": constants}
         root = self._largest.partition("#")[0]
         maker = self._makers.get(root)
@@ -260,8 +244,9 @@ class DevicePlan:
         if root in self._offsets:
             size = self._lowering.blocks[root]
             return part(self._arena, self._offsets[root], size // np.dtype(dtype).itemsize, dtype)
-        if root in self._inputs.starts:
-            return part(self._received, self._inputs.starts[root], self._lowering.values[root].size, dtype)
+        given = self._inbox.find(root, dtype)
+        if given is not None:
+            return given
         if root not in self._blocks:
             array = np.array(self._lowering.constants[root], order="C", ndmin=1).reshape(-1)
             array = array.view(np.uint8) if array.dtype == bool else array
@@ -285,12 +270,18 @@ class DevicePlan:
             if cell.shape() != self._shapes[name]:
                 raise Unusable
             self._bound[name] = cell.block(self._device)
-        status = part(self._received, 0, 2, "int32")
+        status = self._inbox.status
         for segment in self._segments:
             if isinstance(segment, _DeviceSegment):
                 batches = [b for b in self._batches if b[0] in {number for number, _ in segment.groups}]
                 segment.replay, segment.runs = None, 0
                 segment.works = [work for batch in batches for work in self._batch_works(batch, status)]
+        self._fallible = any(
+            isinstance(work, Launch) and _MAY_FAIL in work.source
+            for segment in self._segments
+            if isinstance(segment, _DeviceSegment)
+            for work in segment.works
+        )
 
     def _batch_works(self, batch: Sequence[int], status: Any) -> Sequence[Work]:
         works = [work for number in batch for work in self._works(number, self.groups[number], status)]
@@ -300,8 +291,7 @@ class DevicePlan:
         node = group.nodes[0]
         if isinstance(node, DeviceNode):
             assert node.build is not None
-            words = self._inputs.starts.get(f"words {number}")
-            given = None if words is None else part(self._received, words, node.words, "int64")
+            given = None if node.before is None else self._inbox.words(number, node.words)
             return node.build(Places(self._device.index, self._array, status, number, given))
         fused = fused_region(group, self._stored)
         count = 0
@@ -357,37 +347,27 @@ class DevicePlan:
 
     # ---- a run -------------------------------------------------------------------------------------------------------
 
-    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """One run; Unusable, before anything happened, where variables have no values of the known shapes."""
+    def run(self, run: RunContext, feeds: Sequence[Any], keeps: bool = False) -> tuple[Any, ...]:
+        """One run; with `keeps`, its results stay on the device, as DeviceArrays.
+
+        Unusable, before anything happened, where variables have no values of the known shapes.
+        """
         with self._lock:
             if any(cell.shape() != self._shapes[name] for name, cell in self._cells.items()):
                 raise Unusable
-            objects = {n: operand(v) for n, v in zip(self._plan.feeds, feeds, strict=True)}
-            self._gather(run, objects)
+            given = dict(zip(self._plan.feeds, feeds, strict=True))
+            objects = {n: operand(v) for n, v in given.items() if n not in self._handed}
             try:
-                with self._device.current():
-                    self._device.upload(self._received, self._sent)
+                self._inbox.send(run, given | objects)
                 for segment in self._segments:
                     if isinstance(segment, _DeviceSegment):
                         self._run_device(segment)
                     else:
                         self._run_host(segment, run, objects)
-                return self._results(objects)
+                return self._kept(objects) if keeps else self._results(objects)
             except BaseException:
                 self._device.wait()  # The next run may change what this one sends only once it is there.
                 raise
-
-    def _gather(self, run: RunContext, objects: dict[str, Any]) -> None:
-        """Puts what comes from the host into the block that is sent."""
-        for name in self._feeds:
-            value = self._lowering.values[name]
-            part(self._sent, self._inputs.starts[name], value.size, value.dtype)[:] = np.asarray(
-                objects[name]
-            ).reshape(-1)
-        for number, node in self._asked.items():
-            assert node.before is not None
-            start = self._inputs.starts[f"words {number}"]
-            part(self._sent, start, node.words, "int64")[:] = node.before(run)
 
     def _find_variables(self) -> None:
         """Sees to it that the device has the variables' newest values, where the launches look for them."""
@@ -454,33 +434,59 @@ class DevicePlan:
         return found if value.shape else found[()]
 
     def _results(self, objects: dict[str, Any]) -> tuple[Any, ...]:
+        """What is fetched, for the host."""
         device = self._device
         with device.current():
             self._find_variables()
-            status = part(self._returned, 0, 2, "int32")
-            device.download(part(self._received, 0, 2, "int32"), status)
-            places = {}
+            device.download(self._inbox.status, self._outbox.status)
             for name, value in self._fetched.items():
                 if value is not None and value.size:
-                    start = self._outputs.starts[name]
-                    places[name] = part(self._returned, start, value.size, value.dtype)
-                    device.download(self._array(value)[: value.size], places[name])
+                    device.download(self._array(value)[: value.size], self._outbox.place(name))
             device.wait()
-        if status[0]:
-            raise self._error(int(status[0]), int(status[1]))
+        self._raise_failure()
         results = []
         for name in self._plan.fetches:
             value = self._fetched[name]
             if value is None:
-                found = objects[name] if name in objects else self._lowering.constants[name]
-                results.append(copied(own(found)) if name in objects else copied(found))
+                results.append(self._object(name, objects))
                 continue
             if not value.size:
                 results.append(np.empty(value.shape, value.dtype))
                 continue
-            array = places[name].view(value.dtype).reshape(value.shape)
+            array = self._outbox.place(name).view(value.dtype).reshape(value.shape)
             results.append(array.copy() if value.shape else array[()])
         return tuple(results)
+
+    def _object(self, name: str, objects: dict[str, Any]) -> Any:
+        """A fetched value that is not in memory of the device."""
+        return copied(own(objects[name]) if name in objects else self._lowering.constants[name])
+
+    def _kept(self, objects: dict[str, Any]) -> tuple[Any, ...]:
+        """What is fetched, for others that run on the device; constants as they are."""
+        device, lowering = self._device, self._lowering
+        results: dict[str, Any] = {}
+        with device.current():
+            self._find_variables()
+            for name, value in self._fetched.items():
+                if name in lowering.constants:
+                    constant = lowering.constants[name]
+                    results[name] = constant if constant.shape else constant[()]
+                elif value is None:
+                    results[name] = self._object(name, objects)
+                else:
+                    results[name] = kept = DeviceArray(device, value.shape, value.dtype)
+                    device.copy(kept.block, self._array(value)[: value.size])
+            if self._fallible:
+                device.download(self._inbox.status, self._outbox.status)
+                device.wait()
+                self._raise_failure()
+        return tuple([results[name] for name in self._plan.fetches])
+
+    def _raise_failure(self) -> None:
+        """Raises the error of a kernel, where one has left a status."""
+        status = self._outbox.status
+        if status[0]:
+            raise self._error(int(status[0]), int(status[1]))
 
     def _error(self, code: int, number: int) -> errors.OpError:
         nodes = self.groups[number].nodes

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graphflow as gf
+from graphflow.runtime.cuda.control import ControlledExecutable
 from graphflow.runtime.cuda.executable import DeviceExecutable
 
 
@@ -16,7 +17,8 @@ def session(**options: Any) -> gf.Session:
 def plans(one: gf.Session) -> list[Any]:
     """What was laid out on the GPU, in the order of the runs."""
     executables = [p.executable for p in one._prepared.values()]
-    return [plan for e in executables if isinstance(e, DeviceExecutable) for plan in e.plans]
+    kinds = (ControlledExecutable, DeviceExecutable)
+    return [plan for e in executables if isinstance(e, kinds) for plan in e.plans]
 
 
 def on_both(build: Callable[[], tuple[Any, dict[Any, Any]]], runs: int = 3) -> tuple[list[Any], list[Any]]:
