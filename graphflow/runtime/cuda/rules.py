@@ -26,6 +26,7 @@ from graphflow.runtime.cuda.movement_rules import MOVEMENT_RULES
 from graphflow.runtime.cuda.nodes import Places, device_node
 from graphflow.runtime.cuda.products import copied, product_rule
 from graphflow.runtime.cuda.random_rules import RANDOM_RULES
+from graphflow.runtime.cuda.sliding_rules import SLIDING_RULES
 from graphflow.runtime.cuda.window_rules import WINDOW_RULES
 
 _FLOATS: Final = ("float32", "float64")
@@ -189,6 +190,7 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "Unpack": _elements,
     **INDEX_RULES,
     **MOVEMENT_RULES,
+    **SLIDING_RULES,
     **WINDOW_RULES,
     **RANDOM_RULES,
 }

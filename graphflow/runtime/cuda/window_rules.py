@@ -51,7 +51,7 @@ def _by_axes(i: Instruction, items: Sequence[Any]) -> tuple[Any, ...]:
     return _last(items) if _channels_first(i) else tuple(items)
 
 
-def _windows(
+def windows_of(
     i: Instruction, image: tuple[int, ...], window: Sequence[int], outputs: tuple[int, ...]
 ) -> _Windows | None:
     """The windows of an instruction over images [n, h, w, c]; None for paddings without a kernel."""
@@ -71,7 +71,7 @@ def _windows(
     return _Windows(axes[0], axes[1], image[3])
 
 
-def _images(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
+def images_of(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
     """Inputs that are images, as [n, h, w, c] side by side: images [n, c, h, w] are copied, unless made here."""
     found = []
     for k in positions:
@@ -84,17 +84,18 @@ def _images(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] 
     return found
 
 
-def _filter(lowering: Lowering, i: Instruction, position: int) -> Value | None:
+def filter_of(lowering: Lowering, i: Instruction, position: int) -> Value | None:
+    """An input that is filters, side by side."""
     value = lowering.value(i.inputs[position])
     return None if value is None or value.dtype not in _FLOATS else lowering.compact(i, value)
 
 
-def _shape(lowering: Lowering, i: Instruction) -> tuple[int, ...]:
+def image_shape(lowering: Lowering, i: Instruction) -> tuple[int, ...]:
     """The shape of a result that is images, as [n, h, w, c]."""
     return _by_axes(i, lowering.shape(i.outputs[0]))
 
 
-def _result(lowering: Lowering, i: Instruction) -> Value:
+def image_result(lowering: Lowering, i: Instruction) -> Value:
     """A block for a result that is images, as [n, h, w, c]; others see it in the instruction's order of axes."""
     if not _channels_first(i):
         return lowering.result(i)
@@ -105,7 +106,7 @@ def _result(lowering: Lowering, i: Instruction) -> Value:
     return block
 
 
-def _matrix(value: Value, rows: int, columns: int) -> Value:
+def matrix_of(value: Value, rows: int, columns: int) -> Value:
     """A value that lies side by side, as a matrix."""
     return Value(value.root, value.dtype, (rows, columns), row_major((rows, columns)), value.offset)
 
@@ -138,63 +139,67 @@ def _patches(lowering: Lowering, i: Instruction, x: Value, w: _Windows) -> Value
     columns = w.vertical.size * w.horizontal.size * w.channels
     alone = all(a.size == a.stride == 1 for a in (w.vertical, w.horizontal))
     if alone:
-        return _matrix(x, rows, columns)
+        return matrix_of(x, rows, columns)
     target = lowering.temporary(i.name, x.dtype, (rows, columns))
     _launched(lowering, i, "patches_source", [x.dtype], [x], target, w)
     return target
 
 
 def _forward(lowering: Lowering, i: Instruction) -> bool:
-    values, kernel = _images(lowering, i, 0), _filter(lowering, i, 1)
+    values, kernel = images_of(lowering, i, 0), filter_of(lowering, i, 1)
     if values is None or kernel is None or kernel.shape[2] != values[0].shape[3]:
         return False
     x = values[0]
-    w = _windows(i, x.shape, kernel.shape, _shape(lowering, i))
+    w = windows_of(i, x.shape, kernel.shape, image_shape(lowering, i))
     if w is None:
         return False
     patches = _patches(lowering, i, x, w)
-    target = _result(lowering, i)
+    target = image_result(lowering, i)
     rows, depth = patches.shape
     add_product(
-        lowering, i, patches, _matrix(kernel, depth, kernel.shape[3]), _matrix(target, rows, kernel.shape[3])
+        lowering,
+        i,
+        patches,
+        matrix_of(kernel, depth, kernel.shape[3]),
+        matrix_of(target, rows, kernel.shape[3]),
     )
     return True
 
 
 def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values, kernel = _images(lowering, i, 2), _filter(lowering, i, 1)
-    shape = _shape(lowering, i)
+    values, kernel = images_of(lowering, i, 2), filter_of(lowering, i, 1)
+    shape = image_shape(lowering, i)
     if values is None or kernel is None or kernel.shape[2] != shape[3]:
         return False
     g = values[0]
-    w = _windows(i, shape, kernel.shape, g.shape)
+    w = windows_of(i, shape, kernel.shape, g.shape)
     if w is None:
         return False
     rows, filters = g.size // g.shape[3], g.shape[3]
     depth = kernel.size // filters
-    target = _result(lowering, i)
+    target = image_result(lowering, i)
     alone = all(a.size == a.stride == 1 for a in (w.vertical, w.horizontal))
-    parts = _matrix(target, rows, depth) if alone else lowering.temporary(i.name, g.dtype, (rows, depth))
-    add_product(lowering, i, _matrix(g, rows, filters), turned(_matrix(kernel, depth, filters)), parts)
+    parts = matrix_of(target, rows, depth) if alone else lowering.temporary(i.name, g.dtype, (rows, depth))
+    add_product(lowering, i, matrix_of(g, rows, filters), turned(matrix_of(kernel, depth, filters)), parts)
     if not alone:
         _launched(lowering, i, "fold_source", [g.dtype], [parts], target, w)
     return True
 
 
 def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _images(lowering, i, 0, 2)
+    values = images_of(lowering, i, 0, 2)
     shape = lowering.shape(i.outputs[0])
     if values is None or values[0].shape[3] != shape[2]:
         return False
     x, g = values
-    w = _windows(i, x.shape, shape, g.shape)
+    w = windows_of(i, x.shape, shape, g.shape)
     if w is None:
         return False
     patches = _patches(lowering, i, x, w)
     rows, depth = patches.shape
     target = lowering.result(i)
     add_product(
-        lowering, i, turned(patches), _matrix(g, rows, g.shape[3]), _matrix(target, depth, g.shape[3])
+        lowering, i, turned(patches), matrix_of(g, rows, g.shape[3]), matrix_of(target, depth, g.shape[3])
     )
     return True
 
@@ -203,35 +208,35 @@ def _pool_windows(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ..
     window = _by_axes(i, i.attrs["ksize"])
     if int(window[0]) != 1 or int(window[3]) != 1:
         return None
-    return _windows(i, image, window[1:3], outputs)
+    return windows_of(i, image, window[1:3], outputs)
 
 
 def _pool(lowering: Lowering, i: Instruction) -> bool:
-    values = _images(lowering, i, 0)
-    w = None if values is None else _pool_windows(i, values[0].shape, _shape(lowering, i))
+    values = images_of(lowering, i, 0)
+    w = None if values is None else _pool_windows(i, values[0].shape, image_shape(lowering, i))
     if values is None or w is None:
         return False
-    target = _result(lowering, i)
+    target = image_result(lowering, i)
     _launched(lowering, i, "pool_source", [target.dtype, i.type == "MaxPool"], values, target, w)
     return True
 
 
 def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _images(lowering, i, 0, 1, 2)
+    values = images_of(lowering, i, 0, 1, 2)
     w = None if values is None else _pool_windows(i, values[0].shape, values[2].shape)
     if values is None or w is None:
         return False
-    target = _result(lowering, i)
+    target = image_result(lowering, i)
     _launched(lowering, i, "max_pool_gradient_source", [target.dtype], values, target, w)
     return True
 
 
 def _avg_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
-    values = _images(lowering, i, 1)
-    w = None if values is None else _pool_windows(i, _shape(lowering, i), values[0].shape)
+    values = images_of(lowering, i, 1)
+    w = None if values is None else _pool_windows(i, image_shape(lowering, i), values[0].shape)
     if values is None or w is None:
         return False
-    target = _result(lowering, i)
+    target = image_result(lowering, i)
     _launched(lowering, i, "avg_pool_gradient_source", [target.dtype], values, target, w)
     return True
 
