@@ -18,6 +18,7 @@ class PassContext:
     has_kernel: whether a device type ("CPU") can run an op type.
     evaluate: computes a stateless instruction from NumPy arrays, or None where folding is switched off.
     default_task: the task that a device name without a job means, as "/job:localhost/replica:0/task:0".
+    moved: told of an instruction that runs elsewhere than it was placed, and where; None where nobody asks.
     """
 
     devices: Sequence[str]
@@ -25,6 +26,7 @@ class PassContext:
     soft_placement: bool = False
     evaluate: Callable[[Instruction, Sequence[Any]], Sequence[Any]] | None = None
     default_task: str = "/job:localhost/replica:0/task:0"
+    moved: Callable[[Instruction, str], None] | None = None
 
 
 Pass: TypeAlias = Callable[[Plan, PassContext], Plan]

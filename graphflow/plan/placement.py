@@ -128,7 +128,7 @@ def _device_of(
         if other in placed:
             return placed[other]
     if not instruction.device and around:
-        return around if _can_run(instruction, around, ctx) else _cpu_beside(around, ctx)
+        return around if _can_run(instruction, around, ctx) else cpu_beside(around, ctx)
     device = _resolve(instruction, instruction.device, ctx)
     return _inside(around, device, ctx) if around else device
 
@@ -137,10 +137,10 @@ def _inside(around: str, device: str, ctx: PassContext) -> str:
     """Where what is inside a branch or loop runs, in one part with that: there, or on the CPU beside a GPU."""
     if _device_type(around) == "CPU" or _device_type(device) != "CPU":
         return around
-    return _cpu_beside(around, ctx)
+    return cpu_beside(around, ctx)
 
 
-def _cpu_beside(device: str, ctx: PassContext) -> str:
+def cpu_beside(device: str, ctx: PassContext) -> str:
     """The first CPU of a device's task; the device itself where that is none."""
     task = _task_part(device)
     cpus = (d for d in ctx.devices if _device_type(d) == "CPU" and matches(task, d, ctx.default_task))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +50,12 @@ def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
     with np.errstate(all="ignore"):
         result = _make_kernel(instruction)(*inputs)
     return result if len(instruction.outputs) > 1 else (result,)
+
+
+def _log_moved(instruction: Instruction, device: str) -> None:
+    """Adds a line to what log_device_placement writes."""
+    sys.stderr.write(f"{instruction.name}: ({instruction.type}): {device}\n")
+    sys.stderr.flush()
 
 
 def _has_kernel(op_type: str, device_type: str) -> bool:
@@ -149,6 +156,7 @@ class Planner:
             self._config.allow_soft_placement,
             _evaluate if folding and not self._config.check_numerics else None,
             self._task,
+            _log_moved if self._config.log_device_placement else None,
         )
 
     def partition(self, plan: Plan) -> Partition:

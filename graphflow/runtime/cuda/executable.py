@@ -3,22 +3,27 @@
 The launches are laid out for the shapes of all values. Where the graph says them all, that happens at once; otherwise
 the first run with some fed shapes is NumPy's and shows them, and from the second run on the GPU computes. A plan that
 cannot be laid out stays on NumPy, and says so once.
+
+An op may have a kernel for some uses and none for others, such as a matrix product of integers. Under soft placement
+NumPy computes those, between copies; otherwise they are an error, as is an op without any kernel.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from graphflow import errors
 from graphflow.graph.devices import DeviceSpec
-from graphflow.plan.ir import VARIABLE_TYPES, Plan
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
+from graphflow.plan.placement import cpu_beside
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.specialise import Known, complete, may_reshape, specialise
@@ -28,7 +33,12 @@ from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
 
+if TYPE_CHECKING:
+    from graphflow.runtime.compiled.lower import Lowering
+
 _MOST_SHAPES: Final = 16
+_SMALL: Final = 16
+"""Elements of integers that the host computes as a matter of course."""
 _ARRAYS: Final = (np.ndarray, DeviceArray)
 _LOG = logging.getLogger("graphflow")
 
@@ -41,12 +51,23 @@ def gpu_of(plan: Plan) -> str | None:
     return None
 
 
+class _NoKernelError(Exception):
+    """A use of an op on a GPU that has no kernel."""
+
+    def __init__(self, instruction: Instruction, known: Known) -> None:
+        super().__init__(instruction.name)
+        self.instruction = instruction
+        self.known = known
+
+
 @dataclass
 class _State:
     """What is known of one combination of fed shapes."""
 
     plan: Any = None
     given_up: bool = False
+    failure: errors.InvalidArgumentError | None = None
+    """Why there is no plan, where that is the user's to know."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -69,6 +90,7 @@ class DeviceExecutable:
         self._kernels = kernels
         self._ctx = ctx
         self._states: dict[Any, _State] = {}
+        self._told: set[str] = set()
 
     def run(self, run: RunContext, feeds: Sequence[Any], keeps: bool = False) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of an operation that fails.
@@ -81,6 +103,8 @@ class DeviceExecutable:
             if len(self._states) >= _MOST_SHAPES or any(f is None for f in feeds):
                 return self._on_cpu(run, feeds)
             state = self._states.setdefault(key, _State())
+        if state.failure is not None:
+            raise state.failure
         if state.plan is None:
             if state.given_up or not state.lock.acquire(blocking=False):
                 return self._on_cpu(run, feeds)
@@ -137,12 +161,39 @@ class DeviceExecutable:
                 known.setdefault(name, (tuple(int(n) for n in dims if n is not None), dtype.name))
         return known
 
+    def _look_at_moved(self, lowering: Lowering) -> None:
+        """Tells of what NumPy computes in between; raises where that was not allowed."""
+        for i in _on_numpy(lowering):
+            if not self._ctx.soft_placement:
+                raise _NoKernelError(i, lowering.known)
+            if self._ctx.moved is not None and i.name not in self._told:
+                self._told.add(i.name)
+                self._ctx.moved(i, cpu_beside(self._name, self._ctx))
+
+    def _complaint(self, i: Instruction, known: Known) -> errors.InvalidArgumentError:
+        def text(name: str) -> str:
+            shape, dtype = known.get(name, ((), "an unknown dtype"))
+            return f"{dtype}[{','.join(map(str, shape))}]"
+
+        built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
+        takes, gives = (", ".join(map(text, names)) or "nothing" for names in (i.inputs, i.outputs))
+        return errors.InvalidArgumentError(
+            None,
+            i.op,
+            f"{i.describe()}: no kernel on {self._name} for {i.type} of {takes} giving {gives}. Place it with "
+            'gf.device("/cpu:0"), or use gf.ConfigProto(allow_soft_placement=True) to have the CPU compute it between '
+            f"copies.{built}",
+        )
+
     def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any]) -> None:
         """Lays the launches out, where the shapes are known."""
         pairs = zip(self._plan.feeds, feeds, strict=True)
         handed = frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
         try:
             state.plan = None if known is None else self._laid_out(known, handed)
+        except _NoKernelError as found:
+            state.failure = self._complaint(found.instruction, found.known)
+            raise state.failure from None
         except errors.ResourceExhaustedError:
             raise
         except Exception:
@@ -173,8 +224,30 @@ class DeviceExecutable:
         complete(plan, known, self._store)
         lowering = Lowering(plan, known, self._kernels, DEVICE_RULES)
         lowering.run()
+        self._look_at_moved(lowering)
         index = DeviceSpec.from_string(self._name).device_index or 0
         return DevicePlan(plan, lowering, device(index), self._name, self._store, self._kernels, handed)
+
+
+def _on_numpy(lowering: Lowering) -> list[Instruction]:
+    """What NumPy computes of a plan for want of a kernel.
+
+    What has no elements needs none; small integers, such as shapes and axes, are the host's on any device.
+    """
+    from graphflow.runtime.compiled.nodes import PythonNode
+    from graphflow.runtime.cuda.rules import FOLDED
+
+    def counts(i: Instruction) -> bool:
+        seen = [lowering.known[n] for n in (*i.inputs, *i.outputs) if n in lowering.known]
+        made = [lowering.known[o] for o in i.outputs if o in lowering.known]
+        small = bool(made) and all(
+            dtype in ("int32", "int64") and len(shape) <= 1 and math.prod(shape) <= _SMALL
+            for shape, dtype in made
+        )
+        empty = any(0 in shape for shape, _ in seen)
+        return not (small or empty or i.type in FOLDED or i.type == "Placeholder")
+
+    return [n.instruction for n in lowering.nodes if isinstance(n, PythonNode) and counts(n.instruction)]
 
 
 def _array(value: Any) -> Any:

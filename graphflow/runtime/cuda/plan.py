@@ -68,6 +68,7 @@ class _HostSegment:
     part: Any
     inputs: list[str]
     outputs: list[str]
+    instructions: list[str]
 
 
 class DevicePlan:
@@ -171,7 +172,8 @@ class DevicePlan:
         outputs = [o for node in nodes for o in node.instruction.outputs]
         instructions = (*around.values(), *(n.instruction for n in nodes))
         plan = Plan(instructions, feeds=tuple(inputs), fetches=tuple(outputs))
-        return _HostSegment(assemble(plan, self._store, kernels), list(inputs), outputs)
+        told = [n.instruction.describe() for n in nodes]
+        return _HostSegment(assemble(plan, self._store, kernels), list(inputs), outputs, told)
 
     # ---- memory ------------------------------------------------------------------------------------------------------
 
@@ -337,7 +339,7 @@ class DevicePlan:
         lines = []
         for segment in self._segments:
             if isinstance(segment, _HostSegment):
-                lines.append(f"on the CPU: {', '.join(segment.outputs)}")
+                lines.append(f"on the CPU: {', '.join(segment.instructions)}")
                 continue
             for _, group in segment.groups:
                 space = "x".join(map(str, group.space or ()))

@@ -195,14 +195,14 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     **RANDOM_RULES,
 }
 
-_FOLDED: Final = OF_SHAPES | {"Range", "InvertPermutation"}
+FOLDED: Final = OF_SHAPES | {"Range", "InvertPermutation"}
 """Types that become constants once the shapes of the feeds are known."""
 
 
 @cache
 def has_kernel(op_type: str) -> bool:
     """Whether a GPU runs an op type."""
-    if op_type in DEVICE_RULES or op_type in PASS_THROUGH or op_type in VARIABLE_TYPES or op_type in _FOLDED:
+    if op_type in DEVICE_RULES or op_type in PASS_THROUGH or op_type in VARIABLE_TYPES or op_type in FOLDED:
         return True
     if op_type in ("Const", "NoOp"):
         return True

@@ -265,7 +265,7 @@ def test_what_a_kernel_does_not_take_is_numpys_between_kernels() -> None:
         x = gf.placeholder(gf.int32, [2, 3])
         product = gf.matmul(gf.transpose(x + 1)[::-1], x * 2, name="whole")
         y = product - 1
-    with session() as one:
+    with session(allow_soft_placement=True) as one:
         data = np.arange(6, dtype=np.int32).reshape(2, 3)
         for _ in range(3):
             np.testing.assert_array_equal(one.run(y, {x: data}), (data + 1).T[::-1] @ (data * 2) - 1)
