@@ -26,7 +26,9 @@ from graphflow.runtime.cuda.movement_rules import MOVEMENT_RULES
 from graphflow.runtime.cuda.nodes import Places, device_node
 from graphflow.runtime.cuda.products import copied, product_rule
 from graphflow.runtime.cuda.random_rules import RANDOM_RULES
+from graphflow.runtime.cuda.scan_rules import SCAN_RULES
 from graphflow.runtime.cuda.sliding_rules import SLIDING_RULES
+from graphflow.runtime.cuda.strided import reduced
 from graphflow.runtime.cuda.window_rules import WINDOW_RULES
 
 _FLOATS: Final = ("float32", "float64")
@@ -138,6 +140,44 @@ def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+# ---- elementwise, by dtype ------------------------------------------------------------------------------------------
+
+
+def _divide(lowering: Lowering, i: Instruction) -> bool:
+    """Divides integers towards zero."""
+    reads = [v for v in map(lowering.value, i.inputs) if v is not None]
+    if len(reads) != 2 or reads[0].dtype == "bool":
+        return False
+    text = "{0} / {1}" if reads[0].dtype in _FLOATS else "truncatediv({0}, {1})"
+    lowering.elementwise(i, text, reads, lowering.result(i))
+    return True
+
+
+def _shift(symbol: str) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        reads = [v for v in map(lowering.value, i.inputs) if v is not None]
+        if len(reads) != 2:
+            return False
+        most = np.dtype(reads[0].dtype).itemsize * 8 - 1
+        lowering.elementwise(i, f"{{0}} {symbol} min(max({{1}}, 0), {most})", reads, lowering.result(i))
+        return True
+
+    return rule
+
+
+def _euclidean_norm(lowering: Lowering, i: Instruction) -> bool:
+    value, axes = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
+    if value is None or axes is None or value.dtype not in _FLOATS:
+        return False
+    rank = len(value.shape)
+    over = tuple(sorted({int(a) % rank for a in np.atleast_1d(axes)})) if rank else ()
+    target = lowering.result(i)
+    total = lowering.temporary(i.name, target.dtype, target.shape)
+    reduced(lowering, i, "sum", "{0} * {0}", [value], over, total)
+    lowering.elementwise(i, "sqrt({0})", [total], target)
+    return True
+
+
 # ---- views -------------------------------------------------------------------------------------------------------
 
 
@@ -185,11 +225,16 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "TopKV2": _top_k,
     "ArgMax": _argument,
     "ArgMin": _argument,
+    **dict.fromkeys(("Div", "RealDiv", "TruncateDiv"), _divide),
+    "LeftShift": _shift("<<"),
+    "RightShift": _shift(">>"),
+    "EuclideanNorm": _euclidean_norm,
     "IdentityN": _identities,
     "StridedSlice": _elements,
     "Unpack": _elements,
     **INDEX_RULES,
     **MOVEMENT_RULES,
+    **SCAN_RULES,
     **SLIDING_RULES,
     **WINDOW_RULES,
     **RANDOM_RULES,

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.device
 OP_TYPES = sorted(n for n in set(registry()) & set(op_samples.TABLE) if has_kernel(n))
 ON_HOST = {
     **dict.fromkeys(
-        ("ApproximateEqual", "Div", "RealDiv", "Mean", "Pow", "Reciprocal", "ScatterDiv"), "integers"
+        ("ApproximateEqual", "EuclideanNorm", "Mean", "Pow", "Reciprocal", "ScatterDiv"), "integers"
     ),
     **dict.fromkeys(("MatMul", "BatchMatMulV2", "MaxPool", "MaxPoolGrad"), "integers"),
     **dict.fromkeys(("Assign", "ScatterUpdate"), "variables of bool and of small integers"),
@@ -33,9 +33,7 @@ ON_HOST = {
     ),
     **dict.fromkeys(("L2Loss",), "scalars"),
     "GatherV2": "batch_dims",
-    **dict.fromkeys(
-        ("InvertPermutation", "Range"), "their operands are constants in every program that is quick"
-    ),
+    "Range": "its operands are constants in every program that is quick",
     **dict.fromkeys(
         ("ScatterNd", "TensorScatterAdd", "TensorScatterSub"), "small integers have no atomic addition"
     ),
@@ -92,7 +90,7 @@ def constants_of(op_type: str, sample: Sample) -> tuple[int, ...]:
     """The positions of inputs such as axes and shapes, which are constants in every program."""
     if lookup(op_type).scalar is not None or op_type.startswith("Scatter"):
         return (2,) if op_type == "ScatterNd" else sample.constants
-    shapes = ("Fill", "Range", "Split", "StridedSliceGrad", "TruncatedNormal")
+    shapes = ("Fill", "InvertPermutation", "Range", "Split", "StridedSliceGrad", "TruncatedNormal")
     first = 0 if op_type in shapes or op_type.startswith("Random") else 1
     return tuple(
         k
