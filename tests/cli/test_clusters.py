@@ -9,10 +9,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import spec_of
 
 import graphflow as gf
 from graphflow.cli import status
@@ -42,6 +44,12 @@ class Served:
 
 
 @pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as found:
+        yield found
+
+
+@pytest.fixture
 def serve() -> Iterator[Any]:
     started: list[Served] = []
 
@@ -55,27 +63,22 @@ def serve() -> Iterator[Any]:
         served.process.communicate()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def test_promise_3_stopping_the_cluster_ends_every_task_with_status_0(
-    serve: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    serve: Any, stack: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ps, worker = free_port(), free_port()
-    cluster = f"ps=localhost:{ps};worker=localhost:{worker}"
+    spec = spec_of(stack, ps=1, worker=1)
+    (ps,), (worker,) = spec.values()
+    cluster = f"ps={ps};worker={worker}"
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"ps": [f"localhost:{ps}"], "worker": [f"localhost:{worker}"]}))
+    file.write_text(json.dumps(spec))
     first = serve("--cluster", cluster, "--job", "ps", "--task", "0")
     second = serve("--cluster", str(file), "--job", "worker")
-    assert first.first_line == f"ps 0 listens at zmq://localhost:{ps}\n"
+    assert first.first_line == f"ps 0 listens at zmq://{ps}\n"
     assert main(["status", second.target]) == 0
     shown = capsys.readouterr().out
     assert [line.split()[:4] for line in shown.splitlines()[1:3]] == [
-        ["ps", "0", f"localhost:{ps}", "serving"],
-        ["worker", "0", f"localhost:{worker}", "serving"],
+        ["ps", "0", ps, "serving"],
+        ["worker", "0", worker, "serving"],
     ]
     assert gf.train.stop_cluster(first.target) == []
     assert first.end()[0] == 0 and second.end()[0] == 0
@@ -138,8 +141,10 @@ def test_what_cannot_be_is_one_line(
     assert expected in err and err.count("\n") == 1
 
 
-def test_status_shows_an_unreachable_task_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    spec = {"ps": ["localhost:0"], "worker": [f"localhost:{free_port()}"]}
+def test_status_shows_an_unreachable_task_and_as_json(
+    stack: ExitStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {"ps": ["localhost:0"], **spec_of(stack, worker=1)}
     server = gf.train.Server(spec, "ps", 0)
     try:
         assert main(["status", server.target, "--seconds", "0.2"]) == 1

@@ -4,14 +4,15 @@ change that happens meanwhile, what is fetched belongs to the client, and steps 
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.cluster.step_output import StepContext
@@ -22,28 +23,14 @@ COUNT = 200_000
 LARGE = 2_000_000
 
 
-def _ports(count: int) -> list[str]:
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    found = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    for s in sockets:
-        s.close()
-    return found
-
-
 @pytest.fixture(params=["shared memory", "network"])
 def servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     if request.param == "network":
         monkeypatch.delattr(shared.os, "memfd_create", raising=False)
     elif not sys.platform.startswith("linux"):
         pytest.skip("needs memfd_create and /proc")
-    ps, worker = _ports(2)
-    cluster = {"ps": [ps], "worker": [worker]}
-    started = [gf.train.Server(cluster, job_name=job, task_index=0) for job in cluster]
-    yield started
-    for server in started:
-        server.stop()
+    with ExitStack() as stack:
+        yield serve_all(stack, spec_of(stack, ps=1, worker=1))
 
 
 def test_a_value_that_is_sent_while_it_changes_arrives_whole(servers: list[Any]) -> None:

@@ -18,21 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 
 
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as found, gf.Graph().as_default():
         yield found
-
-
-def _cluster(stack: ExitStack, ps: int) -> dict[str, list[str]]:
-    ports = stack.enter_context(ReservedPorts(ps + 1)).ports
-    addresses = [f"127.0.0.1:{port}" for port in ports]
-    return {"ps": addresses[:ps], "worker": addresses[ps:]}
 
 
 def _monitored(target: str, stack: ExitStack) -> Any:
@@ -47,7 +41,7 @@ def _supervised(target: str, stack: ExitStack) -> Any:
 def test_promise_1_it_goes_on_within_a_second_of_the_last_arrival(
     stack: ExitStack, caplog: pytest.LogCaptureFixture, begin: Any
 ) -> None:
-    cluster = _cluster(stack, 2)
+    cluster = spec_of(stack, ps=2, worker=1)
     worker = gf.train.Server(cluster, "worker", 0)
     stack.callback(worker.stop)
     with gf.device("/job:ps/task:1"):
@@ -84,7 +78,7 @@ server.join()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
 def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(stack: ExitStack) -> None:
-    cluster = _cluster(stack, 1)
+    cluster = spec_of(stack, ps=1, worker=1)
     ps = subprocess.Popen(
         [sys.executable, "-c", _SERVE, repr(cluster)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, text=True,
@@ -143,7 +137,7 @@ with gf.Session(sys.argv[1], config=gf.ConfigProto(device_filters=["/job:ps"])) 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
 def test_promise_2_a_client_that_was_stopped_beyond_its_lease_is_told(stack: ExitStack) -> None:
-    server = gf.train.Server(_cluster(stack, 1), "ps", 0)
+    server = gf.train.Server(spec_of(stack, ps=1, worker=1), "ps", 0)
     stack.callback(server.stop)
     client = subprocess.Popen(
         [sys.executable, "-c", _WAIT, server.target], stdout=subprocess.PIPE, text=True,
@@ -171,7 +165,7 @@ def test_promise_2_a_client_that_was_stopped_beyond_its_lease_is_told(stack: Exi
 
 
 def test_promise_11_the_traceback_of_a_function_reaches_the_client(stack: ExitStack) -> None:
-    cluster = _cluster(stack, 1)
+    cluster = spec_of(stack, ps=1, worker=1)
     servers = [gf.train.Server(cluster, job, 0) for job in cluster]
     for server in servers:
         stack.callback(server.stop)

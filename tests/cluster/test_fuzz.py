@@ -13,16 +13,16 @@ import random
 import socket
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import zmq
+from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 from graphflow.plan.encode import BadPlan, PlanReader
 from graphflow.transport import lanes, token
 from graphflow.transport.message import Kind, Message, peek
@@ -53,11 +53,6 @@ class Touch:
 # ---- recording ------------------------------------------------------------------------------------------------------
 
 
-def _cluster() -> dict[str, list[str]]:
-    with ReservedPorts(2) as ports:
-        return {job: [f"127.0.0.1:{p}"] for job, p in zip(("ps", "worker"), ports.ports, strict=True)}
-
-
 def _train(target: str) -> float:
     """A session in which both tasks compute, and values go both ways."""
     with gf.Graph().as_default():
@@ -81,10 +76,9 @@ EXPECTED = 8.125  # v <- 1.5 v + 1 three times, from 1.
 @pytest.fixture(scope="module")
 def recorded() -> tuple[list[Frames], list[Frames]]:
     """What a task gets in a real session: from clients, and from the other task."""
-    cluster = _cluster()
-    servers = [gf.train.Server(cluster, job, 0) for job in cluster]
     seen: list[list[Frames]] = [[], []]
-    try:
+    with ExitStack() as stack:
+        servers = serve_all(stack, spec_of(stack, ps=1, worker=1))
         for server in servers:
             service = server._service
             original = service.received
@@ -99,9 +93,6 @@ def recorded() -> tuple[list[Frames], list[Frames]]:
             service.received = received  # type: ignore[method-assign]
         assert _train(servers[0].target) == EXPECTED
         gf.train.cluster_status(servers[1].target)
-    finally:
-        for server in servers:
-            server.stop()
     kinds = [{Kind(f[0][3]) for f in messages} for messages in seen]
     assert kinds[0] >= {Kind.HELLO, Kind.REGISTER, Kind.RUN, Kind.BYE, Kind.STATUS}
     assert kinds[1] >= {Kind.HELLO, Kind.REGISTER, Kind.REGISTERED, Kind.STEP, Kind.DONE, Kind.STATUS_IS}
@@ -285,7 +276,8 @@ def test_promise_9_a_task_goes_on_whatever_comes(
         "task": recorded[1],
         "strangers": [_without_token(f) for f in recorded[0] + recorded[1]] + _attack(touched) * 3,
     }
-    server = gf.train.Server(_cluster(), "ps", 0, start=False)
+    with ExitStack() as stack:
+        server = gf.train.Server(spec_of(stack, ps=1, worker=1), "ps", 0, start=False)
     service = server._service
     monkeypatch.setattr(service, "_stop", lambda: None)
     monkeypatch.setattr(service.sockets, "send_to_peer", lambda *_: None)
@@ -341,11 +333,8 @@ def test_promise_9_a_task_goes_on_whatever_comes(
 
 @pytest.fixture
 def pair() -> Iterator[list[Any]]:
-    cluster = _cluster()
-    servers = [gf.train.Server(cluster, job, 0) for job in cluster]
-    yield servers
-    for server in servers:
-        server.stop()
+    with ExitStack() as stack:
+        yield serve_all(stack, spec_of(stack, ps=1, worker=1))
 
 
 def test_promise_9_servers_serve_while_strangers_send_rubbish(

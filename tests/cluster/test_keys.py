@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zmq
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.cli.main import main
@@ -123,28 +125,19 @@ def test_the_users_token_is_not_sent_to_another_machine() -> None:
 
 
 def test_two_tasks_with_keys_share_a_step(folder: str) -> None:
-    from graphflow.cluster.ports import ReservedPorts
-
     config = gf.ConfigProto(cluster_keys=folder)
-    with ReservedPorts(2) as ports:
-        cluster = {
-            job: [f"127.0.0.1:{port}"] for job, port in zip(("ps", "worker"), ports.ports, strict=True)
-        }
-    servers = [gf.train.Server(cluster, job, 0, config=config) for job in cluster]
-    try:
+    with ExitStack() as stack:
+        ps, worker = serve_all(stack, spec_of(stack, ps=1, worker=1), config=config)
         with gf.Graph().as_default():
             with gf.device("/job:ps/task:0"):
                 v = gf.Variable([1.0, 2.0])
             with gf.device("/job:worker/task:0"):
                 doubled = v * 2.0
-            with gf.Session(servers[1].target, config=config) as session:
+            with gf.Session(worker.target, config=config) as session:
                 session.run(v.initializer)
                 assert session.run(doubled).tolist() == [2.0, 4.0]
-        states = gf.train.cluster_status(servers[0].target, cluster_keys=folder)
+        states = gf.train.cluster_status(ps.target, cluster_keys=folder)
         assert [task["state"] for task in states] == ["serving", "serving"]
-    finally:
-        for server in servers:
-            server.stop()
 
 
 @pytest.mark.parametrize("case", ["other keys", "client without", "server without"])

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from serving import spec_of
 
 import graphflow as gf
-from tests.cluster.test_server import spec_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 SIZE = 3 << 30
@@ -29,7 +29,6 @@ def tasks(request: pytest.FixtureRequest) -> Iterator[str]:
     pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if pages < 5 * SIZE:
         pytest.skip(f"needs {5 * SIZE >> 30} GB of free memory, there are {pages >> 30}")
-    spec = spec_of(part=2)
     program = (
         "import sys, graphflow as gf\n"
         "spec, index, tcp = eval(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == 'True'\n"
@@ -38,6 +37,7 @@ def tasks(request: pytest.FixtureRequest) -> Iterator[str]:
         "server.join()\n"
     )
     with ExitStack() as stack:
+        spec = spec_of(stack, part=2)
         for i in range(2):
             process = subprocess.Popen(
                 [sys.executable, "-c", program, repr(spec), str(i), str(request.param)],

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow import errors
 from graphflow.cluster.once import Attempt, Changes, Once
-from graphflow.cluster.ports import ReservedPorts
 from graphflow.kernels.last_runs import MOST_RUNS, MOST_TRAINERS, LastRuns
 from graphflow.plan.again import changes, without
 from graphflow.plan.verify import verify
@@ -207,12 +207,8 @@ def test_the_runs_of_a_call_keep_their_numbers() -> None:
 @pytest.fixture
 def cluster() -> Iterator[tuple[dict[str, list[str]], list[gf.train.Server]]]:
     with ExitStack() as stack:
-        addresses = [f"127.0.0.1:{port}" for port in stack.enter_context(ReservedPorts(3)).ports]
-        spec = {"ps": addresses[:2], "worker": addresses[2:]}
-        servers = [gf.train.Server(spec, job, i) for job, i in (("ps", 0), ("ps", 1), ("worker", 0))]
-        for server in servers:
-            stack.callback(server.stop)
-        yield spec, servers
+        spec = spec_of(stack, ps=2, worker=1)
+        yield spec, serve_all(stack, spec)
 
 
 def test_on_a_cluster_what_one_ps_has_done_is_left_and_the_other_does_it(cluster: Any) -> None:

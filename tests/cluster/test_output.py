@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.cluster.step_output import BURST, BURST_BYTES, MOST_BYTES, MOST_TEXT, StepOutput
 from graphflow.cluster.told import Told
 from graphflow.transport.message import Kind, Message
-from tests.cluster.test_server import spec_of
 
 
 @pytest.fixture
 def cluster() -> Iterator[list[str]]:
     """A ps and two workers; the targets, the ps first."""
-    spec = spec_of(ps=1, worker=2)
-    servers = [
-        gf.train.Server(spec, job, i) for job, count in (("ps", 1), ("worker", 2)) for i in range(count)
-    ]
-    yield [server.target for server in servers]
-    for server in servers:
-        server.stop()
+    with ExitStack() as stack:
+        yield [server.target for server in serve_all(stack, spec_of(stack, ps=1, worker=2))]
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:

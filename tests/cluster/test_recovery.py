@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from processes import Processes
+from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -144,11 +144,8 @@ def test_promise_8_a_chief_that_comes_back_alone_goes_on_from_its_checkpoint_or_
     saves: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with ExitStack() as stack:
-        addresses = [f"127.0.0.1:{port}" for port in stack.enter_context(ReservedPorts(2)).ports]
-        spec = {"ps": addresses[:1], "worker": addresses[1:]}
-        stack.callback(gf.train.Server(spec, "ps", 0).stop)
-        worker = gf.train.Server(spec, "worker", 0)
-        stack.callback(worker.stop)
+        spec = spec_of(stack, ps=1, worker=1)
+        _, worker = serve_all(stack, spec)
         folder = str(tmp_path) if saves else None
         assert _steps_of_a_chief(spec, worker.target, folder, 5) == (0, 5, [])
         first, last, (taken,) = _steps_of_a_chief(spec, worker.target, folder, 2)

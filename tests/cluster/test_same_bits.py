@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
-from tests.cluster.test_server import spec_of
 
 Place = Callable[[int], str]
 Program = Callable[[Place], Iterator[Any]]
@@ -161,11 +161,8 @@ def tier(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[int, str]]]
     with ExitStack() as stack:
         targets = {}
         for count in (2, 5):
-            spec = spec_of(part=count)
-            for i in range(count):
-                server = gf.train.Server(spec, "part", i, config=gf.ConfigProto(compiled=request.param))
-                stack.callback(server.stop)
-                targets[count] = server.target
+            config = gf.ConfigProto(compiled=request.param)
+            targets[count] = serve_all(stack, spec_of(stack, part=count), config=config)[-1].target
         yield request.param, targets
 
 
@@ -213,11 +210,8 @@ def test_promise_38_each_session_on_a_cluster_begins_its_random_sequences_anew(
 
 
 def test_what_operations_keep_for_a_session_goes_with_it() -> None:
-    spec = spec_of(part=2)
     with ExitStack() as stack:
-        servers = [gf.train.Server(spec, "part", i) for i in range(2)]
-        for server in servers:
-            stack.callback(server.stop)
+        servers = serve_all(stack, spec_of(stack, part=2))
         list(run(randomness, lambda part: f"/job:part/task:{part % 2}", servers[0].target, gf.ConfigProto()))
         deadline = time.monotonic() + 10.0
         while any(server._service._kept for server in servers) and time.monotonic() < deadline:

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import serve, serve_all, spec_of
 
 import graphflow as gf
 from graphflow.cluster.server import task_name
@@ -25,33 +25,17 @@ PROJECT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="counts what /proc shows")
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def spec_of(**jobs: int) -> dict[str, list[str]]:
-    return {job: [f"localhost:{free_port()}" for _ in range(count)] for job, count in jobs.items()}
-
-
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as found:
         yield found
 
 
-def serve(stack: ExitStack, spec: Any, job: str, index: int = 0, **options: Any) -> gf.train.Server:
-    server = gf.train.Server(spec, job, index, **options)
-    stack.callback(server.stop)
-    return server
-
-
 # ---- promise 29: ports -----------------------------------------------------------------------------------------------
 
 
 def test_promise_29_a_port_in_use_is_one_line_with_the_address(stack: ExitStack) -> None:
-    spec = spec_of(ps=1)
+    spec = spec_of(stack, ps=1)
     serve(stack, spec, "ps")
     with pytest.raises(OSError) as caught:
         gf.train.Server(spec, "ps", 0)
@@ -68,7 +52,7 @@ def test_promise_29_port_0_takes_a_free_one_and_says_which(stack: ExitStack) -> 
 
 
 def test_promise_29_a_restart_takes_its_port_at_once_while_clients_are_connected(stack: ExitStack) -> None:
-    spec = spec_of(ps=1)
+    spec = spec_of(stack, ps=1)
     for value in range(3):
         server = serve(stack, spec, "ps")
         session = gf.Session(server.target, graph=gf.Graph())
@@ -82,8 +66,8 @@ def test_promise_29_a_restart_takes_its_port_at_once_while_clients_are_connected
 
 
 def test_promise_3_stop_cluster_ends_every_join_whichever_task_is_asked(stack: ExitStack) -> None:
-    spec = spec_of(ps=2, worker=1)
-    servers = [serve(stack, spec, job, i) for job, i in (("ps", 0), ("ps", 1), ("worker", 0))]
+    spec = spec_of(stack, ps=2, worker=1)
+    servers = serve_all(stack, spec)
     threads = [threading.Thread(target=server.join, daemon=True) for server in servers]
     for thread in threads:
         thread.start()
@@ -94,7 +78,7 @@ def test_promise_3_stop_cluster_ends_every_join_whichever_task_is_asked(stack: E
 
 
 def test_stop_cluster_names_the_tasks_that_do_not_answer_and_stops_the_others(stack: ExitStack) -> None:
-    spec = spec_of(ps=1, worker=2)
+    spec = spec_of(stack, ps=1, worker=2)
     server = serve(stack, spec, "ps")
     missing = gf.train.stop_cluster(server.target, timeout_seconds=0.3)
     assert missing == [task_name("worker", 0), task_name("worker", 1)]
@@ -107,7 +91,7 @@ def test_stop_cluster_names_the_tasks_that_do_not_answer_and_stops_the_others(st
 
 
 def test_a_run_on_a_cluster_that_is_stopped_ends_with_an_error(stack: ExitStack) -> None:
-    server = serve(stack, spec_of(ps=1), "ps")
+    server = serve(stack, spec_of(stack, ps=1), "ps")
     with gf.Graph().as_default(), gf.Session(server.target) as session:
         queue = gf.FIFOQueue(1, gf.float32)
         element = queue.dequeue()
@@ -130,14 +114,14 @@ def test_a_run_on_a_cluster_that_is_stopped_ends_with_an_error(stack: ExitStack)
 
 def test_promise_3_join_ends_with_the_reason_when_nobody_is_heard_of(stack: ExitStack) -> None:
     config = gf.ConfigProto(server_idle_minutes=0.005)
-    server = serve(stack, spec_of(ps=1), "ps", config=config)
+    server = serve(stack, spec_of(stack, ps=1), "ps", config=config)
     with pytest.raises(gf.errors.DeadlineExceededError, match=r"no client .* for 0\.005 minutes"):
         server.join()
 
 
 def test_promise_3_a_client_on_another_task_keeps_a_ps_from_ending(stack: ExitStack) -> None:
     config = gf.ConfigProto(server_idle_minutes=0.005)
-    spec = spec_of(ps=1, worker=1)
+    spec = spec_of(stack, ps=1, worker=1)
     ps = serve(stack, spec, "ps", config=config)
     worker = serve(stack, spec, "worker")
     joined = threading.Thread(target=ps.join, daemon=True)
@@ -153,7 +137,7 @@ def test_promise_3_a_client_on_another_task_keeps_a_ps_from_ending(stack: ExitSt
 def test_a_task_that_has_ended_in_order_is_not_reported_as_lost(
     stack: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    spec = spec_of(ps=1, worker=1)
+    spec = spec_of(stack, ps=1, worker=1)
     ps, worker = serve(stack, spec, "ps"), serve(stack, spec, "worker")
     with gf.Graph().as_default(), gf.Session(ps.target) as session:
         with gf.device("/job:worker/task:0"):
@@ -222,7 +206,7 @@ print("leaving", flush=True)
 
 
 def test_promise_30_a_process_with_dead_peers_exits(stack: ExitStack) -> None:
-    spec = spec_of(ps=1, worker=1)
+    spec = spec_of(stack, ps=1, worker=1)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-m", "graphflow.cli", "serve", "--cluster", "", "--job", "ps"]
     command[5] = ";".join(f"{job}={','.join(tasks)}" for job, tasks in spec.items())
@@ -249,7 +233,7 @@ def test_promise_30_a_process_with_dead_peers_exits(stack: ExitStack) -> None:
 
 
 def test_status_tells_tasks_variables_steps_and_who_is_missing(stack: ExitStack) -> None:
-    spec = spec_of(ps=1, worker=2)
+    spec = spec_of(stack, ps=1, worker=2)
     ps, worker = serve(stack, spec, "ps"), serve(stack, spec, "worker")
     config = gf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
     with gf.Graph().as_default(), gf.Session(worker.target, config=config) as session:
@@ -274,7 +258,7 @@ def test_status_tells_tasks_variables_steps_and_who_is_missing(stack: ExitStack)
 
 
 def test_list_devices_has_those_of_every_task(stack: ExitStack) -> None:
-    spec = spec_of(ps=1, worker=1)
+    spec = spec_of(stack, ps=1, worker=1)
     serve(stack, spec, "ps", config=gf.ConfigProto(device_count={"CPU": 2}))
     worker = serve(stack, spec, "worker")
     with gf.Session(worker.target, graph=gf.Graph()) as session:
@@ -287,7 +271,7 @@ def test_list_devices_has_those_of_every_task(stack: ExitStack) -> None:
 
 
 def test_reset_clears_a_container_on_every_task_and_ends_the_sessions(stack: ExitStack) -> None:
-    spec = spec_of(ps=1, worker=1)
+    spec = spec_of(stack, ps=1, worker=1)
     serve(stack, spec, "ps")
     worker = serve(stack, spec, "worker")
     with gf.Graph().as_default():
@@ -336,10 +320,10 @@ def test_a_target_that_is_none_is_refused(target: str) -> None:
         gf.train.stop_cluster(target)
 
 
-def test_an_address_where_nobody_serves_is_named() -> None:
-    port = free_port()
-    with pytest.raises(gf.errors.UnavailableError, match=f"localhost:{port}"):
-        gf.train.cluster_status(f"zmq://localhost:{port}", 0.2)
+def test_an_address_where_nobody_serves_is_named(stack: ExitStack) -> None:
+    (address,) = spec_of(stack, ps=1)["ps"]
+    with pytest.raises(gf.errors.UnavailableError, match=address):
+        gf.train.cluster_status(f"zmq://{address}", 0.2)
 
 
 # ---- the environment -------------------------------------------------------------------------------------------------
@@ -374,7 +358,7 @@ def test_the_environment_makes_a_server(monkeypatch: pytest.MonkeyPatch, stack: 
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(ValueError, match="TF_CONFIG is not set"):
         gf.train.Server.from_environment()
-    spec = spec_of(ps=1, worker=2)
+    spec = spec_of(stack, ps=1, worker=2)
     found = {"cluster": spec, "task": {"type": "worker", "index": 1}, "local_devices": 2}
     monkeypatch.setenv("TF_CONFIG", json.dumps(found))
     assert gf.train.task_from_environment() == (gf.train.ClusterSpec(spec), "worker", 1)

@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve, serve_all, spec_of
 
 import graphflow as gf
 from graphflow.runtime import planner
-from tests.cluster.test_server import serve, spec_of
 
 
 @pytest.fixture
 def target() -> Iterator[str]:
     """A worker that a ps stands beside."""
     with ExitStack() as stack:
-        spec = spec_of(ps=1, worker=1)
-        serve(stack, spec, "ps")
-        yield serve(stack, spec, "worker").target
+        _, worker = serve_all(stack, spec_of(stack, ps=1, worker=1))
+        yield worker.target
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def test_the_tier_is_the_one_that_the_session_asks_for(compiled: str, target: st
 
 def test_what_a_task_insists_on_holds_for_every_session(modes: list[str]) -> None:
     with ExitStack() as stack, gf.Graph().as_default():
-        server = serve(stack, spec_of(worker=1), "worker", config=gf.ConfigProto(compiled="never"))
+        server = serve(stack, spec_of(stack, worker=1), "worker", config=gf.ConfigProto(compiled="never"))
         x = gf.placeholder(gf.float32, [3])
         session = stack.enter_context(gf.Session(server.target))
         assert list(session.run(x * 2.0, {x: [1.0, 2.0, 3.0]})) == [2.0, 4.0, 6.0]

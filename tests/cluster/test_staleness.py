@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 
 WORKERS = 3
 STEPS = 20
@@ -20,14 +20,8 @@ STEPS = 20
 @pytest.fixture
 def cluster() -> Iterator[tuple[dict[str, list[str]], list[gf.train.Server]]]:
     with ExitStack() as stack:
-        addresses = [f"127.0.0.1:{port}" for port in stack.enter_context(ReservedPorts(5)).ports]
-        spec = {"ps": addresses[:2], "worker": addresses[2:]}
-        for index in range(2):
-            stack.callback(gf.train.Server(spec, "ps", index).stop)
-        workers = [gf.train.Server(spec, "worker", index) for index in range(WORKERS)]
-        for worker in workers:
-            stack.callback(worker.stop)
-        yield spec, workers
+        spec = spec_of(stack, ps=2, worker=WORKERS)
+        yield spec, serve_all(stack, spec)[2:]
 
 
 def _train(spec: Any, target: str, index: int, limit: int, mode: str) -> tuple[list[int], list[Any]]:

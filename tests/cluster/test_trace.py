@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.cluster.step_trace import merged, offset
-from tests.cluster.test_server import spec_of
 
 PS, FIRST, SECOND = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 
@@ -19,13 +20,8 @@ PS, FIRST, SECOND = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
     """A ps and two workers; the target of the first worker."""
-    spec = spec_of(ps=1, worker=2)
-    servers = [
-        gf.train.Server(spec, job, i) for job, count in (("ps", 1), ("worker", 2)) for i in range(count)
-    ]
-    yield servers[1].target
-    for server in servers:
-        server.stop()
+    with ExitStack() as stack:
+        yield serve_all(stack, spec_of(stack, ps=1, worker=2))[1].target
 
 
 def training_step() -> tuple[Any, Any, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.cluster import remote
-from graphflow.cluster.ports import ReservedPorts
 
 GROUP = 3
 
@@ -26,13 +26,7 @@ def stack() -> Iterator[ExitStack]:
 
 def servers(stack: ExitStack, count: int, **options: Any) -> list[gf.train.Server]:
     """Workers in this process."""
-    ports = ReservedPorts(count)
-    stack.callback(ports.close)
-    spec = {"worker": [f"localhost:{port}" for port in ports.ports]}
-    found = [gf.train.Server(spec, "worker", i, config=gf.ConfigProto(**options)) for i in range(count)]
-    for server in found:
-        stack.callback(server.stop)
-    return found
+    return serve_all(stack, spec_of(stack, worker=count), config=gf.ConfigProto(**options))
 
 
 def at_once(count: int, function: Callable[[int], Any], seconds: float = 60.0) -> list[Any]:

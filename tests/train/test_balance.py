@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.train.balance import bytes_by_task, imbalance
-from tests.cluster.test_server import spec_of
 
 
 def build(strategy: Any, tasks: int, variables: Sequence[tuple[str, Sequence[int]]]) -> None:
@@ -86,13 +86,9 @@ def test_a_variable_with_a_short_first_axis_is_cut_along_its_longest() -> None:
 @pytest.fixture
 def cluster() -> Iterator[tuple[dict[str, list[str]], str]]:
     """Three ps and a worker; the cluster, and the worker's target."""
-    spec = spec_of(ps=3, worker=1)
     with ExitStack() as stack:
-        for job, count in (("ps", 3), ("worker", 1)):
-            for i in range(count):
-                server = gf.train.Server(spec, job, i)
-                stack.callback(server.stop)
-        yield spec, server.target
+        spec = spec_of(stack, ps=3, worker=1)
+        yield spec, serve_all(stack, spec)[-1].target
 
 
 def test_promise_18_the_bytes_of_each_ps_are_reported(

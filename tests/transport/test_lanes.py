@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 from graphflow.transport import lanes
 from graphflow.transport.lanes import Door, Lane, LaneBroken, Parser, WaitingLane, connect, packed
 from graphflow.transport.tensors import BadMessage
@@ -178,12 +179,6 @@ def test_what_is_not_claimed_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- in a cluster ---------------------------------------------------------------------------------------------------
 
 
-def _servers(**config: Any) -> list[Any]:
-    with ReservedPorts(2) as ports:
-        cluster = {job: [f"127.0.0.1:{p}"] for job, p in zip(("ps", "worker"), ports.ports, strict=True)}
-    return [gf.train.Server(cluster, job, 0, config=gf.ConfigProto(**config)) for job in cluster]
-
-
 def _train(target: str, **config: Any) -> float:
     with gf.Graph().as_default():
         with gf.device("/job:ps"):
@@ -201,20 +196,17 @@ def _train(target: str, **config: Any) -> float:
 
 @pytest.mark.parametrize("tcp_only", [{"tcp_only": True}, {}])
 def test_a_cluster_that_is_told_to_uses_tcp_alone(tcp_only: dict[str, Any]) -> None:
-    servers = _servers(**tcp_only)
-    try:
+    with ExitStack() as stack:
+        servers = serve_all(stack, spec_of(stack, ps=1, worker=1), config=gf.ConfigProto(**tcp_only))
         assert _train(servers[1].target) == 32.0
         used = [len(s._service.sockets._lanes_out) for s in servers]
         assert used == ([0, 0] if tcp_only else [1, 1])
         assert _train(servers[1].target, tcp_only=True) == 32.0
-    finally:
-        for server in servers:
-            server.stop()
 
 
 def test_a_lane_that_brings_garbage_or_ends_is_a_lost_connection_and_is_opened_again() -> None:
-    servers = _servers()
-    try:
+    with ExitStack() as stack:
+        servers = serve_all(stack, spec_of(stack, ps=1, worker=1))
         assert _train(servers[1].target) == 32.0
         worker = servers[1]._service.sockets
         for what in (lambda end: end.sendall(b"\xff" * 64), lambda end: end.shutdown(socket.SHUT_RDWR)):
@@ -225,6 +217,3 @@ def test_a_lane_that_brings_garbage_or_ends_is_a_lost_connection_and_is_opened_a
                 time.sleep(0.01)
             assert _train(servers[1].target) == 32.0
             assert next(iter(worker._lanes_out.values())) is not lane
-    finally:
-        for server in servers:
-            server.stop()

@@ -8,13 +8,14 @@ import random
 import resource
 import subprocess
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 from graphflow.transport import pieces
 from graphflow.transport.pieces import Pieces, Pool, cut, is_cut
 from graphflow.transport.tensors import BadMessage
@@ -102,10 +103,8 @@ def test_memory_is_used_again_when_no_array_is_on_it(monkeypatch: pytest.MonkeyP
 
 def test_large_values_go_over_tcp_both_ways() -> None:
     config = gf.ConfigProto(tcp_only=True)
-    with ReservedPorts(2) as ports:
-        cluster = {job: [f"127.0.0.1:{p}"] for job, p in zip(("ps", "worker"), ports.ports, strict=True)}
-    servers = [gf.train.Server(cluster, job, 0, config=config) for job in cluster]
-    try:
+    with ExitStack() as stack:
+        _, worker = serve_all(stack, spec_of(stack, ps=1, worker=1), config=config)
         with gf.Graph().as_default():
             fed = gf.placeholder(gf.float32, [None])
             with gf.device("/job:ps"):
@@ -114,7 +113,7 @@ def test_large_values_go_over_tcp_both_ways() -> None:
                 more = v + fed
             with gf.device("/job:ps"):
                 step = gf.assign(v, more)
-            with gf.Session(servers[1].target, config=config) as session:
+            with gf.Session(worker.target, config=config) as session:
                 session.run(v.initializer)
                 value = np.arange(1_000_000, dtype=np.float32)
                 seen = []
@@ -123,9 +122,6 @@ def test_large_values_go_over_tcp_both_ways() -> None:
                     np.testing.assert_array_equal(session.run(v), n * value)
                 for n, found in enumerate(seen, 1):
                     np.testing.assert_array_equal(found, n * value)
-    finally:
-        for server in servers:
-            server.stop()
 
 
 _PILE = """

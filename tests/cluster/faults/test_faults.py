@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import serve, spec_of
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
 from tests.cluster.faults import cells
 from tests.cluster.faults.lab import Lab
 from tests.cluster.faults.table import all_cells
@@ -92,21 +92,9 @@ def stack() -> Iterator[ExitStack]:
         yield found
 
 
-def _cluster(stack: ExitStack) -> dict[str, list[str]]:
-    ports = stack.enter_context(ReservedPorts(3)).ports
-    addresses = [f"127.0.0.1:{port}" for port in ports]
-    return {"ps": addresses[:2], "worker": addresses[2:]}
-
-
-def _serve(stack: ExitStack, cluster: Any, job: str, index: int = 0) -> gf.train.Server:
-    server = gf.train.Server(cluster, job, index)
-    stack.callback(server.stop)
-    return server
-
-
 def test_promise_1_a_bare_session_names_every_missing_task(stack: ExitStack) -> None:
-    cluster = _cluster(stack)
-    target = _serve(stack, cluster, "worker").target
+    cluster = spec_of(stack, ps=2, worker=1)
+    target = serve(stack, cluster, "worker").target
     with pytest.raises(gf.errors.UnavailableError) as caught:
         gf.Session(target, config=gf.ConfigProto(connect_timeout_in_ms=300))
     for index, address in enumerate(cluster["ps"]):
@@ -115,7 +103,7 @@ def test_promise_1_a_bare_session_names_every_missing_task(stack: ExitStack) -> 
 
 
 def test_promise_1_an_absent_target_is_named(stack: ExitStack) -> None:
-    address = _cluster(stack)["ps"][0]
+    address = spec_of(stack, ps=2, worker=1)["ps"][0]
     with pytest.raises(gf.errors.UnavailableError, match=f"No server answers at {address}"):
         gf.Session(f"zmq://{address}", config=gf.ConfigProto(connect_timeout_in_ms=100))
 
@@ -123,11 +111,11 @@ def test_promise_1_an_absent_target_is_named(stack: ExitStack) -> None:
 def test_promise_1_a_training_session_waits_for_absent_tasks(
     stack: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cluster = _cluster(stack)
-    target = _serve(stack, cluster, "worker").target
+    cluster = spec_of(stack, ps=2, worker=1)
+    target = serve(stack, cluster, "worker").target
     with gf.device("/job:ps/task:0"):
         step = gf.train.get_or_create_global_step()
-    comes = threading.Timer(2.5, lambda: [_serve(stack, cluster, "ps", i) for i in (0, 1)])
+    comes = threading.Timer(2.5, lambda: [serve(stack, cluster, "ps", i) for i in (0, 1)])
     comes.start()
     stack.callback(comes.join)
     with (
@@ -140,8 +128,8 @@ def test_promise_1_a_training_session_waits_for_absent_tasks(
 
 
 def test_promise_1_a_wait_has_an_end(stack: ExitStack) -> None:
-    cluster = _cluster(stack)
-    target = _serve(stack, cluster, "worker").target
+    cluster = spec_of(stack, ps=2, worker=1)
+    target = serve(stack, cluster, "worker").target
     gf.train.get_or_create_global_step()
     with pytest.raises(
         gf.errors.DeadlineExceededError, match=f"/job:ps/replica:0/task:1 at {cluster['ps'][1]}"
@@ -150,9 +138,9 @@ def test_promise_1_a_wait_has_an_end(stack: ExitStack) -> None:
 
 
 def test_promise_2_a_deadline_names_what_is_awaited_and_the_next_run_works(stack: ExitStack) -> None:
-    cluster = {"ps": _cluster(stack)["ps"][:1], "worker": _cluster(stack)["worker"]}
-    target = _serve(stack, cluster, "worker").target
-    _serve(stack, cluster, "ps")
+    cluster = spec_of(stack, ps=1, worker=1)
+    target = serve(stack, cluster, "worker").target
+    serve(stack, cluster, "ps")
     with gf.device("/job:ps/task:0"):
         queue = gf.FIFOQueue(2, [gf.float32], [[]], name="queue")
         taken = queue.dequeue(name="taken")
@@ -168,9 +156,9 @@ def test_promise_2_a_deadline_names_what_is_awaited_and_the_next_run_works(stack
 
 
 def test_promise_7_a_session_is_told_that_a_task_lost_its_variables(stack: ExitStack) -> None:
-    cluster = {"ps": _cluster(stack)["ps"][:1], "worker": _cluster(stack)["worker"]}
-    target = _serve(stack, cluster, "worker").target
-    ps = _serve(stack, cluster, "ps")
+    cluster = spec_of(stack, ps=1, worker=1)
+    target = serve(stack, cluster, "worker").target
+    ps = serve(stack, cluster, "ps")
     with gf.device("/job:ps/task:0"):
         value = gf.get_variable("value", initializer=1.0)
     session = gf.Session(target)
@@ -179,7 +167,7 @@ def test_promise_7_a_session_is_told_that_a_task_lost_its_variables(stack: ExitS
     ps.stop()
     with pytest.raises(gf.errors.UnavailableError, match="/job:ps/replica:0/task:0 at "):
         session.run(value)
-    _serve(stack, cluster, "ps")
+    serve(stack, cluster, "ps")
     with gf.Session(target) as other, pytest.raises(gf.errors.FailedPreconditionError):
         other.run(value)
     with pytest.raises(gf.errors.AbortedError, match="/job:ps/replica:0/task:0 was started again"):
@@ -189,9 +177,9 @@ def test_promise_7_a_session_is_told_that_a_task_lost_its_variables(stack: ExitS
 def test_the_last_checkpoint_has_what_others_trained_after_the_chiefs_last_step(
     stack: ExitStack, tmp_path: Path
 ) -> None:
-    cluster = {"ps": _cluster(stack)["ps"][:1], "worker": _cluster(stack)["worker"]}
-    target = _serve(stack, cluster, "worker").target
-    _serve(stack, cluster, "ps")
+    cluster = spec_of(stack, ps=1, worker=1)
+    target = serve(stack, cluster, "worker").target
+    serve(stack, cluster, "ps")
     with gf.device("/job:ps/task:0"):
         step = gf.train.get_or_create_global_step()
         more = step.assign_add(1)
