@@ -165,6 +165,35 @@ def truncated_normal_source() -> str:
     return _walk("count, words, y, size, inverses, logarithms", body)
 
 
+@cache
+def classes_source(dtype: str) -> str:
+    """Classes by their rising weights: kernel(count, words, y, size, cumulative, classes, samples).
+
+    y [rows, samples] of `dtype`; cumulative [rows, classes], float64. A class is the number of weights up to a uniform
+    part of the last one, so that a row that is all zero gives `classes`.
+    """
+    lines = [
+        "for half in range(2):",
+        "    place = 2 * i + half",
+        "    if place < size:",
+        "        high = w2 if half == 1 else w0",
+        "        low = w3 if half == 1 else w1",
+        "        whole = ((high & uint64(0xFFFFF)) << uint64(32)) | low",
+        "        first = place // samples * classes",
+        f"        wanted = float64(int64(whole)) * {2.0**-52!r} * cumulative[first + classes - 1]",
+        "        begin = 0",
+        "        end = classes",
+        "        while begin < end:",
+        "            middle = (begin + end) // 2",
+        "            if cumulative[first + middle] <= wanted:",
+        "                begin = middle + 1",
+        "            else:",
+        "                end = middle",
+        f"        y[place] = {dtype}(begin)",
+    ]
+    return _walk("count, words, y, size, cumulative, classes, samples", [*_block(), *lines])
+
+
 def normal_tables() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """The tables of the logarithm, float64."""
     return bits.LOG_SCALED_INVERSES, bits.LOG_TABLE

@@ -68,7 +68,8 @@ def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
     value = lowering.value(i.inputs[0])
     assert value is not None
     if not value.shape:
-        return False
+        lowering.elementwise(i, "{0} * {0} * 0.5", [value], lowering.result(i))
+        return True
     total = lowering.temporary(i.name, value.dtype, ())
     from graphflow.runtime.compiled.nodes import Statements
 

@@ -13,12 +13,27 @@ from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.values import Value, whole
 from graphflow.runtime.cuda.nodes import Places, device_node
+from graphflow.runtime.cuda.scan_rules import add_scan
+from graphflow.runtime.cuda.strided import reduced
 
 
 def _constant(lowering: Lowering, label: str, array: Any) -> Value:
     value = whole(lowering.fresh(label), array.dtype.name, array.shape)
     lowering.constants[value.root] = array
     return value
+
+
+def _stretch(i: Instruction, outputs: int) -> Any:
+    """What the host sends for a run: where the random state is, which then moves on by so many outputs."""
+    key, seeds = f"random/{i.name}", (i.attrs["seed"], i.attrs["seed2"])
+
+    def before(run: Any) -> Any:
+        from graphflow.kernels.cuda.philox import words_of
+
+        state: Philox = run.mine(key, lambda: Philox(*seeds))
+        return words_of(state.reserve(outputs * RESERVED_PER_OUTPUT))
+
+    return before
 
 
 def _random(lowering: Lowering, i: Instruction) -> bool:
@@ -35,13 +50,7 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
 
         tables = [_constant(lowering, i.name, np.array(t)) for t in normal_tables()]
     target = lowering.result(i)
-    count, key, seeds = target.size, f"random/{i.name}", (i.attrs["seed"], i.attrs["seed2"])
-
-    def before(run: Any) -> Any:
-        from graphflow.kernels.cuda.philox import words_of
-
-        state: Philox = run.mine(key, lambda: Philox(*seeds))
-        return words_of(state.reserve(count * RESERVED_PER_OUTPUT))
+    count = target.size
 
     def build(places: Places) -> Sequence[Any]:
         from graphflow.kernels.cuda import philox
@@ -58,7 +67,41 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
 
     from graphflow.kernels.cuda.philox import WORDS
 
+    before = _stretch(i, count)
     lowering.add(device_node(i, tables, [target], build, before=before, words=WORDS))
+    return True
+
+
+def _multinomial(lowering: Lowering, i: Instruction) -> bool:
+    """Weights by statements, their running sums by a scan, then a search for each uniform number."""
+    logits = lowering.value(i.inputs[0])
+    if logits is None or lowering.constant(i.inputs[1]) is None or len(logits.shape) != 2:
+        return False
+    rows, classes = logits.shape
+    wide = lowering.temporary(i.name, "float64", logits.shape)
+    lowering.elementwise(i, "cast({0}, float64)", [logits], wide)
+    top = lowering.temporary(i.name, "float64", (rows,))
+    finite = "{0} if {0} - {0} == 0 else -1.7976931348623157e308"
+    reduced(lowering, i, "max", finite, [wide], (1,), top)
+    beside = Value(top.root, top.dtype, logits.shape, (1, 0))
+    weights, cumulative = (lowering.temporary(i.name, "float64", logits.shape) for _ in range(2))
+    lowering.elementwise(i, "exp({0} - {1}) if {0} - {0} == 0 else 0", [wide, beside], weights)
+    add_scan(lowering, i, "sum", weights, cumulative, 1)
+    target = lowering.result(i)
+    samples, blocks = target.shape[1], -(-target.size // 2)
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow.kernels.cuda import philox
+        from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+        source = philox.classes_source(target.dtype)
+        arguments = [blocks, places.words, places.array(target), target.size, places.array(cumulative)]
+        return [elementwise_launch(source, blocks, [*arguments, classes, samples])]
+
+    from graphflow.kernels.cuda.philox import WORDS
+
+    before = _stretch(i, rows * 2 * (-(-samples // 4) * 4))
+    lowering.add(device_node(i, [cumulative], [target], build, before=before, words=WORDS))
     return True
 
 
@@ -68,4 +111,4 @@ _SOURCES: Final = {
     "RandomStandardNormal": "normal_source",
     "TruncatedNormal": "truncated_normal_source",
 }
-RANDOM_RULES: Final[dict[str, Rule]] = dict.fromkeys(_SOURCES, _random)
+RANDOM_RULES: Final[dict[str, Rule]] = {**dict.fromkeys(_SOURCES, _random), "Multinomial": _multinomial}

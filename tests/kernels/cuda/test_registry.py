@@ -31,7 +31,6 @@ ON_HOST = {
     **dict.fromkeys(
         ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "TopKV2"), "results without elements"
     ),
-    **dict.fromkeys(("L2Loss",), "scalars"),
     "GatherV2": "batch_dims",
     "Range": "its operands are constants in every program that is quick",
     **dict.fromkeys(

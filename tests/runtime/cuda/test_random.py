@@ -11,6 +11,7 @@ from both_devices import on_both
 
 import graphflow as gf
 
+LOGITS = np.array([[0, 1, -np.inf, 2, 0.5], [np.inf, -1, 800, 799, 3], [np.nan] * 5], "f")
 pytestmark = pytest.mark.device
 
 
@@ -28,8 +29,10 @@ def graph() -> Iterator[None]:
         lambda: gf.random_uniform([5], 3, 9, gf.int32),
         lambda: gf.truncated_normal([301]),
         lambda: gf.truncated_normal([1]),
+        lambda: gf.multinomial(LOGITS, 13),
+        lambda: gf.multinomial(LOGITS[:1, 1:], 5, output_dtype=gf.int32),
     ],
-    ids=["uniform", "normal", "integers", "truncated", "one truncated"],
+    ids=["uniform", "normal", "integers", "truncated", "one truncated", "classes", "other classes"],
 )
 def test_random_numbers_are_those_of_the_cpu(draw: Callable[[], Any]) -> None:
     cpu, gpu = on_both(lambda: (draw(), {}))
