@@ -269,23 +269,29 @@ def test_a_failure_of_one_member_reaches_the_others_and_the_next_run_is_right() 
         assert s.run([first, second], {fed: 2.0}) == [5.0, 5.0]
 
 
+def waiting(s: gf.Session, run: Callable[[], Any]) -> tuple[threading.Thread, list[BaseException]]:
+    """A thread with a run that waits for another member, and what the run will raise."""
+    caught: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            run()
+        except BaseException as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    while not s.store.waiting():
+        thread.join(0.01)
+    return thread, caught
+
+
 def test_a_member_that_gives_up_ends_the_wait_of_the_others_with_its_reason() -> None:
     fed = gf.placeholder(gf.float32, [])
     sums = on_each(range(3), lambda i: gf.distribute.all_reduce(fed + float(i), 3, GROUP, 1, name=f"sum{i}"))
     with session(3) as s:
         assert s.run(sums, {fed: 1.0}) == [6.0] * 3
-        caught: list[BaseException] = []
-
-        def use() -> None:
-            try:
-                s.run(sums[1], {fed: 1.0})
-            except BaseException as error:
-                caught.append(error)
-
-        thread = threading.Thread(target=use)
-        thread.start()
-        while not s.store.waiting():
-            thread.join(0.01)
+        thread, caught = waiting(s, lambda: s.run(sums[1], {fed: 1.0}))
         with pytest.raises(
             gf.errors.DeadlineExceededError, match=r"step 2 of the instance 1: .*CPU:2 \(last heard"
         ):
@@ -299,18 +305,7 @@ def test_closing_the_session_ends_who_waits() -> None:
     with gf.device("/cpu:0"):
         alone = gf.distribute.all_reduce(1.0, 2, GROUP, 1)
     s = session(2)
-    caught: list[BaseException] = []
-
-    def use() -> None:
-        try:
-            s.run(alone)
-        except BaseException as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=use)
-    thread.start()
-    while not s.store.waiting():
-        thread.join(0.01)
+    thread, caught = waiting(s, lambda: s.run(alone))
     s.close()
     thread.join(5)
     assert isinstance(caught[0], gf.errors.CancelledError)

@@ -6,9 +6,11 @@ Promise 24: batch normalisation and every optimizer's slots under every strategy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from serving import serve_all, spec_of
 
 import graphflow as gf
 
@@ -18,16 +20,10 @@ D = gf.distribute
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[tuple[dict[str, list[str]], list[str]]]:
     """Two parameter servers and two workers in this process: their addresses, and the targets of the workers."""
-    reserved = [gf.train.Server({"free": ["localhost:0"]}) for _ in range(4)]
-    addresses = [server.target.removeprefix("zmq://") for server in reserved]
-    for server in reserved:
-        server.stop()
-    found = {"ps": addresses[:2], "worker": addresses[2:]}
-    config = gf.ConfigProto(device_count={"CPU": 2})
-    servers = [gf.train.Server(found, job, i, config=config) for job in found for i in range(2)]
-    yield found, [server.target for server in servers[2:]]
-    for server in servers:
-        server.stop()
+    with ExitStack() as stack:
+        found = spec_of(stack, ps=2, worker=2)
+        servers = serve_all(stack, found, config=gf.ConfigProto(device_count={"CPU": 2}))
+        yield found, [server.target for server in servers[2:]]
 
 
 @pytest.mark.parametrize(

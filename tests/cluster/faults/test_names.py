@@ -13,7 +13,7 @@ import pytest
 
 _UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"]
 
-_PROGRAM = """
+_BEGIN = """
 import subprocess, sys
 from pathlib import Path
 import graphflow as gf
@@ -26,6 +26,9 @@ def resolve(address):
 
 resolve("127.0.0.2")
 subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+"""
+
+_PROGRAM = """
 with ReservedPorts(2) as reserved:
     a, b = reserved.ports
     cluster = {"ps": [f"moving.test:{a}"], "worker": [f"localhost:{b}"]}
@@ -47,20 +50,7 @@ with ReservedPorts(2) as reserved:
     worker.stop()
 """
 
-
 _WORKER_PROGRAM = """
-import subprocess, sys
-from pathlib import Path
-import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
-
-hosts = Path(sys.argv[1])
-
-def resolve(address):
-    hosts.write_text(f"127.0.0.1 localhost\\n{address} moving.test\\n")
-
-resolve("127.0.0.2")
-subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
 with ReservedPorts(3) as reserved:
     a, b, c = reserved.ports
     cluster = {"ps": [f"localhost:{a}"], "worker": [f"localhost:{b}", f"moving.test:{c}"]}
@@ -103,7 +93,7 @@ def test_promise_26_a_task_comes_back_on_another_address(
     tmp_path: Path, text: str, expected: list[str]
 ) -> None:
     program = tmp_path / "program.py"
-    program.write_text(text)
+    program.write_text(_BEGIN + text)
     done = subprocess.run(
         [*_UNSHARE, sys.executable, str(program), str(tmp_path / "hosts")],
         capture_output=True, text=True, timeout=60, check=False,
