@@ -38,7 +38,8 @@ _MOST_NAME: Final = 256
 _MOST_SECONDS: Final = 86_400.0
 _ANSWERS_A_SECOND: Final = 50
 """Answers to strangers: what they do not fetch is kept for them."""
-_REQUESTS: Final = (Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP)
+_REQUESTS: Final = frozenset([Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
+_OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LANE])
 _MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
 """What reading a message's fields raises where they are not what they should be."""
 
@@ -79,10 +80,11 @@ class Greetings(Inquiries):
         except BadMessage as error:
             self.sockets.dropped.add(str(error))
             return
-        if message.kind is Kind.HELLO:
-            self._hello(sender, message)
-        elif message.kind is Kind.LANE:
-            self.sockets.take_lane(sender, message.details.get("secret"))
+        if message.kind in _OF_LINKS:
+            if message.kind is Kind.HELLO:
+                self._hello(sender, message)
+            else:
+                self.sockets.take_lane(sender, message.details.get("secret"))
         elif peer is not None:
             try:
                 self._from_peer(peer, message)

@@ -37,6 +37,8 @@ class Runner:
     changes: Changes
     kept: dict[str, Any]
     """What operations keep on this task for the session."""
+    alone: bool
+    """Whether its plan has one device here: then no two stages of a step are computed at once."""
     seconds: float = 1.0
 
 
@@ -185,13 +187,14 @@ class Registrations(Greetings):
         owner = message.a, str(message.details["session"])
         kept = self._kept.setdefault(owner, {})
         found: set[tuple[int, str]] = set()
+        alone = len(message.details["stages"]) == 1
 
         def runner(plan: Any, manner: Manner, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
                 return self._make(plan, manner)
 
             found.update(members(plan))
-            return Runner(make(plan), blocks, Changes(self._store, plan, make), kept)
+            return Runner(make(plan), blocks, Changes(self._store, plan, make), kept, alone)
 
         parts = read_parts(message, self._task, self._peers, runner)
         if found:

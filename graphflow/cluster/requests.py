@@ -20,6 +20,9 @@ class Requests:
 
     def take(self, number: int) -> bool:
         """Takes a request; False where it was taken before."""
+        if number == self._all_below and not self._above:  # Nearly always.
+            self._all_below = number + 1
+            return True
         if number < self._all_below or number in self._above:
             return False
         self._above.add(number)

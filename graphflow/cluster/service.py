@@ -27,10 +27,11 @@ from graphflow.cluster.registrations import Runner
 from graphflow.cluster.reports import Reports
 from graphflow.cluster.requests import Requests
 from graphflow.cluster.step_output import StepContext
-from graphflow.cluster.task_steps import RunStage, StepKey, TaskSteps
+from graphflow.cluster.task_steps import StepKey, TaskSteps, TellDone, TellFailed
 from graphflow.ops import load_all
 from graphflow.runtime.assemble import operand
 from graphflow.runtime.planner import Manner
+from graphflow.runtime.progress import RunStage, SendTensors
 from graphflow.runtime.resources import ResourceStore
 from graphflow.runtime.threads import ThreadPool
 from graphflow.transport.keys import Access
@@ -42,7 +43,7 @@ _QUICK_SECONDS: Final = 0.001
 """A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
 _LEASE_SECONDS: Final = 15.0
 _DEAF_SECONDS: Final = 1.0
-_OF_MASTERS: Final = (Kind.STEP, Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
+_OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
 _ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
 
@@ -84,6 +85,15 @@ class Service(Reports):
         self._master = MasterSteps()
         self._worker = TaskSteps()
         self._contexts: dict[StepKey, StepContext] = {}
+        self._of_steps: Mapping[Kind, Callable[[Peer, Message], None]] = {
+            Kind.STEP: self._begin, Kind.TENSOR: self._values_came, Kind.DONE: self._peer_done,
+        }  # fmt: skip
+        """What is done with the messages of every step that other tasks send."""
+        self._carry_out: Mapping[type, Callable[[Any, task_steps.Instructions], None]] = {
+            RunStage: self._run_stage, SendTensors: self._send, TellDone: self._tell_done,
+            TellFailed: self._tell_failed,
+        }  # fmt: skip
+        """How each instruction is carried out; it may add others to those that follow."""
         self._once = Once()
         self._pool = ThreadPool()
         self._sharing = Sharing(not tcp_only)
@@ -221,19 +231,13 @@ class Service(Reports):
         self.sockets.call(send)
 
     def _from_peer(self, peer: Peer, message: Message) -> None:
-        if message.kind in _OF_MASTERS and self._master_of((message.a, 0)) != peer.task:
-            raise ValueError("only the master of a step may send this.")
+        of_steps = self._of_steps.get(message.kind)
+        if of_steps is not None:
+            of_steps(peer, message)
+            return
+        if message.kind in _OF_MASTERS:
+            self._check_master(peer, message)
         match message.kind:
-            case Kind.TENSOR:
-                self._arrived((message.a, message.b), message.take())
-            case Kind.STEP:
-                self._begin(peer, message)
-            case Kind.DONE:
-                if message.a != self._incarnation:
-                    return
-                if message.c:
-                    self._arrived((message.a, message.b), message.tensors[: message.c])
-                self._direct(self._master.done(peer.task, message.b, message.tensors[message.c :]))
             case Kind.BYE:
                 self._forget(peer, _ENDED)
             case Kind.COLLECTIVE:
@@ -266,9 +270,25 @@ class Service(Reports):
             case _:
                 pass
 
+    def _check_master(self, peer: Peer, message: Message) -> None:
+        if self._tasks_by_incarnation.get(message.a) != peer.task:
+            raise ValueError("only the master of a step may send this.")
+
+    def _values_came(self, peer: Peer, message: Message) -> None:
+        self._arrived((message.a, message.b), message.take())
+
+    def _peer_done(self, peer: Peer, message: Message) -> None:
+        if message.a != self._incarnation:
+            return
+        along, values = message.c, message.take()
+        if along:
+            self._arrived((message.a, message.b), values[:along])
+            values = values[along:]
+        self._direct(self._master.done(peer.task, message.b, values))
+
     def _arrived(self, key: StepKey, tensors: Sequence[Any]) -> None:
         """Takes tensors on edges: the edges' numbers, then the values; edges beyond those are signals."""
-        if key[0] != self._incarnation and not self._master_of(key):
+        if key[0] != self._incarnation and key[0] not in self._tasks_by_incarnation:
             return
         if (
             not tensors
@@ -280,7 +300,7 @@ class Service(Reports):
             self._work(self._worker.fail(key, errors.InternalError(None, None, text)))
             return
         edges = tensors[0].tolist()
-        values = [*tensors[1:], *[True] * (len(edges) + 1 - len(tensors))]
+        values = tensors[1:]
         if self._traces:
             self._note_arrived(key, edges)
         found = self._worker.arrived(key, edges, values)
@@ -288,6 +308,7 @@ class Service(Reports):
         self._work(found)
 
     def _begin(self, peer: Peer, message: Message) -> None:
+        self._check_master(peer, message)
         key = (message.a, message.b)
         if self._traced:
             self._begin_trace(key, message.c)
@@ -313,7 +334,7 @@ class Service(Reports):
             return found
         self._abort(earlier)
         repeated = errors.AbortedError(None, None, "The client has begun a later attempt of this run.")
-        return [task_steps.TellFailed(earlier, repeated), *found]
+        return [TellFailed(earlier, repeated), *found]
 
     # ---- doing what the master and the worker say -----------------------------------------------------------------
 
@@ -355,57 +376,55 @@ class Service(Reports):
 
     def _work(self, instructions: task_steps.Instructions) -> None:
         """Does what the worker says; what cannot be done, such as sending what is no tensor, fails the step."""
-        queue = list(instructions)
-        for i in queue:
+        for i in instructions:
             try:
-                self._carry_out(i, queue)
+                if self._traces:
+                    self._note_instruction(i)
+                self._carry_out[type(i)](i, instructions)
             except Exception as error:
-                if isinstance(i, task_steps.TellFailed):
+                if isinstance(i, TellFailed):
                     raise
                 self._worker.abort(i.key)
-                queue.append(task_steps.TellFailed(i.key, error))
+                instructions.append(TellFailed(i.key, error))
 
-    def _carry_out(self, i: task_steps.Instruction, queue: task_steps.Instructions) -> None:
-        """Does one thing, which may add others; what a last stage sends to the master goes with the word of its end."""
-        if self._traces:
-            self._note_instruction(i)
-        if isinstance(i, RunStage):
-            runner: Runner = i.stage.run
-            context = self._context(i.key)
-            if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
-                queue += self._computed(i, *self._compute(i, context))
-            else:
-                self._pool.submit(self._run_on_pool, i)
-        elif isinstance(i, task_steps.SendTensors):
-            last = queue[-1]
-            edges = np.array([*i.edges, *i.signals], np.int32)
-            to_master = self._master_of(i.key) == i.task
-            if to_master and isinstance(last, task_steps.TellDone) and last.key == i.key and not last.along:
-                along = [edges, *i.values]
-                queue[-1] = task_steps.TellDone(i.key, [*along, *last.values], len(along))
-            else:
-                self._to_peer(i.task, Message(Kind.TENSOR, *i.key, tensors=[edges, *i.values]))
-        elif isinstance(i, task_steps.TellDone):
-            self._ended(i.key)
-            if i.key[0] == self._incarnation:
-                self._direct(self._master.done(self._task, i.key[1], i.values))
-            else:
-                self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, tensors=i.values))
+    def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
+        runner: Runner = i.stage.run
+        context = self._context(i.key)
+        if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
+            following += self._computed(i, *self._compute(i, context))
         else:
-            self._ended(i.key)
-            details = as_details(i.error)
-            if i.key[0] == self._incarnation:
-                self._direct(self._master.failed(self._task, i.key[1], details))
-            else:
-                self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
+            self._pool.submit(self._run_on_pool, i)
 
-    def _master_of(self, key: StepKey) -> str:
-        """The task that is the master of a step; "" where it is gone."""
-        return self._tasks_by_incarnation.get(key[0], "")
+    def _send(self, i: SendTensors, following: task_steps.Instructions) -> None:
+        """Sends values; what a last stage sends to the master goes with the word of its end."""
+        tensors = [i.to.edges, *i.values]
+        last = following[-1]
+        to_master = self._tasks_by_incarnation.get(i.key[0]) == i.to.task
+        if to_master and type(last) is TellDone and last.key == i.key and not last.along:
+            last.values, last.along = [*tensors, *last.values], len(tensors)
+        else:
+            master, step = i.key
+            self._to_peer(i.to.task, Message(Kind.TENSOR, master, step, tensors=tensors))
+
+    def _tell_done(self, i: TellDone, following: task_steps.Instructions) -> None:
+        self._ended(i.key)
+        if i.key[0] == self._incarnation:
+            self._direct(self._master.done(self._task, i.key[1], i.values))
+        else:
+            self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, tensors=i.values))
+
+    def _tell_failed(self, i: TellFailed, following: task_steps.Instructions) -> None:
+        self._ended(i.key)
+        details = as_details(i.error)
+        if i.key[0] == self._incarnation:
+            self._direct(self._master.failed(self._task, i.key[1], details))
+        else:
+            self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
 
     def _to_master(self, key: StepKey, message: Message) -> None:
-        task = self._master_of(key)
-        if task:
+        """Tells the master of a step, where it is still there."""
+        task = self._tasks_by_incarnation.get(key[0])
+        if task is not None:
             self._to_peer(task, message)
 
     def _abort(self, key: StepKey) -> None:
@@ -437,17 +456,16 @@ class Service(Reports):
         runner: Runner = work.stage.run
         context.kept = runner.kept
         begun = time.perf_counter()
-        counted: StepContext | ResourceStore = context
+        counted: StepContext | ResourceStore = self._store if runner.blocks or runner.alone else context
         if runner.blocks:  # A wait of a stage of its own, which holds no variable.
             context.pausable = True
-            counted = self._store
         counted.enter()
         try:
             if context.once is not None and runner.changes:
                 found = self._once.carry_out(runner.executable, runner.changes, context, work.values)
             else:
                 found = runner.executable.run(context, work.values)
-            results = [operand(v) for v in found]
+            results = [operand(v) if type(v) is bytes else v for v in found]
             work.values = ()
         except Exception as error:
             context.failed()

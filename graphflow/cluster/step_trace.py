@@ -12,12 +12,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import zip_longest
 from typing import Any, Final
 
-from graphflow.cluster.task_steps import Instruction, RunStage, SendTensors
+from graphflow.cluster.task_steps import Instruction
 from graphflow.config import DeviceStats, NodeStats, OutputStats, StepStats
 from graphflow.plan.ir import Instruction as Operation
 from graphflow.plan.stages import Key
+from graphflow.runtime.progress import RunStage, SendTensors
 from graphflow.runtime.trace import RECEIVES, SENDS, Recorder
 
 MOST_RECORDS: Final = 100_000
@@ -68,8 +70,8 @@ class StepTrace(Recorder):
                 self._waits.append((edge, min(free, arrived), max(0, arrived - free)))
             self._free[i.device] = now
         elif isinstance(i, SendTensors):
-            sizes = [int(getattr(value, "nbytes", 0)) for value in i.values] + [0] * len(i.signals)
-            self._sends += [(e, now, s) for e, s in zip([*i.edges, *i.signals], sizes, strict=True)]
+            sizes = [int(getattr(value, "nbytes", 0)) for value in i.values]
+            self._sends += [(e, now, s) for e, s in zip_longest(i.to.edges.tolist(), sizes, fillvalue=0)]
 
     def details(self) -> dict[str, Any]:
         """All of it, as the details of a message."""

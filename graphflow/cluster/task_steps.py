@@ -11,13 +11,13 @@ that number, which its master has given up. What waits for its step is limited, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow import errors
-from graphflow.runtime.progress import Parts, PartStage, Progress
+from graphflow.runtime.progress import Parts, Progress, RunStage, SendTensors
 
 MOST_EARLY_BYTES: Final = 8 << 30
 """Bytes of tensors that may wait for their steps to begin."""
@@ -29,30 +29,6 @@ StepKey = tuple[int, int]
 
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(eq=False, slots=True)
-class RunStage:
-    """Compute a stage, and tell `stage_done` or `stage_failed` of it.
-
-    Who computes it may empty `values` when it is through: nothing else keeps what no later stage takes.
-    """
-
-    key: StepKey
-    device: str
-    stage: PartStage
-    values: Sequence[Any]
-
-
-@dataclass(eq=False, slots=True)
-class SendTensors:
-    """Send what goes along these edges to a task; a signal has no value."""
-
-    key: StepKey
-    task: str
-    edges: Sequence[int]
-    values: Sequence[Any]
-    signals: Sequence[int]
 
 
 @dataclass(eq=False, slots=True)
@@ -77,14 +53,7 @@ class TellFailed:
 
 Instruction = RunStage | SendTensors | TellDone | TellFailed
 Instructions = list[Instruction]
-
-
-@dataclass(eq=False, slots=True)
-class _Step:
-    """A step: how far it is, None before it has begun, and then what came early."""
-
-    progress: Progress | None = None
-    inbox: dict[int, Any] = field(default_factory=dict)
+"""What is to be done, in this order; who does it may add what follows from that."""
 
 
 class TaskSteps:
@@ -93,13 +62,15 @@ class TaskSteps:
     def __init__(self, most_early_bytes: int = MOST_EARLY_BYTES) -> None:
         self._most_early_bytes = most_early_bytes
         self._parts: dict[StepKey, Parts] = {}
-        self._steps: dict[StepKey, _Step] = {}
+        self._steps: dict[StepKey, Progress] = {}
+        """The steps that have begun, and are not at their end."""
         self._latest: dict[int, int] = {}
         """The number of the step that each master began last."""
         self._registered: dict[int, int] = {}
         """The number of the executable that each master registered last."""
-        self._early: dict[StepKey, int] = {}
-        """The steps that have not begun, with the bytes that wait for them."""
+        self._early: dict[StepKey, dict[int, Any]] = {}
+        """What came for steps that have not begun, by edge."""
+        self._early_bytes: dict[StepKey, int] = {}
         self._refused: dict[StepKey, None] = {}
         """Steps that have not begun and will not; in order, the oldest first."""
         self.begun = 0
@@ -113,6 +84,7 @@ class TaskSteps:
         ValueError where they do not fit together.
         """
         parts.check()
+        _ = parts.program  # Now, and not while the first step waits for it.
         self._registered[executable[0]] = max(executable[1], self._registered.get(executable[0], 0))
         self._parts[executable] = parts
 
@@ -128,17 +100,17 @@ class TaskSteps:
         """Forgets what a master that is gone had registered, and its steps."""
         for executable in [e for e in self._parts if e[0] == incarnation]:
             del self._parts[executable]
-        for key in [k for k in self._steps if k[0] == incarnation]:
+        for key in [k for k in self.active if k[0] == incarnation]:
             self._end(key)
 
     def is_active(self, key: StepKey) -> bool:
         """Whether a step is not at its end."""
-        return key in self._steps
+        return key in self._steps or key in self._early
 
     @property
     def active(self) -> Sequence[StepKey]:
         """The steps that are not at their end."""
-        return list(self._steps)
+        return [*self._steps, *self._early]
 
     # ---- events ---------------------------------------------------------------------------------------------------
 
@@ -147,51 +119,43 @@ class TaskSteps:
 
         ValueError where it does not bring as many values as that takes.
         """
-        parts = self._parts[key[0], executable]
-        if len(feeds) != len(parts.feeds):
-            raise ValueError(f"{len(feeds)} values are fed, and it takes {len(parts.feeds)}.")
-        if key[1] <= self._latest.get(key[0], 0) or key in self._refused:
+        master, number = key
+        progress = Progress(self._parts[master, executable], feeds, key)
+        if number <= self._latest.get(master, 0) or key in self._refused:
             return []
-        self._latest[key[0]] = key[1]
+        self._latest[master] = number
         if self._early:
-            self._early.pop(key, None)
-            for early in [k for k in self._early if k[0] == key[0] and k[1] < key[1]]:
+            came = self._early.get(key, {})
+            progress.arrived(list(came), list(came.values()))
+            for early in [k for k in self._early if k[0] == master and k[1] <= number]:
                 self._end(early)
-        step = self._steps.get(key)
-        if step is None:
-            step = self._steps[key] = _Step()
-        step.progress = progress = Progress(parts, feeds, step.inbox)
-        step.inbox = {}
+        self._steps[key] = progress
         self.begun += 1
-        return self._go_on(key, progress)
+        return self._go_on(key, progress, [])
 
     def arrived(self, key: StepKey, edges: Sequence[int], values: Sequence[Any]) -> Instructions:
-        """Values came from another task along edges; True stands for a signal."""
-        step = self._steps.get(key)
-        if step is None:
+        """Values came from another task along edges; edges beyond the values are signals."""
+        progress = self._steps.get(key)
+        if progress is None:
             if key[1] <= self._latest.get(key[0], 0) or key in self._refused:
                 return []
-            step = _Step()
-        if step.progress is None:
-            return self._keep_early(key, step, edges, values)
-        step.progress.arrived(edges, values)
-        return self._go_on(key, step.progress)
+            return self._keep_early(key, edges, values)
+        progress.arrived(edges, values)
+        return self._go_on(key, progress, [])
 
     def fail(self, key: StepKey, error: BaseException) -> Instructions:
         """The step cannot go on here: its master is told, where it has not ended yet."""
-        if key not in self._steps and (key[1] <= self._latest.get(key[0], 0) or key in self._refused):
+        if not self.is_active(key) and (key[1] <= self._latest.get(key[0], 0) or key in self._refused):
             return []
         self.abort(key)
         return [TellFailed(key, error)]
 
     def stage_done(self, work: RunStage, results: Sequence[Any]) -> Instructions:
         """A stage has been computed."""
-        step = self._steps.get(work.key)
-        if step is None or step.progress is None:
+        progress = self._steps.get(work.key)
+        if progress is None:
             return []
-        outgoing = step.progress.done(work.device, work.stage, results)
-        sent: Instructions = [SendTensors(work.key, task, *what) for task, what in outgoing.items()]
-        return sent + self._go_on(work.key, step.progress)
+        return self._go_on(work.key, progress, progress.done(work, results))
 
     def stage_failed(self, work: RunStage, error: BaseException) -> Instructions:
         """A stage raised."""
@@ -210,39 +174,39 @@ class TaskSteps:
 
     # ---- the rest -------------------------------------------------------------------------------------------------
 
-    def _go_on(self, key: StepKey, progress: Progress) -> Instructions:
+    def _go_on(self, key: StepKey, progress: Progress, sent: Sequence[SendTensors]) -> Instructions:
         """Begins each part's next stage where what it receives is there; ends the step where all are through."""
-        found: Instructions = [RunStage(key, w.device, w.stage, w.values) for w in progress.ready()]
-        if not found and progress.ended:
+        if progress.ended:
             self._end(key)
-            found.append(TellDone(key, progress.fetched()))
-        return found
+            return [*sent, TellDone(key, progress.fetched())]
+        return [*sent, *progress.ready()]
 
-    def _keep_early(
-        self, key: StepKey, step: _Step, edges: Sequence[int], values: Sequence[Any]
-    ) -> Instructions:
+    def _keep_early(self, key: StepKey, edges: Sequence[int], values: Sequence[Any]) -> Instructions:
         """Keeps what came before its step has begun, where there is room."""
         size = sum(map(_size, values))
         if (
-            sum(self._early.values()) + size > self._most_early_bytes
+            sum(self._early_bytes.values()) + size > self._most_early_bytes
             or len(self._early) >= MOST_EARLY_STEPS
             and key not in self._early
         ):
+            held = sum(self._early_bytes.values())
             error = errors.ResourceExhaustedError(
                 None,
                 None,
-                f"{len(self._early)} steps that have not begun hold {sum(self._early.values())} bytes, and {size} more "
-                f"came: at most {MOST_EARLY_STEPS} steps and {self._most_early_bytes} bytes may wait.",
+                f"{len(self._early)} steps that have not begun hold {held} bytes, and {size} more came: at most "
+                f"{MOST_EARLY_STEPS} steps and {self._most_early_bytes} bytes may wait.",
             )
             return self.fail(key, error)
-        self._steps[key] = step
-        self._early[key] = self._early.get(key, 0) + size
-        step.inbox.update(zip(edges, values, strict=True))
+        self._early_bytes[key] = self._early_bytes.get(key, 0) + size
+        inbox = self._early.setdefault(key, {})
+        inbox.update(dict.fromkeys(edges, True) | dict(zip(edges, values, strict=False)))
         return []
 
     def _end(self, key: StepKey) -> None:
         self._steps.pop(key, None)
-        self._early.pop(key, None)
+        if self._early:
+            self._early.pop(key, None)
+            self._early_bytes.pop(key, None)
 
 
 def _size(value: Any) -> int:

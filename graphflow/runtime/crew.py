@@ -25,7 +25,7 @@ from graphflow.plan.ir import Instruction
 from graphflow.runtime.assemble import Assembled, operand
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.explain import current, first
-from graphflow.runtime.progress import Parts, Progress, Work
+from graphflow.runtime.progress import Parts, Progress, RunStage
 from graphflow.runtime.threads import ThreadPool
 
 QUICK_SECONDS: Final = 100e-6
@@ -103,7 +103,7 @@ class Crew:
         self._counts = counts
         self._watched = run.deadline is not None
         self._changed = threading.Condition(threading.Lock())
-        self._ready: deque[Work] = deque()
+        self._ready: deque[RunStage] = deque()
         self._at_work: dict[str, tuple[int, Runner]] = {}
         """For each device that computes the thread, and what it computes."""
         self._coming = 0
@@ -157,7 +157,7 @@ class Crew:
 
     # ---- who computes what ----------------------------------------------------------------------------------------
 
-    def _take(self) -> Work | None:
+    def _take(self) -> RunStage | None:
         """A stage for this thread, with the condition held; others are called for what it leaves."""
         if self._error is not None or not self._ready:
             return None
@@ -189,7 +189,7 @@ class Crew:
         while work is not None:
             work = self._compute(work)
 
-    def _compute(self, work: Work) -> Work | None:
+    def _compute(self, work: RunStage) -> RunStage | None:
         """Computes a stage; the next one for this thread. Raises what is no Exception in the calling thread alone."""
         runner: Runner = work.stage.run
         results: Sequence[Any] = ()
@@ -212,7 +212,7 @@ class Crew:
             if error is not None:
                 self._fail(error)
             elif self._error is None:
-                self._progress.done(work.device, work.stage, results)
+                self._progress.done(work, results)
                 if self._run.trace is not None:
                     self._trace_sends(work)
                 found = self._progress.ready()
@@ -227,7 +227,7 @@ class Crew:
             self._run.store.leave()
         return following
 
-    def _trace_sends(self, work: Work) -> None:
+    def _trace_sends(self, work: RunStage) -> None:
         self._free[work.device] = now = time.perf_counter_ns()
         for edge, _, _ in work.stage.sends:
             self._run.trace(self._transfers[edge][0], now)

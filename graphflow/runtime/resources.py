@@ -335,6 +335,8 @@ class ResourceStore:
         """
         with self._lock:
             self._active += 1
+            if not self._in_place:
+                return
             try:
                 self._settle(run)
             except BaseException:
@@ -353,7 +355,8 @@ class ResourceStore:
         """A run ends."""
         with self._lock:
             self._active -= 1
-            self._free_unused()
+            if self._closed:
+                self._free_unused()
 
     def begin_in_place(self, *cells: VariableCell) -> bool:
         """Whether values may be changed in place: only one run is active, and these are lent to nobody.

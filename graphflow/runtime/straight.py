@@ -45,7 +45,7 @@ class Straight:
             work = ready.popleft()
             writes = [next(numbers) for _ in work.stage.fetches]
             self._steps.append(_Step(work.stage.run, list(work.values), writes, []))
-            progress.done(work.device, work.stage, writes)
+            progress.done(work, writes)
             ready.extend(progress.ready())
         self._fetches: list[int] = progress.fetched()
         self._count = next(numbers)

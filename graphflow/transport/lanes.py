@@ -142,8 +142,8 @@ class Lane:
         """Whether something is still to be written."""
         return bool(self._waiting)
 
-    def send(self, frames: Sequence[Buffer]) -> None:
-        """Writes a message, as far as there is room; LaneBroken where the other end is gone."""
+    def send(self, frames: Sequence[Buffer]) -> bool:
+        """Writes a message, as far as there is room; whether it is out. LaneBroken where the other end is gone."""
         parts = packed(frames)
         if len(parts) == 1 and not self._waiting:
             whole = parts[0]
@@ -153,11 +153,13 @@ class Lane:
                 written = 0
             except OSError as error:
                 raise LaneBroken(*error.args) from None
-            if written < len(whole):
-                self._waiting.append(memoryview(whole)[written:])
-            return
+            if written == len(whole):
+                return True
+            self._waiting.append(memoryview(whole)[written:])
+            return False
         self._waiting.extend(memoryview(part) for part in parts if len(part))
         self.flush()
+        return not self._waiting
 
     def flush(self) -> None:
         """Writes what is kept, as far as there is room."""

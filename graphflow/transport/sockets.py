@@ -23,6 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Protocol
 
 import zmq
@@ -46,6 +47,7 @@ _GOODBYE_MS: Final = 200
 _RELEASE_SECONDS: Final = 0.5
 """How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
 _DOMAIN: Final = "graphflow"
+_UNHANDLED: Final = "A message or event could not be handled."
 _LOG = logging.getLogger("graphflow")
 
 
@@ -180,12 +182,10 @@ class Sockets:
             send(self._connect(address) if socket is None else socket, frames)
         else:
             try:
-                lane.send(frames)
+                if not lane.send(frames):
+                    self._files.until_writable(lane, True)
             except LaneBroken:  # The handler may be in the middle of something.
                 self._calls.append(lambda: self._lane_out_broken(address, lane))
-            else:
-                if lane.waits:
-                    self._files.until_writable(lane, True)
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
@@ -195,10 +195,8 @@ class Sockets:
             if lane is None:
                 self._router_used = True
                 send(self._router, frames, (identity,))
-            else:
-                lane.send(frames)
-                if lane.waits:
-                    self._files.until_writable(lane, True)
+            elif not lane.send(frames):
+                self._files.until_writable(lane, True)
         except LaneBroken:
             self.close_lane(identity)
             return False
@@ -273,7 +271,7 @@ class Sockets:
         end, secret = found
         self.send_to_peer(address, Message(Kind.LANE, details={"secret": secret}).frames())
         lane = self._lanes_out[address] = Lane(end)
-        self._files.watch(lane, lambda events: self._use_lane_out(address, lane, events))
+        self._files.watch(lane, partial(self._use_lane_out, address, lane))
 
     def take_lane(self, identity: bytes, secret: object) -> None:
         """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
@@ -283,7 +281,7 @@ class Sockets:
             return
         self.close_lane(identity)
         self._lanes_in[identity] = lane
-        self._files.watch(lane, lambda events: self._use_lane_in(identity, lane, events))
+        self._files.watch(lane, partial(self._use_lane_in, identity, lane))
 
     def close_lane(self, identity: bytes) -> None:
         """Takes nothing more through the lane of an identity, where it has one."""
@@ -342,7 +340,10 @@ class Sockets:
                 for number, events in files.wait(0 if self._router_used or self._calls else _TICK_SECONDS):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
-                        self._guarded(called, events)
+                        try:
+                            called(events)
+                        except Exception:
+                            _LOG.exception(_UNHANDLED)
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
@@ -387,7 +388,7 @@ class Sockets:
         try:
             function(*arguments)
         except Exception:
-            _LOG.exception("A message or event could not be handled.")
+            _LOG.exception(_UNHANDLED)
 
     def _drain_calls(self) -> None:
         with suppress(BlockingIOError):
@@ -428,7 +429,10 @@ class Sockets:
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1
         self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
-        self._guarded(self._handler.received, sender, frames)
+        try:
+            self._handler.received(sender, frames)
+        except Exception:
+            _LOG.exception(_UNHANDLED)
 
     def _open_door(self) -> None:
         """Answers ZeroMQ's question whether the key of who connects is the one of this cluster's clients."""
@@ -457,5 +461,5 @@ class Sockets:
                 return
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self._established.add(address)
-            elif address in self._established:  # Else it was a try, maybe with what was dying there: another follows.
+            elif address in self._established:  # Else it was a try that failed: another follows.
                 self._guarded(self._handler.lost, address)

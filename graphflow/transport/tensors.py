@@ -68,16 +68,18 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
         raise ValueError(f"A message holds at most {MOST_TENSORS} tensors, got {len(values)}.")
     table: list[bytes] = []
     buffers: list[Buffer] = []
+    buffer: Buffer
     for value in values:
         array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
         number = NUMBER_OF.get(array.dtype)
         if number is not None and array.nbytes <= _SMALL:
-            rank = array.ndim
-            table.append(_heads(rank).pack(number, rank, _HERE, 0, array.nbytes, *array.shape))
-            table.append(array.tobytes())
+            buffer = array.tobytes()
+            shape = array.shape
+            rank = len(shape)
+            table.append(_heads(rank).pack(number, rank, _HERE, 0, len(buffer), *shape))
+            table.append(buffer)
             continue
         handle = None
-        buffer: Buffer
         if number is not None:
             buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
             if share is not None:

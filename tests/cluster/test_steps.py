@@ -19,15 +19,8 @@ from graphflow.cluster.master_steps import (
     MasterSteps,
     executable,
 )
-from graphflow.cluster.task_steps import (
-    MOST_EARLY_STEPS,
-    RunStage,
-    SendTensors,
-    TaskSteps,
-    TellDone,
-    TellFailed,
-)
-from graphflow.runtime.progress import Parts, PartStage
+from graphflow.cluster.task_steps import MOST_EARLY_STEPS, TaskSteps, TellDone, TellFailed
+from graphflow.runtime.progress import Parts, PartStage, RunStage, SendTensors
 
 KEY = (7, 1)
 
@@ -75,11 +68,8 @@ def test_what_goes_to_one_task_goes_together_and_to_a_device_of_its_own_at_once(
     steps = _steps({"a": [_stage("", "yz", sends=sends)], "b": [_stage("k", "", {3: "k"})]})
     (work,) = steps.begin(KEY, 3, [])
     to_ps, to_other, here = steps.stage_done(work, [10, 20])
-    assert isinstance(to_ps, SendTensors) and (to_ps.task, list(to_ps.edges), list(to_ps.signals)) == (
-        "ps",
-        [0],
-        [1],
-    )
+    assert isinstance(to_ps, SendTensors) and (to_ps.to.task, to_ps.to.edges.tolist()) == ("ps", [0, 1])
+    assert list(to_ps.values) == [10]
     assert isinstance(to_other, SendTensors) and list(to_other.values) == [20]
     assert isinstance(here, RunStage) and (here.device, list(here.values)) == ("b", [10])
 
@@ -183,6 +173,7 @@ def test_a_step_with_a_wrong_count_of_feeds_is_refused_and_leaves_nothing() -> N
         Parts({"a": [_stage("", "x")]}, (), [("b", "x")]),
         Parts({"a": [_stage("", "", {-1: "x"})]}, (), []),
         Parts({"a": [_stage("", "", {2**31: "x"})]}, (), []),
+        Parts({"a": [_stage("", "", {1: "x"}), _stage("", "", {1: "y"})]}, (), []),
         Parts({"a": [_stage("", "", {1.5: "x"})]}, (), []),
     ],
 )
@@ -335,10 +326,7 @@ def test_whatever_the_order_of_messages_the_result_is_the_same(seed: int) -> Non
         if isinstance(i, BeginStep):
             handle(i.task, tasks[i.task].begin((7, i.step), i.executable, i.feeds))
         elif isinstance(i, SendTensors):
-            handle(
-                i.task,
-                tasks[i.task].arrived(i.key, [*i.edges, *i.signals], [*i.values, *[True] * len(i.signals)]),
-            )
+            handle(i.to.task, tasks[i.to.task].arrived(i.key, i.to.edges.tolist(), i.values))
         elif isinstance(i, RunStage):
             results = computed["".join(i.stage.feeds)] or [sum(i.values) + 1]
             handle(task, tasks[task].stage_done(i, results))
