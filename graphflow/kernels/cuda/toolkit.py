@@ -1,4 +1,4 @@
-"""The only module that imports numba.cuda, which is to be replaced by a package with the same `cuda.jit` one day.
+"""With vectors.py the only module that imports numba.cuda, which another package with `cuda.jit` is to replace one day.
 
 The rest of the library knows: kernels as texts, launches of them, blocks of device memory, and the one stream of a
 device. In Numba's simulator all of this works on NumPy arrays; what differs there is decided here.
@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow.kernels.cuda import vectors
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
@@ -79,6 +80,7 @@ def namespace() -> dict[str, Any]:
     """The names that texts of kernels may use: cuda, the dtypes, and functions such as exp_float32."""
     names: dict[str, Any] = {"cuda": cuda, "errstate": np.errstate, "warp": _WARP}
     names.update((dtype, getattr(np, dtype)) for dtype in _DTYPES)
+    names.update(vectors.simulated() if SIMULATED else vectors.compiled())
     names["bits_float64"] = _simulated_bits if SIMULATED else _libdevice().double_as_longlong
     for name in _FLOAT_FUNCTIONS:
         if SIMULATED:

@@ -21,7 +21,8 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.kernels.cuda.merge import merged
-from graphflow.kernels.cuda.regions import Operand, region_launches
+from graphflow.kernels.cuda.region_text import Operand
+from graphflow.kernels.cuda.regions import region_launches
 from graphflow.kernels.cuda.toolkit import Device, Launch, OutOfDeviceMemory, Work, part
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own

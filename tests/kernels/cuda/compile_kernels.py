@@ -4,8 +4,9 @@ usage: python tests/kernels/cuda/compile_kernels.py KERNELS.json
 
 KERNELS.json is what `pytest --record-kernels` wrote in the simulator. Those whose text depends on the simulator
 (tiles of matrix products) are added here as they are on a GPU. What the simulator lacks is named: "shuffles", those of
-warps, which it runs as exchanges through shared memory; tests marked `gpu` run them. Needs the extra ci-cuda, no driver.
-The exit status is 1 where a kernel does not compile or spills registers to memory.
+warps, which it runs as exchanges through shared memory; tests marked `gpu` run them. "by fours" are kernels whose
+accesses must be of several elements, which is looked up in their assembly. Needs the extra ci-cuda, no driver. The exit
+status is 1 where a kernel does not compile, spills registers to memory, or has lost those accesses.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def compiled(source: str, kinds: list[str]) -> list[Compiled]:
     from graphflow.kernels.cuda.toolkit import python_function
 
     signature = types.void(*(argument_type(kind) for kind in kinds))
-    results = []
+    results: list[Compiled] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -73,6 +74,11 @@ def compiled(source: str, kinds: list[str]) -> list[Compiled]:
                 linker = Linker(*objects, options=options)
                 linker.link("cubin")
                 results.append(_read(linker.get_info_log()))
+            if "load4(" in source or "store4(" in source:
+                options = LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
+                assembly = Linker(*objects, options=options).link("ptx").code.decode()
+                problem = _accesses(source, assembly)
+                results = [r._replace(problem=r.problem or problem) for r in results]
     except Exception as error:  # whatever stops a compiler: it is told, and the check fails
         return [Compiled(0, 0, 0, f"{type(error).__name__}: {str(error).strip()[:1500]}")] * len(
             ARCHITECTURES
@@ -91,20 +97,25 @@ def _read(log: str) -> Compiled:
     )
 
 
+def _accesses(source: str, assembly: str) -> str:
+    """What is wrong with the accesses by fours of a kernel: "" where they became accesses of several elements."""
+    missing = [
+        kind
+        for name, kind in (("load4(", "ld"), ("store4(", "st"))
+        if name in source and not re.search(rf"\b{kind}\.global(\.\w+)*\.v[24]\.", assembly)
+    ]
+    return f"no {' and '.join(missing)} of several elements" if missing else ""
+
+
 def name_of(source: str) -> str:
     """What a kernel is, in a word or two: a hash, and what its text shows of it."""
-    marks = ("shared.array", "shfl_xor_sync", "atomic", "uint64", "while i +", "cells", "tile_a")
-    what = [w for w in marks if w in source]
-    names = {
-        **{
-            "shared.array": "shared",
-            "while i +": "unrolled",
-            "cells": "reduction",
-            "shfl_xor_sync": "shuffles",
-        },
-        **{"tile_a": "product", "uint64": "random"},
+    labels = {
+        **{"shared.array": "shared", "shfl_xor_sync": "shuffles", "atomic": "atomic", "uint64": "random"},
+        **{"load4(": "by fours", "store4(": "by fours", "while i +": "unrolled", "cells": "reduction"},
+        "tile_a": "product",
     }
-    label = " ".join(names.get(w, w) for w in what) or "elementwise"
+    what = dict.fromkeys(label for mark, label in labels.items() if mark in source)
+    label = " ".join(what) or "elementwise"
     return f"{hashlib.sha256(source.encode()).hexdigest()[:8]} {label}"
 
 

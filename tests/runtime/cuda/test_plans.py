@@ -103,9 +103,9 @@ def test_reductions_by_larger_blocks(
     shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the simulator's small blocks no two threads share a cell of what is kept along the last axis."""
-    from graphflow.kernels.cuda import regions
+    from graphflow.kernels.cuda import reductions, regions
 
-    monkeypatch.setattr(regions, "BLOCK", 64)
+    monkeypatch.setattr(reductions, "BLOCK", 64)
     monkeypatch.setattr(regions, "elementwise_launch", None)  # Nothing but the reductions is to be launched.
     data = np.random.default_rng(7).normal(size=shape).astype("f")
 
