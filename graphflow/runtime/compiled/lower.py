@@ -25,7 +25,7 @@ Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 _SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
 """Types of which the second input is looked at for its shape alone."""
 
-_WITH_EMPTY_PARTS = frozenset({"FusedBatchNormV3", "FusedBatchNormGradV3"})
+_WITH_EMPTY_PARTS = frozenset({"AssertBroadcastable", "FusedBatchNormV3", "FusedBatchNormGradV3"})
 """Types of which some inputs and results are empty; their rules look at them themselves."""
 
 

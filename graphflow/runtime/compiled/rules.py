@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow.errors import InvalidArgumentError
 from graphflow.kernels.native import nnkernels
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import ASSEMBLY_RULES
@@ -158,6 +159,18 @@ def _one_hot(lowering: Lowering, i: Instruction) -> bool:
     if not expressible("{2} if {0} == {1} else {3}", [index, place, on, off], dtype):
         return False
     lowering.elementwise(i, "{2} if {0} == {1} else {3}", [index, place, on, off], lowering.result(i))
+    return True
+
+
+def _checked_shapes(lowering: Lowering, i: Instruction) -> bool:
+    """What holds of the shapes of a plan is checked once; where it does not, the run says so."""
+    shapes = [lowering.constant(name) for name in i.inputs]
+    if any(shape is None for shape in shapes):
+        return False
+    try:
+        lowering.kernel_of(i.type, i)(None, *shapes)
+    except InvalidArgumentError:
+        return False
     return True
 
 
@@ -348,6 +361,7 @@ RULES: Final[dict[str, Rule]] = {
     "ScatterUpdate": _scatter("update"),
     "ArgMax": _argument,
     "ArgMin": _argument,
+    "AssertBroadcastable": _checked_shapes,
     **ASSEMBLY_RULES,
     **CONVOLUTION_RULES,
     **LOOP_RULES,

@@ -206,6 +206,7 @@ def _identities(lowering: Lowering, i: Instruction) -> bool:
 
 
 _FROM_THE_CPU: Final = (
+    "AssertBroadcastable",
     *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "L2Loss"),
     *("AddN", "AccumulateNV2", "Select", "SelectV2", "ZerosLike", "OnesLike", "Fill", "OneHot", "ConcatV2"),
     *("Pack", "Pad", "PadV2", "StridedSliceGrad", "FusedBatchNormV3", "FusedBatchNormGradV3"),
@@ -240,7 +241,17 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     **RANDOM_RULES,
 }
 
-FOLDED: Final = OF_SHAPES | {"Range", "InvertPermutation"}
+FOLDED: Final = OF_SHAPES | {
+    *(
+        "BroadcastArgs",
+        "BroadcastGradientArgs",
+        "ConcatOffset",
+        "InvertPermutation",
+        "LinSpace",
+        "ListDiff",
+        "Range",
+    )
+}
 """Types that become constants once the shapes of the feeds are known."""
 
 

@@ -14,7 +14,7 @@ from op_uses import Use, assert_close, run_uses
 import graphflow as gf
 from graphflow.graph.op_def import lookup, registry
 from graphflow.runtime.cuda.executable import DeviceExecutable
-from graphflow.runtime.cuda.rules import DEVICE_RULES, has_kernel
+from graphflow.runtime.cuda.rules import DEVICE_RULES, FOLDED, has_kernel
 
 pytestmark = pytest.mark.device
 
@@ -32,7 +32,6 @@ ON_HOST = {
         ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "TopKV2"), "results without elements"
     ),
     "GatherV2": "batch_dims",
-    "Range": "its operands are constants in every program that is quick",
     **dict.fromkeys(
         ("ScatterNd", "TensorScatterAdd", "TensorScatterSub"), "small integers have no atomic addition"
     ),
@@ -89,7 +88,9 @@ def constants_of(op_type: str, sample: Sample) -> tuple[int, ...]:
     """The positions of inputs such as axes and shapes, which are constants in every program."""
     if lookup(op_type).scalar is not None or op_type.startswith("Scatter"):
         return (2,) if op_type == "ScatterNd" else sample.constants
-    shapes = ("Fill", "InvertPermutation", "Range", "Split", "StridedSliceGrad", "TruncatedNormal")
+    if op_type in (*FOLDED, "AssertBroadcastable"):
+        return tuple(range(len(sample.inputs)))
+    shapes = ("Fill", "Split", "StridedSliceGrad", "TruncatedNormal")
     first = 0 if op_type in shapes or op_type.startswith("Random") else 1
     return tuple(
         k
