@@ -61,7 +61,7 @@ class Runner:
 
     base: the same in the NumPy tier. unbounded: whether it may take any time: it may wait for another run or for a
     Python function, or it has a loop. seconds: how long it takes, about. around: what it is computed inside of, in a
-    crew.
+    crew. takes: what becomes of a value before it computes with it.
     """
 
     executable: Runnable
@@ -69,6 +69,7 @@ class Runner:
     unbounded: bool
     seconds: float = math.inf
     around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    takes: Callable[[Any], Any] = operand
 
     @property
     def slow(self) -> bool:
@@ -194,7 +195,7 @@ class Crew:
         runner: Runner = work.stage.run
         results: Sequence[Any] = ()
         error: BaseException | None = None
-        values = [operand(value) for value in work.values]
+        values = [runner.takes(value) for value in work.values]
         work.values = ()
         begun = time.perf_counter()
         try:

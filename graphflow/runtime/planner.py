@@ -22,6 +22,7 @@ from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.crew import Runner
+from graphflow.runtime.cuda.arrays import for_host
 from graphflow.runtime.cuda.control import ControlledExecutable
 from graphflow.runtime.cuda.executable import DeviceExecutable, gpu_of
 from graphflow.runtime.cuda.stretches import LISTS, STACKS, has_decisions
@@ -190,19 +191,21 @@ class Planner:
             options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
             return Executable(part, store, KERNELS, self.threads, cells, **options)
 
-        def faster(found: Executable, part: Plan) -> OnePartExecutable:
+        def faster(found: Executable, part: Plan, kept: frozenset[str] = frozenset()) -> OnePartExecutable:
             gpu = gpu_of(part)
             if gpu is not None and not manner.looks:
+                ctx = self.context()
                 if has_decisions(part):
-                    return ControlledExecutable(
-                        found, part, gpu, store, KERNELS, self.context(), self.threads
-                    )
-                return DeviceExecutable(found, part, gpu, store, KERNELS, self.context())
+                    return ControlledExecutable(found, part, gpu, store, KERNELS, ctx, self.threads, kept)
+                return DeviceExecutable(found, part, gpu, store, KERNELS, ctx, kept)
             return found if plain else self._tiered(found, part, store, manner)
 
-        def stage(part: Plan, waits: bool) -> Runner:
+        def stage(part: Plan, waits: bool, kept: frozenset[str]) -> Runner:
             found = base(part, True)
-            return Runner(found if waits else faster(found, part), found, waits or _loops(part))
+            runner = Runner(found if waits else faster(found, part, kept), found, waits or _loops(part))
+            if self.has_gpus and not isinstance(runner.executable, DeviceExecutable | ControlledExecutable):
+                runner.takes = for_host
+            return runner
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
             whole = base(plan, lends)

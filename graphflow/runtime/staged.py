@@ -18,12 +18,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow.graph.devices import DeviceSpec
 from graphflow.plan.ir import Instruction, Plan, producers
 from graphflow.plan.partition import Partition
 from graphflow.plan.stages import AROUND, Key, Stage, cut, stages
 from graphflow.runtime.assemble import copied
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.crew import Crew, Runner
+from graphflow.runtime.cuda.arrays import DeviceArray, host
 from graphflow.runtime.lending import lent
 from graphflow.runtime.progress import Parts, PartStage
 from graphflow.runtime.straight import Straight
@@ -37,15 +39,15 @@ _NOTHING: Final = nullcontext()
 class StagedExecutable:
     """The stages of one plan. Thread-safe.
 
-    make(part, waits): gives what runs a stage. uses_variables: whether any stage does. lends: whether what is fetched
-    may be lent.
+    make(part, waits, kept): gives what runs a stage, of which GPUs take the values `kept`. uses_variables: whether any
+    stage does. lends: whether what is fetched may be lent.
     """
 
     def __init__(
         self,
         plan: Plan,
         partition: Partition,
-        make: Callable[[Plan, bool], Runner],
+        make: Callable[[Plan, bool, frozenset[str]], Runner],
         pool: Callable[[], ThreadPool],
         lends: bool,
     ) -> None:
@@ -55,17 +57,17 @@ class StagedExecutable:
         found = stages(partition) if self._devices > 1 else _in_order(partition)
         edges: dict[Key, int] = {}
 
-        def part_stage(stage: Stage) -> PartStage:
+        def part_stage(device: str, stage: Stage) -> PartStage:
             receives = {edges.setdefault(key, len(edges)): name for key, name in stage.receives.items()}
             sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
-            runner = make(stage.plan, stage.blocks)
+            runner = make(stage.plan, stage.blocks, _kept(stage, device, found[device]))
             if self._devices > 1 and not stage.blocks:
                 runner.around = _one_core
             return PartStage(runner, stage.plan.feeds, stage.plan.fetches, receives, sends)
 
         fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))
         self._parts = Parts(
-            {d: [part_stage(s) for s in each] for d, each in found.items()}, plan.feeds, fetches
+            {d: [part_stage(d, s) for s in each] for d, each in found.items()}, plan.feeds, fetches
         )
         self._straight = Straight(self._parts, timed=self._devices > 1)
         ends = [i for p in partition.parts.values() for i in p.instructions if i.type in ("Send", "Recv")]
@@ -91,7 +93,7 @@ class StagedExecutable:
             values = self._at_once(run, feeds)
         return tuple(
             [
-                copied(value) if shared or self._is_lent(value) else value
+                copied(host(value)) if shared or self._is_lent(value) else value
                 for value, shared in zip(values, self._shared, strict=True)
             ]
         )
@@ -104,6 +106,8 @@ class StagedExecutable:
         return values
 
     def _is_lent(self, value: Any) -> bool:
+        if isinstance(value, DeviceArray):
+            return True
         return not self._lends and isinstance(value, np.ndarray) and lent(value) is not value
 
     @property
@@ -118,6 +122,18 @@ class StagedExecutable:
             for runners in self.runners.values()
             for runner in runners
         )
+
+
+def _kept(stage: Stage, device: str, stages: Sequence[Stage]) -> frozenset[str]:
+    """The values of a device's stage that are taken by GPUs: by later stages of its own, or by others'."""
+    kept = {name for key, name in stage.sends.items() if name is not None and _is_gpu(key[2])}
+    if _is_gpu(device):
+        kept.update(name for other in stages if other is not stage for name in other.plan.feeds)
+    return frozenset(kept.intersection(stage.plan.fetches))
+
+
+def _is_gpu(device: str) -> bool:
+    return DeviceSpec.from_string(device).device_type == "GPU"
 
 
 def _one_core() -> AbstractContextManager[None]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from graphflow.runtime.assemble import operand
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.crew import QUICK_SECONDS, Runner
 from graphflow.runtime.progress import Parts, Progress
@@ -62,7 +61,7 @@ class Straight:
         registers[: len(feeds)] = feeds
         all_quick = True
         for step in self._steps:
-            values = [operand(registers[number]) for number in step.reads]
+            values = [step.runner.takes(registers[number]) for number in step.reads]
             for number in step.spent:
                 registers[number] = None
             begun = time.perf_counter() if self._timed else 0.0

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.kernels.cuda import vectors
+from graphflow.kernels.cuda import peers, vectors
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
@@ -201,8 +201,9 @@ class Device:
         self.lock = threading.RLock()
         self.pool = Pool()
         self._numba = cuda.gpus[0 if SIMULATED else index]
+        self._reached: set[int] = set()
         with self.current():
-            self.stream = cuda.stream()
+            self.stream, self._arrivals = cuda.stream(), cuda.stream()
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -242,6 +243,39 @@ class Device:
     def event(self) -> Any:
         """What can be recorded in a stream, and waited for by the host or by another stream."""
         return cuda.event() if SIMULATED else cuda.event(timing=False)
+
+    def recorded(self) -> Any:
+        """An event that comes when the stream has done all that it was asked for so far."""
+        event = self.event()
+        event.record(self.stream)
+        return event
+
+    def receive(self, target: Any, source: Any, origin: Device) -> Any:
+        """Copies a block of another device to one of the same dtype and size here; the event of its end.
+
+        The copy has a stream of its own. It waits, on the device, for what both devices were asked for so far, and this
+        device's stream waits for it: the host waits for nothing, and the other device computes on.
+        """
+        with origin.current():
+            made = origin.recorded()
+        with self.current():
+            free, done = self.recorded(), self.event()
+            made.wait(self._arrivals)
+            free.wait(self._arrivals)
+            self._copy_from(origin, target, source)
+            done.record(self._arrivals)
+            done.wait(self.stream)
+        return done
+
+    def _copy_from(self, origin: Device, target: Any, source: Any) -> None:
+        if SIMULATED:
+            target.copy_to_device(source, stream=self._arrivals)
+            return
+        here, there = self._numba.get_primary_context(), origin._numba.get_primary_context()
+        if origin.index not in self._reached:
+            self._reached.add(origin.index)
+            peers.connect(here, there)
+        peers.copy(target, here, source, there, self._arrivals.handle)
 
     def launch(self, work: Work) -> None:
         """Starts work in the order of the stream."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from graphflow.runtime.assemble import operand
+
 if TYPE_CHECKING:
     from graphflow.kernels.cuda.toolkit import Device
 
@@ -88,6 +90,14 @@ class DeviceArray:
             self._host = host if self.shape else host[()]
         return self._host
 
+    def copied_to(self, device: Device) -> DeviceArray:
+        """The value in memory of another device. The copy is made in the order of both devices' work."""
+        with device.current():
+            found = DeviceArray(device, self.shape, self.dtype.name)
+        if self.size:
+            self._lease.events += (device.receive(found.block, self.block, self.device),)
+        return found
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The value as an array of NumPy's."""
         found = np.asarray(self.numpy())
@@ -144,11 +154,16 @@ def host(value: Any) -> Any:
     return value.numpy() if isinstance(value, DeviceArray) else value
 
 
+def for_host(value: Any) -> Any:
+    """A value that goes from a stage to one of the CPU's, as its kernels take it."""
+    return operand(host(value))
+
+
 def on_device(value: Any, device: Device) -> DeviceArray:
-    """A value on a device: itself where it lies there, else a copy."""
-    if isinstance(value, DeviceArray) and value.device is device:
-        return value
-    array = np.asarray(host(value))
+    """A value on a device: itself where it lies there, else a copy, from another device without the host."""
+    if isinstance(value, DeviceArray):
+        return value if value.device is device else value.copied_to(device)
+    array = np.asarray(value)
     found = DeviceArray(device, array.shape, array.dtype.name)
     if array.size:
         with device.current():

@@ -59,7 +59,7 @@ class _Stretch:
             host(value) if on_host else self._brought(value)
             for value, on_host in zip(values, self._takes, strict=True)
         ]
-        results = self.executable.run(run, given, keeps=True)
+        results = self.executable.run(run, given)
         return results[0] if self._single else results
 
     def _brought(self, value: Any) -> Any:
@@ -70,7 +70,10 @@ class _Stretch:
 
 
 class ControlledExecutable:
-    """Runs a part with decisions on a GPU. Thread-safe. `base` has its variables, and is what runs it on NumPy."""
+    """Runs a part with decisions on a GPU. Thread-safe. `base` has its variables.
+
+    pool: threads for runs with a deadline. kept: as for DeviceExecutable.
+    """
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class ControlledExecutable:
         kernels: KernelTable,
         ctx: PassContext,
         pool: Callable[[], ThreadPool],
+        kept: frozenset[str] = frozenset(),
     ) -> None:
         self._base = base
         self._plan = plan
@@ -89,12 +93,13 @@ class ControlledExecutable:
         self._kernels = kernels
         self._ctx = ctx
         self._pool = pool
+        self._keeps = [name in kept for name in plan.fetches]
         self._deciding = deciding_feeds(plan)
         self._programs: dict[Any, _Program] = {}
         self._lock = threading.Lock()
 
-    def run(self, run: RunContext, feeds: Sequence[Any], keeps: bool = False) -> tuple[Any, ...]:
-        """The fetched values, in order; with `keeps`, as DeviceArrays where they are on the device."""
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of an operation that fails. Feeds may be DeviceArrays."""
         key: Any = tuple([f.shape if isinstance(f, np.ndarray | DeviceArray) else () for f in feeds])
         key += tuple([bool(feeds[position]) for position in self._deciding])
         program = self._programs.get(key)
@@ -109,7 +114,8 @@ class ControlledExecutable:
         try:
             with np.errstate(all="ignore"):
                 results: tuple[Any, ...] = part.function(run, *self._given(program, feeds))
-                return results if keeps else tuple([_own(value) for value in results])
+                pairs = zip(results, self._keeps, strict=True)
+                return tuple([value if keeps else _own(value) for value, keeps in pairs])
         except Exception as error:
             raise explain(error, part, self._base.cells) from error
 
@@ -168,7 +174,9 @@ class ControlledExecutable:
     def _stretch(self, i: Instruction) -> _Stretch:
         plan: Plan = i.attrs["plan"]
         base = Executable(plan, self._store, self._kernels, self._pool, list(self._base.cells))
-        executable = DeviceExecutable(base, plan, self._name, self._store, self._kernels, self._ctx)
+        executable = DeviceExecutable(
+            base, plan, self._name, self._store, self._kernels, self._ctx, frozenset(plan.fetches)
+        )
         takes = [name in i.attrs["scalars"] for name in plan.feeds]
         return _Stretch(executable, self._device, takes, len(plan.fetches))
 

@@ -28,7 +28,7 @@ from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.specialise import Known, complete, may_reshape, specialise
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.cuda.arrays import DeviceArray, host
+from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
@@ -72,7 +72,10 @@ class _State:
 
 
 class DeviceExecutable:
-    """Runs a part on a GPU. Thread-safe. `base` runs it on NumPy."""
+    """Runs a part on a GPU. Thread-safe. `base` runs it on NumPy.
+
+    kept: what is fetched of it to be used by GPUs, which stays on the device, as DeviceArrays.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class DeviceExecutable:
         store: ResourceStore,
         kernels: KernelTable,
         ctx: PassContext,
+        kept: frozenset[str] = frozenset(),
     ) -> None:
         self._base = base
         self._plan = plan
@@ -89,14 +93,12 @@ class DeviceExecutable:
         self._store = store
         self._kernels = kernels
         self._ctx = ctx
+        self._kept = kept
         self._states: dict[Any, _State] = {}
         self._told: set[str] = set()
 
-    def run(self, run: RunContext, feeds: Sequence[Any], keeps: bool = False) -> tuple[Any, ...]:
-        """The fetched values, in order. Raises the error of an operation that fails.
-
-        Feeds may be DeviceArrays; with `keeps`, what is fetched may be.
-        """
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of an operation that fails. Feeds may be DeviceArrays."""
         key = tuple([(f.shape if isinstance(f, _ARRAYS) else (), isinstance(f, DeviceArray)) for f in feeds])
         state = self._states.get(key)
         if state is None:
@@ -123,7 +125,8 @@ class DeviceExecutable:
         from graphflow.runtime.cuda.plan import Unusable
 
         try:
-            result: tuple[Any, ...] = state.plan.run(run, feeds, keeps)
+            given = [on_device(f, state.plan.device) if isinstance(f, DeviceArray) else f for f in feeds]
+            result: tuple[Any, ...] = state.plan.run(run, given, self._kept)
             return result
         except Unusable:
             return self._on_cpu(run, feeds)

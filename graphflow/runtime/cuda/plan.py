@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -91,7 +91,7 @@ class DevicePlan:
         self._plan = plan
         self._handed = handed
         self._lowering = lowering
-        self._device = device
+        self.device = self._device = device
         self._name = name
         self._store = store
         self._lock = threading.Lock()
@@ -350,8 +350,10 @@ class DevicePlan:
 
     # ---- a run -------------------------------------------------------------------------------------------------------
 
-    def run(self, run: RunContext, feeds: Sequence[Any], keeps: bool = False) -> tuple[Any, ...]:
-        """One run; with `keeps`, its results stay on the device, as DeviceArrays.
+    def run(
+        self, run: RunContext, feeds: Sequence[Any], keeps: Container[str] = frozenset()
+    ) -> tuple[Any, ...]:
+        """One run; of what is fetched, `keeps` stays on the device, as DeviceArrays.
 
         Unusable, before anything happened, where variables have no values of the known shapes.
         """
@@ -367,7 +369,7 @@ class DevicePlan:
                         self._run_device(segment)
                     else:
                         self._run_host(segment, run, objects)
-                return self._kept(objects) if keeps else self._results(objects)
+                return self._results(objects, keeps)
             except BaseException:
                 self._device.wait()  # The next run may change what this one sends only once it is there.
                 raise
@@ -436,54 +438,30 @@ class DevicePlan:
         found = np.ndarray(value.shape, array.dtype, array, start * item, strides)
         return found if value.shape else found[()]
 
-    def _results(self, objects: dict[str, Any]) -> tuple[Any, ...]:
-        """What is fetched, for the host."""
-        device = self._device
-        with device.current():
-            self._find_variables()
-            device.download(self._inbox.status, self._outbox.status)
-            for name, value in self._fetched.items():
-                if value is not None and value.size:
-                    device.download(self._array(value)[: value.size], self._outbox.place(name))
-            device.wait()
-        self._raise_failure()
-        results = []
-        for name in self._plan.fetches:
-            value = self._fetched[name]
-            if value is None:
-                results.append(self._object(name, objects))
-                continue
-            if not value.size:
-                results.append(np.empty(value.shape, value.dtype))
-                continue
-            array = self._outbox.place(name).view(value.dtype).reshape(value.shape)
-            results.append(array.copy() if value.shape else array[()])
-        return tuple(results)
-
-    def _object(self, name: str, objects: dict[str, Any]) -> Any:
-        """A fetched value that is not in memory of the device."""
-        return copied(own(objects[name]) if name in objects else self._lowering.constants[name])
-
-    def _kept(self, objects: dict[str, Any]) -> tuple[Any, ...]:
-        """What is fetched, for others that run on the device; constants as they are."""
-        device, lowering = self._device, self._lowering
-        results: dict[str, Any] = {}
+    def _results(self, objects: dict[str, Any], keeps: Container[str]) -> tuple[Any, ...]:
+        """What is fetched. Waits for the device where something comes to the host, or may have failed."""
+        device, constants = self._device, self._lowering.constants
+        found: dict[str, Any] = {}
+        coming: dict[str, Value] = {}
         with device.current():
             self._find_variables()
             for name, value in self._fetched.items():
-                if name in lowering.constants:
-                    constant = lowering.constants[name]
-                    results[name] = constant if constant.shape else constant[()]
-                elif value is None:
-                    results[name] = self._object(name, objects)
-                else:
-                    results[name] = kept = DeviceArray(device, value.shape, value.dtype)
+                if value is None or name in constants:
+                    found[name] = copied(own(objects[name]) if name in objects else constants[name])
+                elif name in keeps:
+                    found[name] = kept = DeviceArray(device, value.shape, value.dtype)
                     device.copy(kept.block, self._array(value)[: value.size])
-            if self._fallible:
+                else:
+                    coming[name] = value
+                    device.download(self._array(value)[: value.size], self._outbox.place(name))
+            if coming or self._fallible:
                 device.download(self._inbox.status, self._outbox.status)
                 device.wait()
                 self._raise_failure()
-        return tuple([results[name] for name in self._plan.fetches])
+        for name, value in coming.items():
+            array = self._outbox.place(name).view(value.dtype).reshape(value.shape)
+            found[name] = array.copy() if value.shape else array[()]
+        return tuple([found[name] for name in self._plan.fetches])
 
     def _raise_failure(self) -> None:
         """Raises the error of a kernel, where one has left a status."""
