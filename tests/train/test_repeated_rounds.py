@@ -10,7 +10,7 @@ import graphflow as gf
 from graphflow.cluster.once import Attempt
 from graphflow.kernels.sync_rounds import Choice, Gradients, Ticket
 from graphflow.runtime.context import RunContext
-from tests.train.test_sync_replicas import WORKERS, Rounds
+from tests.kernels.test_sync_rounds import WORKERS, Rounds
 
 
 class Repeated(Rounds):

@@ -1,0 +1,265 @@
+"""Protects rounds of synchronous training: who is in one, that what is done is done once, and who is waited for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.kernels import sync_rounds
+from graphflow.kernels.sync_rounds import LOST_TASKS, Choice, Gradients, Once, SyncRounds, Ticket
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.resources import ResourceStore, VariableCell
+
+WORKERS = [f"/job:worker/replica:0/task:{i}" for i in range(12)]
+
+
+class Rounds:
+    """Rounds at a global step, and what arrives there in threads."""
+
+    def __init__(self, needed: int, total: int, step: int = 0) -> None:
+        self.store = ResourceStore()
+        self.cell: VariableCell = self.store.variable("global_step", gf.int64, ("test", 1))
+        self.cell.assign(np.array(step, np.int64))
+        self.rounds = SyncRounds("sync", needed, total)
+        self.results: dict[int, Any] = {}
+        self.threads: list[threading.Thread] = []
+
+    def begin(self, worker: int) -> Ticket:
+        return self.rounds.begin(WORKERS[worker] if worker >= 0 else "", self.cell)
+
+    def arrive(self, worker: int, ticket: Ticket, deadline: float | None = None) -> Choice:
+        run = RunContext(self.store, None if deadline is None else time.monotonic() + deadline)
+        return self.rounds.arrive(run, WORKERS[worker] if worker >= 0 else "", ticket)
+
+    def wait(self, worker: int, ticket: Ticket) -> None:
+        """Arrives in a thread, and returns when it waits."""
+
+        def run() -> None:
+            try:
+                self.results[ticket.attempt] = self.arrive(worker, ticket)
+            except gf.errors.OpError as error:
+                self.results[ticket.attempt] = error
+
+        thread = threading.Thread(target=run, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+        while not self.store.awaited(thread.ident or 0) and ticket.attempt not in self.results:
+            time.sleep(0.001)
+
+    def result(self, ticket: Ticket) -> Any:
+        for thread in self.threads:
+            if ticket.attempt not in self.results:
+                thread.join(10)
+        return self.results[ticket.attempt]
+
+    def whole_round(self, workers: Sequence[int]) -> Choice:
+        tickets = [self.begin(w) for w in workers]
+        for w, ticket in zip(workers[:-1], tickets, strict=False):
+            self.wait(w, ticket)
+        choice = self.arrive(workers[-1], tickets[-1])
+        self.rounds.advance(choice, self.cell)
+        return choice
+
+
+# ---- rounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_round_is_chosen_when_enough_have_arrived_in_the_order_of_their_tasks() -> None:
+    r = Rounds(3, 3)
+    tickets = {w: r.begin(w) for w in (11, 2, 0)}
+    r.wait(11, tickets[11])
+    r.wait(0, tickets[0])
+    assert not r.results
+    last = r.arrive(2, tickets[2])
+    assert last.attempts == tuple(tickets[w].attempt for w in (0, 2, 11))
+    assert last.counted and last.round == 0
+    assert r.result(tickets[0]) == r.result(tickets[11]) == last
+    for _ in range(3):
+        r.rounds.advance(last, r.cell)
+    assert r.cell.get() == 1
+
+
+def test_what_comes_too_late_is_dropped_and_helps_to_finish_the_round() -> None:
+    r = Rounds(2, 3)
+    tickets = [r.begin(w) for w in range(3)]
+    r.wait(0, tickets[0])
+    choice = r.arrive(1, tickets[1])
+    late = r.arrive(2, tickets[2])
+    assert late.number == choice.number and late.attempts == choice.attempts and not late.counted
+    again = r.begin(2)  # The round is decided, and not applied so far.
+    assert not r.arrive(2, again).counted
+    r.rounds.advance(choice, r.cell)
+    later = r.begin(2)
+    r.whole_round([0, 1])
+    assert r.arrive(2, later).number[1] == 0  # Its round was applied long ago.
+    assert r.rounds.dropped == 3
+
+
+def test_a_worker_that_comes_back_takes_its_own_place() -> None:
+    r = Rounds(2, 2)
+    dead, other = r.begin(0), r.begin(1)
+    r.wait(0, dead)
+    back = r.begin(0)
+    assert isinstance(r.result(dead), gf.errors.AbortedError)
+    assert "Another run of the same replica" in str(r.result(dead))
+    r.wait(1, other)
+    assert r.arrive(0, back).attempts == (back.attempt, other.attempt)
+
+
+@pytest.mark.parametrize("restored", [0, 2, 3])
+def test_rounds_begin_again_where_a_checkpoint_is_restored(restored: int) -> None:
+    r = Rounds(2, 2)
+    before = [r.whole_round([0, 1]) for _ in range(3)]
+    waiting = r.begin(1)
+    r.wait(1, waiting)
+    r.cell.assign(np.array(restored, np.int64))
+    ticket = r.begin(0)
+    assert isinstance(r.result(waiting), gf.errors.AbortedError)
+    assert "global step was set" in str(r.result(waiting))
+    assert ticket.round == restored
+    other = r.begin(1)
+    r.wait(1, other)
+    choice = r.arrive(0, ticket)
+    assert choice.attempts == (ticket.attempt, other.attempt) and choice.counted
+    assert choice.number > before[-1].number  # So that it counts as later, whatever its round.
+    r.rounds.advance(before[-1], r.cell)
+    assert r.cell.get() == restored
+    r.rounds.advance(choice, r.cell)
+    assert r.cell.get() == restored + 1
+
+
+def test_a_round_that_nobody_finished_is_finished_by_the_next_run() -> None:
+    r = Rounds(2, 2)
+    tickets = [r.begin(0), r.begin(1)]
+    r.wait(0, tickets[0])
+    choice = r.arrive(1, tickets[1])  # Both die here.
+    back = r.begin(1)
+    found = r.arrive(1, back)
+    assert (found.number, found.attempts, found.counted) == (choice.number, choice.attempts, False)
+    r.rounds.advance(found, r.cell)
+    assert r.cell.get() == 1
+    assert r.begin(1).round == 1
+
+
+def test_nameless_replicas_are_taken_as_they_come_and_leave_with_their_run() -> None:
+    r = Rounds(2, 2)
+    gone = r.begin(-1)
+    with pytest.raises(gf.errors.DeadlineExceededError, match="1 of 2 gradients have arrived"):
+        r.arrive(-1, gone, deadline=0.02)
+    first, second = r.begin(-1), r.begin(-1)
+    r.wait(-1, second)
+    assert r.arrive(-1, first).attempts == (first.attempt, second.attempt)
+
+
+def test_more_gradients_than_replicas_let_a_run_go_on_until_all_are_needed() -> None:
+    r = Rounds(4, 2)
+    early = [r.begin(0)]
+    assert r.arrive(0, early[0]).number[1] == 0
+    early.append(r.begin(0))
+    assert r.arrive(0, early[1]) == Choice(0, (early[1].epoch, 0), counted=True)
+    waits = r.begin(0)
+    r.wait(0, waits)
+    last = r.begin(1)
+    choice = r.arrive(1, last)
+    assert choice.attempts == (early[0].attempt, early[1].attempt, waits.attempt, last.attempt)
+    assert r.result(waits).counted
+
+
+def test_the_wait_ends_at_the_deadline_naming_who_is_awaited() -> None:
+    r = Rounds(3, 3)
+    tickets = [r.begin(w) for w in range(3)]
+    r.wait(0, tickets[0])
+    with pytest.raises(gf.errors.DeadlineExceededError) as caught:
+        r.arrive(1, tickets[1], deadline=0.02)
+    text = str(caught.value)
+    assert f"step 0 of 'sync': 2 of 3 gradients have arrived ({WORKERS[0]}, {WORKERS[1]})" in text
+    assert f"awaited: {WORKERS[2]}" in text
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["took-part", "never-came"])
+def test_promise_5_where_too_few_are_left_the_missing_are_named(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync_rounds, "GRACE_SECONDS", 0.0)
+    r = Rounds(2, 2)
+    if known:
+        r.whole_round([0, 1])
+    ticket = r.begin(0)
+    r.wait(0, ticket)
+    r.store.other(LOST_TASKS, dict)[WORKERS[1]] = time.monotonic() - 1
+    r.store.wake()
+    error = r.result(ticket)
+    assert isinstance(error, gf.errors.UnavailableError) and WORKERS[1] in str(error)
+    r.store.other(LOST_TASKS, dict).clear()
+    assert r.whole_round([0, 1]).counted
+
+
+def test_promise_5_the_living_go_on_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync_rounds, "GRACE_SECONDS", 0.0)
+    r = Rounds(2, 3)
+    r.begin(2)
+    lost = r.store.other(LOST_TASKS, dict)
+    lost[WORKERS[2]] = lost["/job:ps/replica:0/task:1"] = time.monotonic() - 1
+    assert [r.whole_round([0, 1]).round for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_task_that_is_gone_for_a_moment_only_is_waited_for() -> None:
+    r = Rounds(2, 2)
+    ticket = r.begin(0)
+    r.wait(0, ticket)
+    r.store.other(LOST_TASKS, dict)[WORKERS[1]] = time.monotonic()
+    r.store.wake()
+    r.store.other(LOST_TASKS, dict).clear()
+    r.arrive(1, r.begin(1))
+    assert r.result(ticket).counted
+
+
+# ---- what happens once ----------------------------------------------------------------------------------------------
+
+
+def test_a_change_is_made_once_for_each_choice_and_never_for_an_older_one() -> None:
+    once, run = Once(), RunContext(ResourceStore())
+    newer, older = Choice(4, (7, 2)), Choice(9, (7, 1))
+    assert once.claim(run, newer)
+    once.done(run, newer)
+    assert not once.claim(run, newer)
+    assert not once.claim(run, older)
+    assert not once.claim(run, Choice(5, (8, 0)))  # There is nothing to apply.
+    assert once.claim(run, Choice(0, (8, 1)))  # The rounds were made anew, their task having died.
+
+
+def test_others_wait_for_a_change_that_goes_on_and_make_it_where_it_fails() -> None:
+    once, store, choice = Once(), ResourceStore(), Choice(0, (7, 1))
+    failing, found = RunContext(store), []
+    assert once.claim(failing, choice)
+    other = threading.Thread(target=lambda: found.append(once.claim(RunContext(store), choice)))
+    other.start()
+    other.join(0.1)
+    assert other.is_alive() and not found
+    failing.failed()
+    other.join(10)
+    assert found == [True]
+
+
+def test_gradients_are_kept_only_while_they_can_be_chosen() -> None:
+    gradients, run = Gradients(), RunContext(ResourceStore())
+    one = (np.ones(2, np.float32),)
+    for attempt in range(1, 9):  # A run that is repeated again and again in one round.
+        gradients.push(WORKERS[0], Ticket(0, 7, attempt, 0), one)
+    assert list(gradients._waiting) == [8]
+    gradients.push(WORKERS[1], Ticket(0, 7, 9, 0), one)
+    choice = Choice(0, (7, 1), 10, True, (8, 9))
+    assert len(gradients.chosen(choice)) == 2
+    assert gradients.claim(run, choice)
+    gradients.done(run, choice)
+    assert not gradients._waiting
+    gradients.push(WORKERS[2], Ticket(0, 7, 5, 0), one)  # It comes too late.
+    assert not gradients._waiting
+    with pytest.raises(gf.errors.AbortedError, match="started again"):
+        gradients.chosen(choice)
