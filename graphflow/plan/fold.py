@@ -20,14 +20,21 @@ _NEVER: Final = (
 )
 
 
-def fold(plan: Plan, ctx: PassContext) -> Plan:
-    """The plan with constants in place of instructions that compute the same every time."""
+def fold(plan: Plan, ctx: PassContext, controlled: bool = False) -> Plan:
+    """The plan with constants in place of instructions that compute the same every time.
+
+    With `controlled` of those that wait for others too: the constant waits for all that its inputs and it waited for.
+    """
     if ctx.evaluate is None:
         return plan
-    return _fold(plan, ctx, {})
+    return _fold(plan, ctx, {}, controlled)
 
 
-def _fold(plan: Plan, ctx: PassContext, known: dict[str, Any]) -> Plan:
+_Known = dict[str, tuple[Any, tuple[str, ...]]]
+"""Values that are the same every time, and what they wait for."""
+
+
+def _fold(plan: Plan, ctx: PassContext, known: _Known, controlled: bool) -> Plan:
     instructions: list[Instruction] = []
     waiting = list(plan.instructions)
     progress = True
@@ -35,16 +42,17 @@ def _fold(plan: Plan, ctx: PassContext, known: dict[str, Any]) -> Plan:
     for instruction in waiting:
         if (
             instruction.type == "Const"
-            and not instruction.control
+            and (controlled or not instruction.control)
             and instruction.outputs[0] not in plan.feeds
         ):
-            known[instruction.outputs[0]] = instruction.attrs["value"]
+            known[instruction.outputs[0]] = instruction.attrs["value"], tuple(instruction.control)
     while progress:
         progress = False
         for instruction in waiting:
             if (
                 instruction.name not in folded
                 and _foldable(instruction, known)
+                and (controlled or not instruction.control)
                 and not _fed(instruction, plan)
             ):
                 constants = _evaluate(instruction, ctx, known)
@@ -55,7 +63,7 @@ def _fold(plan: Plan, ctx: PassContext, known: dict[str, Any]) -> Plan:
         if instruction.name in folded:
             instructions += folded[instruction.name]
         elif instruction.bodies:
-            bodies = tuple(_fold(body, ctx, dict(known)) for body in instruction.bodies)
+            bodies = tuple(_fold(body, ctx, dict(known), controlled) for body in instruction.bodies)
             instructions.append(replace(instruction, bodies=bodies))
         else:
             instructions.append(instruction)
@@ -66,20 +74,20 @@ def _fed(i: Instruction, plan: Plan) -> bool:
     return any(output in plan.feeds for output in i.outputs)
 
 
-def _foldable(i: Instruction, known: dict[str, Any]) -> bool:
+def _foldable(i: Instruction, known: _Known) -> bool:
     return (
         i.type not in _NEVER
         and not i.bodies
         and not i.stateful
-        and not i.control
         and bool(i.outputs)
         and all(n in known for n in i.inputs)
     )
 
 
-def _evaluate(i: Instruction, ctx: PassContext, known: dict[str, Any]) -> list[Instruction] | None:
+def _evaluate(i: Instruction, ctx: PassContext, known: _Known) -> list[Instruction] | None:
     assert ctx.evaluate is not None
-    inputs = [known[n] for n in i.inputs]
+    inputs = [known[n][0] for n in i.inputs]
+    control = tuple(dict.fromkeys([*i.control, *(c for n in i.inputs for c in known[n][1])]))
     try:
         values = [
             np.asarray(v)
@@ -95,7 +103,7 @@ def _evaluate(i: Instruction, ctx: PassContext, known: dict[str, Any]) -> list[I
     for position, (output, value) in enumerate(zip(i.outputs, values, strict=True)):
         value = np.array(value)
         value.flags.writeable = False
-        known[output] = value
+        known[output] = value, control
         constants.append(
             Instruction(
                 i.name if position == 0 else f"{i.name}/{position}",
@@ -105,7 +113,7 @@ def _evaluate(i: Instruction, ctx: PassContext, known: dict[str, Any]) -> list[I
                 (i.dtypes[position],),
                 (value.shape,),
                 {"value": value, "dtype": i.dtypes[position]},
-                (),
+                control,
                 i.device,
                 i.index,
                 None,

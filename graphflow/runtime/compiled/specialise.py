@@ -50,7 +50,7 @@ def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
             instructions += _constants(i, known)
         else:
             instructions.append(i)
-    folded = fold(plan.with_instructions(instructions), ctx)
+    folded = fold(plan.with_instructions(instructions), ctx, controlled=True)
     return mark_used(_without_dead(folded), frozenset())
 
 
