@@ -144,15 +144,23 @@ def _training(check: _Check) -> None:
         try:
             trained = check.clients.train(optimizer, 5 if check.synchronous else 40)
             if not check.synchronous:
-                losses = trained[0].losses
-                begin, end = float(np.mean(losses[:4])), float(np.mean(losses[-8:]))
-                assert end < 0.7 * begin, f"the loss went from {begin} to {end} in 40 steps"
+                _came_down(trained, 0.7)
                 continue
             expected = train_alone(optimizer, 5, check.clients.towers)
             for found in trained:
                 check.same_training(found, expected)
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from None
+
+
+def _came_down(trained: Sequence[Trained], share: float) -> None:
+    """The loss ends below that share of what it was; single steps say little, as each has another batch.
+
+    Of clients that train at their own pace one may begin when another is through: the first loss is the largest one.
+    """
+    begin = max(float(np.mean(found.losses[:4])) for found in trained)
+    end = min(float(np.mean(found.losses[-8:])) for found in trained)
+    assert end < share * begin, f"the loss went from {begin} to {end} in {len(trained[0].losses)} steps"
 
 
 def _updates(check: _Check) -> None:
@@ -201,9 +209,8 @@ def _normalisation(check: _Check) -> None:
         variance = found.values["normal/moving_variance:0"]
         assert np.all(np.isfinite(variance)) and np.all(variance > 0), f"moving_variance is {variance}"
         assert np.all(variance < 1.0), f"moving_variance {variance} is larger than any tanh can have"
-        assert found.losses[-1] < found.losses[0], (
-            f"the loss went from {found.losses[0]} to {found.losses[-1]}"
-        )
+    for together in [[found] for found in trained] if check.synchronous else [trained]:
+        _came_down(together, 1.0)
 
 
 def _datasets(check: _Check) -> None:
