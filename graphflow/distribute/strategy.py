@@ -24,7 +24,15 @@ from graphflow.distribute.input import DistributedDataset
 from graphflow.distribute.reducers.base import Reducer, spread
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice
 from graphflow.distribute.towers import Tower, call_in_towers
-from graphflow.distribute.values import DistributedValues, Mirrored, PerDevice, devices_from, regroup, select
+from graphflow.distribute.values import (
+    DistributedValues,
+    Mirrored,
+    PerDevice,
+    devices_from,
+    regroup,
+    select,
+    whole,
+)
 from graphflow.distribute.variables import (
     DistributedVariable,
     MirroredVariable,
@@ -115,7 +123,7 @@ class DistributionStrategy:
             stack.enter_context(variable_creator_scope(self._created))
             if not self.is_single_tower:
                 getter = variable_scope(
-                    get_variable_scope(), custom_getter=_whole, auxiliary_name_scope=False
+                    get_variable_scope(), custom_getter=_in_one_part, auxiliary_name_scope=False
                 )
                 stack.enter_context(getter)
             yield self
@@ -187,7 +195,7 @@ class DistributionStrategy:
 
     def value_container(self, value: Any) -> Any:
         """The variable that a copy belongs to; the value itself where it is none."""
-        return getattr(value, "container_variable", value)
+        return whole(value)
 
     @contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
@@ -376,12 +384,9 @@ def _places(devices: Sequence[Device]) -> list[Callable[[], AbstractContextManag
     return [partial(graph.device, device) for device in devices]
 
 
-@contextmanager
-def _beside(variable: Any) -> Iterator[None]:
+def _beside(variable: Any) -> AbstractContextManager[None]:
     """Where a variable is."""
-    graph = get_default_graph()
-    with graph.colocate_with(variable.op):
-        yield
+    return get_default_graph().colocate_with(variable.op)
 
 
 def _with_place(place: Any, next_creator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -389,7 +394,7 @@ def _with_place(place: Any, next_creator: Callable[..., Any], *args: Any, **kwar
     return next_creator(*args, **kwargs)
 
 
-def _whole(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _in_one_part(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Makes a variable in one part: copies have no parts."""
     kwargs["partitioner"] = None
     try:

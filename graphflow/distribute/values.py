@@ -79,6 +79,11 @@ class Mirrored(DistributedValues):
     """A value on each device; they are equal."""
 
 
+def whole(value: Any) -> Any:
+    """The variable that a copy belongs to; the value itself where it is none."""
+    return getattr(value, "container_variable", value)
+
+
 def select(index: int, structure: Any) -> Any:
     """The structure with what is distributed replaced by its value of that index."""
 
@@ -115,8 +120,8 @@ def regroup(results: Sequence[Any], devices: Sequence[str], wrap: type[Distribut
             return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
     elif type(first) is dict and all(type(r) is dict and r.keys() == first.keys() for r in results):
         return {key: regroup([r[key] for r in results], devices, wrap) for key in first}
-    container = getattr(first, "container_variable", None)
-    if container is not None and all(getattr(r, "container_variable", None) is container for r in results):
+    container = whole(first)
+    if container is not first and all(whole(result) is container for result in results):
         return container
     return wrap(results, devices)
 

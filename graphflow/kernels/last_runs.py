@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 MOST_TRAINERS: Final = 4096
 """Programs that are remembered, those that were heard of last."""
@@ -12,6 +12,11 @@ MOST_RUNS: Final = 16
 Run = tuple[str, int]
 """The name of a program, and the number of its run."""
 Value = TypeVar("Value")
+
+
+def run_of(context: Any) -> Run | None:
+    """The run that a RunContext is an attempt of, where runs are numbered."""
+    return None if context.once is None else context.once.run
 
 
 class LastRuns(Generic[Value]):
@@ -24,8 +29,10 @@ class LastRuns(Generic[Value]):
         """What is remembered of a run, None where nothing is."""
         return None if run is None else self._trainers.get(run[0], {}).get(run[1])
 
-    def put(self, run: Run, value: Value) -> None:
-        """Remembers something of a run."""
+    def put(self, run: Run | None, value: Value) -> None:
+        """Remembers something of a run, where that is known."""
+        if run is None:
+            return
         trainer, number = run
         runs = self._trainers.pop(trainer, {})
         self._trainers[trainer] = runs  # The last one now.

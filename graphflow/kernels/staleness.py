@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from graphflow.errors import AbortedError
-from graphflow.kernels.last_runs import LastRuns, Run
+from graphflow.kernels.last_runs import LastRuns, Run, run_of
 
 
 @dataclass(eq=False)
@@ -91,7 +91,7 @@ class Staleness:
     def admit(self, run: Any, ticket: Any) -> tuple[int, bool]:
         """The gradients of a step are there: its staleness, and whether its update is to be applied."""
         step = self._of(ticket)
-        once = None if run.once is None else run.once.run
+        once = run_of(run)
         found: tuple[int, bool] = run.store.wait(
             self._condition, lambda: self._try_admit(step, once), run, lambda: self._awaited("be applied")
         )
@@ -116,8 +116,7 @@ class Staleness:
         return self._told(once, staleness, True)
 
     def _told(self, once: Run | None, staleness: int, admitted: bool) -> tuple[int, bool]:
-        if once is not None:
-            self._outcomes.put(once, (staleness, admitted))
+        self._outcomes.put(once, (staleness, admitted))
         self._condition.notify_all()
         return staleness, admitted
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from graphflow.errors import AbortedError, UnavailableError
 from graphflow.graph.devices import DeviceSpec
-from graphflow.kernels.last_runs import LastRuns, Run
+from graphflow.kernels.last_runs import LastRuns, Run, run_of
 
 LOST_TASKS: Final = "sync_rounds/lost_tasks"
 """The name under which a store has the tasks that are gone, each with the time.monotonic() of that."""
@@ -172,11 +172,6 @@ class SyncRounds:
             self._open[attempt.number] = attempt
             return Ticket(number, self._epoch, attempt.number, self._floors.get(slot, 0))
 
-    def _note_given(self, attempt: _Attempt, choice: Choice) -> None:
-        """The gradients of a run are taken."""
-        if attempt.run is not None:
-            self._given.put(attempt.run, choice)
-
     def _end_earlier(self, run: Run) -> None:
         """Ends earlier attempts of a run, whose gradients were not taken."""
         for earlier in [a for a in self._open.values() if a.run == run]:
@@ -210,7 +205,7 @@ class SyncRounds:
         UnavailableError where replicas are gone without which the round cannot be.
         """
         if not ticket.attempt:
-            return self._given_before(None if run.once is None else run.once.run, ticket)
+            return self._given_before(run_of(run), ticket)
         with self._condition:
             attempt = self._open.get(ticket.attempt) if ticket.epoch == self._epoch else None
             if attempt is None:
@@ -250,7 +245,7 @@ class SyncRounds:
         if len(arrived) <= self.needed - self.total:
             mine.released = True
             self._floors[mine.slot] = mine.number
-            self._note_given(mine, Choice(mine.round, (self._epoch, 0)))
+            self._given.put(mine.run, Choice(mine.round, (self._epoch, 0)))
             return Choice(mine.round, (self._epoch, 0), counted=True)
         self._check_reachable(arrived, lost)
         return None
@@ -264,7 +259,7 @@ class SyncRounds:
         self._finished = False
         for a in arrived:
             a.chosen = replace(self._last, counted=True)
-            self._note_given(a, a.chosen)
+            self._given.put(a.run, a.chosen)
         self._open.clear()
         self._condition.notify_all()
 

@@ -245,18 +245,7 @@ class _Monitored:
 
         RuntimeError after the end or once a hook asked to stop; what hooks, threads and operations raise otherwise.
         """
-        attempts = Attempts(self._trainer, self._numbers) if self._remote else None
-        while True:
-            try:
-                result = self._run(fetches, feed_dict, options, run_metadata, attempts)
-            except _LOST_PEER as error:
-                self._recover(error)
-                if attempts is not None:
-                    attempts.again()
-            else:
-                if self._budget is not None:
-                    self._budget.succeeded()
-                return result
+        return self._again(lambda attempts: self._run(fetches, feed_dict, options, run_metadata, attempts))
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
         """Calls step_fn(step_context), which runs what it likes: with hooks by step_context.run_with_hooks, and
@@ -268,21 +257,30 @@ class _Monitored:
         if step_fn != self._step_fn:
             check_step_fn(step_fn)
             self._step_fn = step_fn
-        attempts = Attempts(self._trainer, self._numbers) if self._remote else None
-        while True:
+
+        def step(attempts: Attempts | None) -> Any:
             if self._closed:
                 raise RuntimeError("Session is already closed.")
             try:
                 if self._session is None:
                     self._open()
-                result = step_fn(StepContext(self._session, partial(self._run, attempts=attempts)))
+                return step_fn(StepContext(self._session, partial(self._run, attempts=attempts)))
+            except StopIteration:
+                self._stop = True
+                raise
+
+        return self._again(step)
+
+    def _again(self, act: Callable[[Attempts | None], Any]) -> Any:
+        """What a call of the user's does, again after each recovery: its attempts are known by the same numbers."""
+        attempts = Attempts(self._trainer, self._numbers) if self._remote else None
+        while True:
+            try:
+                result = act(attempts)
             except _LOST_PEER as error:
                 self._recover(error)
                 if attempts is not None:
                     attempts.again()
-            except StopIteration:
-                self._stop = True
-                raise
             else:
                 if self._budget is not None:
                     self._budget.succeeded()

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphflow.autodiff import gradients
 from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction, get_tower_context
-from graphflow.distribute.values import DistributedValues, select
+from graphflow.distribute.values import DistributedValues, select, whole
 from graphflow.graph import dtypes
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation, Tensor
@@ -203,7 +203,7 @@ class Optimizer:
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot of a name beside a variable, or None."""
-        return self._slots.get(name, {}).get(_whole(var))
+        return self._slots.get(name, {}).get(whole(var))
 
     def get_slot_names(self) -> list[str]:
         """The names of the slots, sorted."""
@@ -295,7 +295,7 @@ class Optimizer:
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
-        var = _whole(var)
+        var = whole(var)
         if var not in slots:
             slots[var] = make_slot(var, val, op_name)
         return slots[var]
@@ -304,7 +304,7 @@ class Optimizer:
         self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
         slots = self._slot_dict(slot_name)
-        var = _whole(var)
+        var = whole(var)
         if var not in slots:
             value = initializer if shape is None else lambda: initializer(shape, dtype=dtype)
             slots[var] = make_slot(var, value, op_name)
@@ -329,11 +329,6 @@ def present_gradients(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[A
         for g, v in grads_and_vars
         if g is not None
     ]
-
-
-def _whole(variable: Any) -> Any:
-    """The variable that a copy belongs to, or the variable itself."""
-    return getattr(variable, "container_variable", variable)
 
 
 def _flat_variables(var_list: Any) -> list[Any]:

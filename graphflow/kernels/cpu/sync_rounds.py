@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphflow.errors import AbortedError
+from graphflow.kernels.last_runs import run_of
 from graphflow.kernels.registry import Kernel, Node, kernel
 from graphflow.kernels.sync_rounds import Choice, Gradients, Once, SyncRounds, Ticket
 
@@ -35,8 +36,7 @@ def _begin(node: Node) -> Kernel:
     slot = node.attrs["slot"]
 
     def begin(run: Any, cell: Any) -> Any:
-        once = None if run.once is None else run.once.run
-        return _rounds(run, node).begin(slot, cell, once).array()
+        return _rounds(run, node).begin(slot, cell, run_of(run)).array()
 
     return begin
 
