@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from graphflow.graph.op_def import lookup
+from graphflow.plan.extents import elements, extents
 from graphflow.plan.ir import Instruction, Plan, producers
 from graphflow.plan.passes import PassContext
 
+_DEEPEST: Final = 8
+"""Operations, one behind the other, that may all be found to wait for nothing else."""
 Rule: TypeAlias = "Callable[[Instruction, Mapping[str, Instruction]], Instruction | str | None]"
 """From an instruction and the producers: another instruction, the name of a value that it equals, or None."""
 
@@ -58,6 +61,17 @@ def _reshape_to_same(i: Instruction, makers: Mapping[str, Instruction]) -> str |
     return i.inputs[0] if _same_type(i, i.inputs[0], makers) else None
 
 
+def _reshape_to_own_extents(i: Instruction, makers: Mapping[str, Instruction]) -> str | None:
+    """Where all extents are the same, though some are known at the run alone; one may be left open."""
+    have, wanted = extents(i, 0, makers), elements(i, 1, makers)
+    if have is None or wanted is None or len(have) != len(wanted):
+        return None
+    other = [(h, w) for h, w in zip(have, wanted, strict=True) if h != w]
+    if other and (len(other) > 1 or other[0][1] != -1 or not all(isinstance(w, int) and w for w in wanted)):
+        return None
+    return i.inputs[0]
+
+
 def _cast_to_same(i: Instruction, makers: Mapping[str, Instruction]) -> str | None:
     inner = makers.get(i.inputs[0])
     if inner is None or inner.dtypes[inner.outputs.index(i.inputs[0])] is not i.dtypes[0]:
@@ -88,6 +102,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("LogicalNot", _involution),
     ("Reshape", _reshape_of_reshape),
     ("Reshape", _reshape_to_same),
+    ("Reshape", _reshape_to_own_extents),
     ("Cast", _cast_to_same),
     ("Transpose", _transpose_of_transpose),
 )
@@ -122,7 +137,24 @@ def simplify(plan: Plan, ctx: PassContext) -> Plan:
                 instructions[position] = i = found
                 makers.update(dict.fromkeys(found.outputs, found))
                 changed = True
-    return plan.with_instructions(instructions)
+                if i.type not in rules:
+                    break
+    return plan.with_instructions(_take_feeds(instructions, plan))
+
+
+def _take_feeds(instructions: Sequence[Instruction], plan: Plan) -> list[Instruction]:
+    """Has instructions take what is fed in place of what is the same: no device has to wait for another to say it."""
+    same = {
+        i.outputs[0]: i.inputs[0]
+        for i in instructions
+        if i.type == "Identity" and not i.control and i.inputs[0] in plan.feeds
+    }
+    return [
+        replace(i, inputs=tuple([same.get(name, name) for name in i.inputs]))
+        if not same.keys().isdisjoint(i.inputs)
+        else i
+        for i in instructions
+    ]
 
 
 def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> bool:
@@ -141,9 +173,10 @@ def _keeps_order(i: Instruction, found: Instruction, makers: Mapping[str, Instru
         maker = makers.get(name)
         return name in found.inputs or maker is None or (maker.type == "Const" and not maker.control)
 
-    for name in i.inputs:
-        if not free(name):
-            maker = makers[name]
-            if maker.control or maker.stateful or not all(map(free, maker.inputs)):
-                return False
+    todo = [(name, 0) for name in i.inputs if not free(name)]
+    for name, depth in todo:
+        maker = makers[name]
+        if maker.control or maker.stateful or depth == _DEEPEST:
+            return False
+        todo += [(source, depth + 1) for source in maker.inputs if not free(source)]
     return True

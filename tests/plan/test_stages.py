@@ -123,9 +123,12 @@ def test_a_training_step_is_two_stages_where_the_variables_are_and_one_where_it_
     assert [len(s.receives) for s in found["CPU:1"]] == [0, 3] and len(found["CPU:0"][0].receives) == 3
 
 
-def test_the_rows_of_a_sparse_gradient_go_with_it() -> None:
+@pytest.mark.parametrize(("shape", "sent"), [([None, 1], 2), ([None], 1)])
+def test_the_rows_of_a_sparse_gradient_go_with_it_where_they_are_not_just_what_is_fed(
+    shape: list[Any], sent: int
+) -> None:
     with gf.Graph().as_default():
-        ids = gf.placeholder(gf.int32, [None])
+        ids = gf.placeholder(gf.int32, shape)
         with gf.device("/cpu:0"):
             table = gf.Variable(gf.zeros([100, 4]))
         with gf.device("/cpu:1"):
@@ -135,9 +138,9 @@ def test_the_rows_of_a_sparse_gradient_go_with_it() -> None:
             plan, _ = session.plan(train, [ids])
             rows, computing = stages(partition(plan, session.list_devices()[0].name)).values()
             session.run(gf.global_variables_initializer())
-            session.run(train, {ids: [3, 3, 5]})
+            session.run(train, {ids: np.reshape([3, 3, 5], [-1, *shape[1:]])})
     assert [len(stage.sends) for stage in rows] == [1, 0]
-    assert [len(stage.sends) for stage in computing if stage.sends] == [2]
+    assert [len(stage.sends) for stage in computing if stage.sends] == [sent]
 
 
 def test_what_may_wait_is_a_stage_of_its_own() -> None:
