@@ -11,12 +11,14 @@ medians.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,9 @@ def build(peer: str, name: str) -> tuple[Any, Callable[[], None], Callable[[], i
         found = [p.executable for s in sessions for p in s._prepared.values()]
         return max((plan.launches for e in found for plan in getattr(e, "plans", ())), default=0)
 
-    return work, lambda: None, launches
+    from graphflow.kernels.cuda.toolkit import device
+
+    return work, device(0).wait, launches
 
 
 def serve(peer: str, name: str) -> None:
@@ -193,9 +197,34 @@ def bandwidth(device: Any) -> None:
         session.close()
 
 
+def cublas_product(arrays: Any, size: int) -> Any:
+    """What starts a square product of float32 as cuBLAS does it by itself; None where it is not installed."""
+    from graphflow.kernels.cuda.toolkit import Call
+    from graphflow.kernels.cuda.vectors import address
+
+    try:
+        library = ctypes.CDLL(import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas").abs_path)
+    except (ImportError, RuntimeError, OSError):
+        return None
+    handle, one, zero = ctypes.c_void_p(), ctypes.c_float(1), ctypes.c_float(0)
+    if library.cublasCreate_v2(ctypes.byref(handle)):
+        return None
+    a, b, c = (ctypes.c_void_p(address(array)) for array in arrays)
+
+    def call(stream: int) -> None:
+        library.cublasSetStream_v2(handle, ctypes.c_void_p(stream))
+        scalars = ctypes.byref(one), ctypes.byref(zero)
+        code = library.cublasSgemm_v2(
+            handle, 0, 0, size, size, size, scalars[0], b, size, a, size, scalars[1], c, size
+        )
+        if code:
+            raise RuntimeError(f"cublasSgemm returned {code}")
+
+    return Call(call)
+
+
 def products(device: Any) -> None:
     """Square products: the plan's, Numba's tiles, and cuBLAS alone."""
-    from graphflow.kernels.cuda import cublas
     from graphflow.kernels.cuda.matmul import Matrix, product_launch
 
     print(f"\n{'float32 product':<20}{'plan':>14}{'tiles':>14}{'cuBLAS':>14}{'plan/cuBLAS':>13}")
@@ -211,7 +240,8 @@ def products(device: Any) -> None:
             arrays = [device.allocate(size * size, "float32") for _ in range(3)]
         a, b = (Matrix(array, 0, size, 1) for array in arrays[:2])
         tiles = product_launch("float32", (size,) * 3, a, b, arrays[2], 1)
-        direct = cublas.product_call(device.index, "float32", (size,) * 3, a, b, arrays[2], 1, False)
+        with device.current():
+            direct = cublas_product(arrays, size)
         taken = [seconds_of(device, plan.launch_once), seconds_of(device, lambda t=tiles: device.launch(t))]
         cells = [f"{2 * size**3 / t / 1e12:>8.1f} TF/s" for t in taken]
         ratio = ""

@@ -191,9 +191,10 @@ class OutOfDeviceMemory(Exception):
 
 
 class Device:
-    """One GPU: its memory, its one `stream`, and a lock that whoever uses it holds. Thread-safe under that lock.
+    """One GPU: its memory, the `stream` that it computes in, and a lock that whoever uses it holds.
 
-    pool: memory for values that outlive what made them.
+    Thread-safe under that lock. pool: memory for values that outlive what made them. arrivals, departures: streams for
+    copies that go on while it computes.
     """
 
     def __init__(self, index: int) -> None:
@@ -203,7 +204,7 @@ class Device:
         self._numba = cuda.gpus[0 if SIMULATED else index]
         self._reached: set[int] = set()
         with self.current():
-            self.stream, self._arrivals = cuda.stream(), cuda.stream()
+            self.stream, self.arrivals, self.departures = (cuda.stream() for _ in range(3))
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -228,13 +229,13 @@ class Device:
         """Bytes of host memory that the GPU can reach, so that copies do not wait for each other."""
         return cuda.pinned_array(max(1, count), np.uint8)
 
-    def upload(self, target: Any, source: Any) -> None:
-        """Copies a host array to a block of the same dtype and size, in the order of the stream."""
-        target.copy_to_device(source, stream=self.stream)
+    def upload(self, target: Any, source: Any, stream: Any = None) -> None:
+        """Copies a host array to a block of the same dtype and size, in the order of the stream or of another."""
+        target.copy_to_device(source, stream=stream or self.stream)
 
-    def download(self, source: Any, target: Any) -> None:
-        """Copies a block to a host array of the same dtype and size, in the order of the stream."""
-        source.copy_to_host(target, stream=self.stream)
+    def download(self, source: Any, target: Any, stream: Any = None) -> None:
+        """Copies a block to a host array of the same dtype and size, in the order of the stream or of another."""
+        source.copy_to_host(target, stream=stream or self.stream)
 
     def copy(self, target: Any, source: Any) -> None:
         """Copies a block to another of the same dtype and size on this device, in the order of the stream."""
@@ -260,22 +261,22 @@ class Device:
             made = origin.recorded()
         with self.current():
             free, done = self.recorded(), self.event()
-            made.wait(self._arrivals)
-            free.wait(self._arrivals)
+            made.wait(self.arrivals)
+            free.wait(self.arrivals)
             self._copy_from(origin, target, source)
-            done.record(self._arrivals)
+            done.record(self.arrivals)
             done.wait(self.stream)
         return done
 
     def _copy_from(self, origin: Device, target: Any, source: Any) -> None:
         if SIMULATED:
-            target.copy_to_device(source, stream=self._arrivals)
+            target.copy_to_device(source, stream=self.arrivals)
             return
         here, there = self._numba.get_primary_context(), origin._numba.get_primary_context()
         if origin.index not in self._reached:
             self._reached.add(origin.index)
             peers.connect(here, there)
-        peers.copy(target, here, source, there, self._arrivals.handle)
+        peers.copy(target, here, source, there, self.arrivals.handle)
 
     def launch(self, work: Work) -> None:
         """Starts work in the order of the stream."""
@@ -311,6 +312,11 @@ class Device:
             _LOG.info("Launches are not captured as a CUDA graph.", exc_info=True)
             return None
         return lambda: graph.launch(stream)
+
+    def wait_for(self, event: Any) -> None:
+        """Returns when an event has come, or was never recorded; others may use the device meanwhile."""
+        with nullcontext() if SIMULATED else self._numba:
+            event.synchronize()
 
     def wait(self) -> None:
         """Returns when the stream has done everything."""

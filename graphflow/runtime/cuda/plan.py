@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -39,37 +38,16 @@ from graphflow.runtime.cuda.arrays import DeviceArray
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.cuda.grouping import batches, lowest, reach, small_groups
 from graphflow.runtime.cuda.nodes import DeviceNode, Places
+from graphflow.runtime.cuda.segments import DeviceSegment, HostSegment, Segment, cut_after
 from graphflow.runtime.cuda.transfers import Inbox, Outbox, bytes_of
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
-_CAPTURED_AFTER: Final = 2
-"""Plain runs before the launches are captured: the first compiles and loads the kernels."""
-_MAY_FAIL: Final = "status[0] = "
-"""What the text of a kernel has in it that may leave a status."""
 _WHAT: Final = {1: "Integer division by zero", 2: "an index is out of range"}
 
 
 class Unusable(Exception):
     """This run must be NumPy's."""
-
-
-@dataclass
-class _DeviceSegment:
-    groups: list[tuple[int, Group]]
-    works: list[Work] = field(default_factory=list)
-    written: list[DeviceCell] = field(default_factory=list)
-    replay: Callable[[], None] | None = None
-    """Starts all of `works` at once."""
-    runs: int = 0
-
-
-@dataclass
-class _HostSegment:
-    part: Any
-    inputs: list[str]
-    outputs: list[str]
-    instructions: list[str]
 
 
 class DevicePlan:
@@ -113,7 +91,10 @@ class DevicePlan:
                 self._shapes[variable] = lowering.known[variable][0]
         self._bound: dict[str, Any] = {}
         self._scratch: dict[tuple[int, int], Any] = {}
-        self._segments = self._cut(kernels)
+        plain = self._cut(kernels)
+        self._segments = cut_after(plain, self._batches, self._last_fetched(), self._written)
+        self._needed = len(plain)
+        """The segments that make what is fetched; the GPU may still be at work on others when a run ends."""
         self._lay_out()
 
     # ---- what runs where --------------------------------------------------------------------------------------------
@@ -127,8 +108,8 @@ class DevicePlan:
         makers = {o: i for i in self._plan.instructions for o in i.outputs}
         return self._lowering.compact(makers.get(name, anything), value)
 
-    def _cut(self, kernels: KernelTable) -> list[_DeviceSegment | _HostSegment]:
-        segments: list[_DeviceSegment | _HostSegment] = []
+    def _cut(self, kernels: KernelTable) -> list[Segment]:
+        segments: list[Segment] = []
         stretch: list[PythonNode] = []
         for number, group in enumerate(self.groups):
             first = group.nodes[0]
@@ -141,16 +122,29 @@ class DevicePlan:
             if stretch:
                 segments.append(self._host_segment(stretch, kernels))
                 stretch = []
-            if not segments or not isinstance(segments[-1], _DeviceSegment):
-                segments.append(_DeviceSegment([]))
+            if not segments or not isinstance(segments[-1], DeviceSegment):
+                segments.append(DeviceSegment([]))
             last = segments[-1]
-            assert isinstance(last, _DeviceSegment)
+            assert isinstance(last, DeviceSegment)
             last.groups.append((number, group))
-            written = (self._cells[root] for node in group.nodes for root in node.variables)
-            last.written = list(dict.fromkeys([*last.written, *written]))
+            last.written = list(dict.fromkeys([*last.written, *self._written(group)]))
         if stretch:
             segments.append(self._host_segment(stretch, kernels))
         return segments
+
+    def _written(self, group: Group) -> list[DeviceCell]:
+        return [self._cells[root] for node in group.nodes for root in node.variables]
+
+    def _last_fetched(self) -> int:
+        """The number of the last group that makes what is fetched, or writes a variable that is."""
+        roots = {value.root for value in self._fetched.values() if value is not None}
+        numbers = [
+            number
+            for number, group in enumerate(self.groups)
+            for node in group.nodes
+            if not roots.isdisjoint((*node.makes, *node.variables))
+        ]
+        return max(numbers, default=-1)
 
     def _takes_made(self, before: Sequence[PythonNode], node: PythonNode) -> bool:
         """Whether a node takes a view of what those before make, which is on the device only after them."""
@@ -160,7 +154,7 @@ class DevicePlan:
         values = [self._lowering.values.get(n) for n in names]
         return any(v is not None and v.root in made for v in values)
 
-    def _host_segment(self, nodes: Sequence[PythonNode], kernels: KernelTable) -> _HostSegment:
+    def _host_segment(self, nodes: Sequence[PythonNode], kernels: KernelTable) -> HostSegment:
         inside = {o for node in nodes for o in node.instruction.outputs}
         around: dict[str, Instruction] = {}
         inputs: dict[str, None] = {}
@@ -174,7 +168,7 @@ class DevicePlan:
         instructions = (*around.values(), *(n.instruction for n in nodes))
         plan = Plan(instructions, feeds=tuple(inputs), fetches=tuple(outputs))
         told = [n.instruction.describe() for n in nodes]
-        return _HostSegment(assemble(plan, self._store, kernels), list(inputs), outputs, told)
+        return HostSegment(assemble(plan, self._store, kernels), list(inputs), outputs, told)
 
     # ---- memory ------------------------------------------------------------------------------------------------------
 
@@ -275,16 +269,13 @@ class DevicePlan:
             self._bound[name] = cell.block(self._device)
         status = self._inbox.status
         for segment in self._segments:
-            if isinstance(segment, _DeviceSegment):
+            if isinstance(segment, DeviceSegment):
                 batches = [b for b in self._batches if b[0] in {number for number, _ in segment.groups}]
-                segment.replay, segment.runs = None, 0
-                segment.works = [work for batch in batches for work in self._batch_works(batch, status)]
-        self._fallible = any(
-            isinstance(work, Launch) and _MAY_FAIL in work.source
-            for segment in self._segments
-            if isinstance(segment, _DeviceSegment)
-            for work in segment.works
-        )
+                segment.bind([work for batch in batches for work in self._batch_works(batch, status)])
+        may_fail = [isinstance(s, DeviceSegment) and s.fallible for s in self._segments]
+        self._fallible = any(may_fail)
+        if any(may_fail[self._needed :]):
+            self._needed = len(self._segments)  # The run must know whether all went well.
 
     def _batch_works(self, batch: Sequence[int], status: Any) -> Sequence[Work]:
         works = [work for number in batch for work in self._works(number, self.groups[number], status)]
@@ -321,14 +312,14 @@ class DevicePlan:
         """Starts the launches of a run on the values that are there, and waits for nothing; for measuring."""
         with self._device.current():
             for segment in self._segments:
-                if isinstance(segment, _DeviceSegment):
+                if isinstance(segment, DeviceSegment):
                     for work in segment.works:
                         self._device.launch(work)
 
     @property
     def launches(self) -> int:
         """The launches of a run."""
-        return sum(len(s.works) for s in self._segments if isinstance(s, _DeviceSegment))
+        return sum(len(s.works) for s in self._segments if isinstance(s, DeviceSegment))
 
     @property
     def on_host(self) -> list[str]:
@@ -339,7 +330,7 @@ class DevicePlan:
         """What runs, in a few lines."""
         lines = []
         for segment in self._segments:
-            if isinstance(segment, _HostSegment):
+            if isinstance(segment, HostSegment):
                 lines.append(f"on the CPU: {', '.join(segment.instructions)}")
                 continue
             for _, group in segment.groups:
@@ -364,12 +355,16 @@ class DevicePlan:
             objects = {n: operand(v) for n, v in given.items() if n not in self._handed}
             try:
                 self._inbox.send(run, given | objects)
-                for segment in self._segments:
-                    if isinstance(segment, _DeviceSegment):
+                for segment in self._segments[: self._needed]:
+                    if isinstance(segment, DeviceSegment):
                         self._run_device(segment)
                     else:
                         self._run_host(segment, run, objects)
-                return self._results(objects, keeps)
+                found, coming = self._begin_fetching(objects, keeps)
+                for segment in self._segments[self._needed :]:
+                    assert isinstance(segment, DeviceSegment)
+                    self._run_device(segment)
+                return self._fetched_values(found, coming)
             except BaseException:
                 self._device.wait()  # The next run may change what this one sends only once it is there.
                 raise
@@ -380,21 +375,12 @@ class DevicePlan:
         if any(blocks[name] is not self._bound[name] for name in blocks):
             self._bind()
 
-    def _run_device(self, segment: _DeviceSegment) -> None:
+    def _run_device(self, segment: DeviceSegment) -> None:
         with self._device.current():
             self._find_variables()
-            if segment.replay is not None:
-                segment.replay()
-            else:
-                for work in segment.works:
-                    self._device.launch(work)
-                segment.runs += 1
-                if segment.runs == _CAPTURED_AFTER:
-                    segment.replay = self._device.captured(segment.works)
-            for cell in segment.written:
-                cell.changed_on_device()
+            segment.run(self._device)
 
-    def _run_host(self, segment: _HostSegment, run: RunContext, objects: dict[str, Any]) -> None:
+    def _run_host(self, segment: HostSegment, run: RunContext, objects: dict[str, Any]) -> None:
         arguments = [self._on_host(name, objects) for name in segment.inputs]
         try:
             with np.errstate(all="ignore"):
@@ -438,8 +424,10 @@ class DevicePlan:
         found = np.ndarray(value.shape, array.dtype, array, start * item, strides)
         return found if value.shape else found[()]
 
-    def _results(self, objects: dict[str, Any], keeps: Container[str]) -> tuple[Any, ...]:
-        """What is fetched. Waits for the device where something comes to the host, or may have failed."""
+    def _begin_fetching(
+        self, objects: dict[str, Any], keeps: Container[str]
+    ) -> tuple[dict[str, Any], dict[str, Value]]:
+        """What is fetched and there, or kept on the device; and what is on its way to the host."""
         device, constants = self._device, self._lowering.constants
         found: dict[str, Any] = {}
         coming: dict[str, Value] = {}
@@ -448,16 +436,23 @@ class DevicePlan:
             for name, value in self._fetched.items():
                 if value is None or name in constants:
                     found[name] = copied(own(objects[name]) if name in objects else constants[name])
+                elif not value.size:
+                    found[name] = np.empty(value.shape, value.dtype)
                 elif name in keeps:
                     found[name] = kept = DeviceArray(device, value.shape, value.dtype)
                     device.copy(kept.block, self._array(value)[: value.size])
                 else:
                     coming[name] = value
-                    device.download(self._array(value)[: value.size], self._outbox.place(name))
             if coming or self._fallible:
-                device.download(self._inbox.status, self._outbox.status)
-                device.wait()
-                self._raise_failure()
+                arrays = {name: self._array(value)[: value.size] for name, value in coming.items()}
+                self._outbox.fetch(self._inbox.status, arrays)
+        return found, coming
+
+    def _fetched_values(self, found: dict[str, Any], coming: dict[str, Value]) -> tuple[Any, ...]:
+        """What is fetched, once it is there. Waits where something comes to the host, or may have failed."""
+        if coming or self._fallible:
+            self._outbox.wait()
+            self._raise_failure()
         for name, value in coming.items():
             array = self._outbox.place(name).view(value.dtype).reshape(value.shape)
             found[name] = array.copy() if value.shape else array[()]

@@ -26,20 +26,22 @@ def graph() -> Iterator[None]:
 def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often values were copied, and how often the host waited, by what was asked of the devices."""
     from graphflow.kernels.cuda.toolkit import Device
+    from graphflow.runtime.cuda.transfers import Outbox
 
     found: Counter[str] = Counter()
 
-    def count(name: str) -> None:
-        real = getattr(Device, name)
+    def count(kind: Any, name: str) -> None:
+        real = getattr(kind, name)
 
         def call(self: Any, *rest: Any) -> Any:
-            found[f"{name} {self.index}"] += 1
+            found[f"{name} {(self if kind is Device else self._device).index}"] += 1
             return real(self, *rest)
 
-        monkeypatch.setattr(Device, name, call)
+        monkeypatch.setattr(kind, name, call)
 
     for name in ("upload", "download", "receive", "wait", "allocate"):
-        count(name)
+        count(Device, name)
+    count(Outbox, "wait")
     return found
 
 
