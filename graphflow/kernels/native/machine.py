@@ -191,13 +191,6 @@ class Program:
         self._control = (ctypes.c_int64 * CONTROL_WORDS).from_address(base)
         self._call = KERNEL_PROTOTYPE(sequencer_address)
 
-    @property
-    def status_address(self) -> int:
-        """Address of the status word: a kernel (or another thread) that writes non-zero there stops the
-        program after the current step.
-        """
-        return self._base + 8 * CONTROL_STATUS
-
     def arguments(self, step: int) -> Words:
         """The argument words of a step, to be changed between runs (another buffer, another size)."""
         return self._arguments[step]
