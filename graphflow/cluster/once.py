@@ -21,6 +21,8 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
 _ATTEMPT_BITS: Final = 16
+MOST_ATTEMPTS: Final = (1 << _ATTEMPT_BITS) - 1
+"""The number of a run's last attempt; all after that have it too."""
 _WAIT_SECONDS: Final = 0.1
 _MOST_NAME: Final = 64
 
@@ -50,7 +52,7 @@ class Attempt:
         trainer, number = details
         if not isinstance(trainer, str) or len(trainer) > _MOST_NAME or type(number) is not int or number < 0:
             raise ValueError(f"An attempt is {details!r:.100}.")
-        return Attempt(trainer, number >> _ATTEMPT_BITS, number & ((1 << _ATTEMPT_BITS) - 1))
+        return Attempt(trainer, number >> _ATTEMPT_BITS, number & MOST_ATTEMPTS)
 
 
 @dataclass(eq=False)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
+from graphflow.cluster.once import MOST_ATTEMPTS, Attempt
 from graphflow.config import RunMetadata, RunOptions
-
-_ATTEMPT_BITS: Final = 16
-_MOST_ATTEMPTS: Final = (1 << _ATTEMPT_BITS) - 1
 
 
 class StepContext:
@@ -68,9 +66,9 @@ class Attempts:
         if self._place == len(self._numbers):
             self._numbers.append(next(self._source))
         self._place += 1
-        return [self._trainer, self._numbers[self._place - 1] << _ATTEMPT_BITS | self._attempt]
+        return Attempt(self._trainer, self._numbers[self._place - 1], self._attempt).details()
 
     def again(self) -> None:
         """A later attempt begins."""
         self._place = 0
-        self._attempt = min(self._attempt + 1, _MOST_ATTEMPTS)
+        self._attempt = min(self._attempt + 1, MOST_ATTEMPTS)
