@@ -2,7 +2,7 @@
 
 Operands are read with any strides, so that a transposed or sliced one is never copied; each block takes a tile of the
 result and goes along the depth. Each thread's columns lie `threads across` apart, so that the threads of a warp read
-neighbouring words of shared memory. Where NVIDIA's cuBLAS is there, it is used instead (cublas.py).
+neighbouring words of shared memory. Where NVIDIA's cuBLASLt is there, it is used instead (cublas_lt.py).
 """
 
 from __future__ import annotations
@@ -54,17 +54,24 @@ class Matrix:
 
 @cache
 def product_source(
-    dtype: str, tile: Tile, by_rows: tuple[bool, bool] = (True, True), accumulate: bool = False
+    dtype: str,
+    tile: Tile,
+    by_rows: tuple[bool, bool] = (True, True),
+    accumulate: bool = False,
+    biased: bool = False,
+    relu: bool = False,
 ) -> str:
     """The text of c = a @ b, or c += a @ b, of a dtype.
 
     by_rows: of each operand, whether neighbours in a row are neighbours in memory, rather than those in a column.
+    biased: a last argument has a number for each column of c that is added to it. relu: negative results become 0.
     """
     threads = tile.down * tile.across
     height, width, depth = tile.height, tile.width, tile.depth
     cells = [(i, j) for i in range(tile.rows) for j in range(tile.columns)]
+    parameters = "rows, columns, depth, a, a_batch, a_row, a_column, b, b_batch, b_row, b_column, c"
     lines = [
-        "def kernel(rows, columns, depth, a, a_batch, a_row, a_column, b, b_batch, b_row, b_column, c):",
+        f"def kernel({parameters}{', bias' if biased else ''}):",
         f"    tile_a = cuda.shared.array({depth * (height + 1)}, {dtype})",
         f"    tile_b = cuda.shared.array({depth * (width + 1)}, {dtype})",
         "    thread = cuda.threadIdx.x",
@@ -106,7 +113,10 @@ def product_source(
         for j in range(tile.columns):
             lines.append(f"    j = left + x + {j * tile.across}")
             lines.append("    if i < rows and j < columns:")
-            lines.append(f"        c[start + i * columns + j] {'+=' if accumulate else '='} c_{i}_{j}")
+            lines.append(f"        value = c_{i}_{j}{' + bias[j]' if biased else ''}")
+            if relu:
+                lines.append(f"        value = value if value > {dtype}(0) or value != value else {dtype}(0)")
+            lines.append(f"        c[start + i * columns + j] {'+=' if accumulate else '='} value")
     return "\n".join(lines) + "\n"
 
 
@@ -125,13 +135,17 @@ def product_launch(
     c: Any,
     batch: int,
     accumulate: bool = False,
+    bias: Any = None,
+    relu: bool = False,
 ) -> Launch:
     """The launch of c (batch, rows, columns) = a @ b for sizes (rows, columns, depth); c lies side by side."""
     rows, columns, depth = sizes
     tile = SMALL if SIMULATED else LARGE if min(rows, columns) >= _LARGE_FROM else MEDIUM
     blocks = -(-rows // tile.height) * -(-columns // tile.width)
+    biased = bias is not None
     arguments = (
         rows, columns, depth, a.array, a.batch, a.row, a.column, b.array, b.batch, b.row, b.column, c,
+        *([bias] if biased else []),
     )  # fmt: skip
-    source = product_source(dtype, tile, (a.column == 1, b.column == 1), accumulate)
+    source = product_source(dtype, tile, (a.column == 1, b.column == 1), accumulate, biased, relu)
     return Launch(source, (blocks, batch), tile.down * tile.across, arguments)

@@ -14,9 +14,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from graphflow.runtime.compiled.convolution_rules import ConvolutionNode, PoolGradientNode
 from graphflow.runtime.compiled.lower import Lowering
-from graphflow.runtime.compiled.nodes import Node, Statements
+from graphflow.runtime.compiled.nodes import Combining, Node, Statements
 from graphflow.runtime.compiled.products import Product, ProductNode, product_node
 from graphflow.runtime.compiled.values import Value
 
@@ -29,15 +28,16 @@ _FEWEST_STACKED: Final = 3
 def combine(lowering: Lowering, fetched: Collection[str]) -> list[Node]:
     """The nodes of a plan after combination; `fetched` are the roots that a run hands out."""
     combining = _Combining(lowering, fetched)
-    combining.convolutions()
+    combining.following()
     combining.sums()
     combining.long_sums()
     return combining.finished()
 
 
-def with_short_sums(lowering: Lowering, fetched: Collection[str]) -> list[Node]:
-    """The nodes of a plan, sums of very many terms being cut into chains; nothing else is combined."""
+def combine_for_device(lowering: Lowering, fetched: Collection[str]) -> list[Node]:
+    """The same for a device's nodes: kernels take in what follows them, and sums of very many terms become chains."""
     combining = _Combining(lowering, fetched)
+    combining.following()
     combining.long_sums()
     return combining.finished()
 
@@ -108,10 +108,10 @@ class _Combining:
         instead = self._instead.get(number)
         return [number] if instead is None else [k for n in instead for k in self._final(n)]
 
-    # ---- convolutions ---------------------------------------------------------------------------------------------
+    # ---- kernels that do more -------------------------------------------------------------------------------------
 
-    def convolutions(self) -> None:
-        """Takes bias and relu into the convolution before them, and a relu's gradient into the pool's before it."""
+    def following(self) -> None:
+        """Takes bias and relu into the kernel before them, and a relu's gradient into the pool's before it."""
         for number in range(len(self._lowering.nodes)):
             node = self._nodes[number]
             if not isinstance(node, Statements) or node.forced or node.reduce or len(node.results) != 1:
@@ -122,7 +122,7 @@ class _Combining:
                 maker = None if made_by is None else self._nodes[made_by]
                 if made_by is None or not self._may_wait(made_by, number) or value.shape != target.shape:
                     continue
-                if not isinstance(maker, ConvolutionNode | PoolGradientNode):
+                if not isinstance(maker, Combining):
                     continue
                 combined = maker.combined(node, position, target)
                 if combined is not None:

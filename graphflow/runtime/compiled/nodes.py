@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.values import Value
@@ -53,6 +53,17 @@ class KernelNode(Node):
     sources: Sequence[str] = ()
     emit: Callable[[Sequence[int], Address], Sequence[Any]] | None = None
     blas: bool = False
+
+
+@runtime_checkable
+class Combining(Protocol):
+    """A node of one result that may take a following one in."""
+
+    def combined(self, following: Statements, position: int, target: Value) -> Node | None:
+        """The node that also does what `following` does to the result, its read `position`; None where there is none.
+
+        target: where the result of `following` lies.
+        """
 
 
 @dataclass(eq=False)

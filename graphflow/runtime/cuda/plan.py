@@ -25,7 +25,7 @@ from graphflow.kernels.cuda.regions import region_launches
 from graphflow.kernels.cuda.toolkit import Device, Launch, OutOfDeviceMemory, Work, part
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
-from graphflow.runtime.compiled.combine import with_short_sums
+from graphflow.runtime.compiled.combine import combine_for_device
 from graphflow.runtime.compiled.draft import stored_roots
 from graphflow.runtime.compiled.emit import fused_region
 from graphflow.runtime.compiled.fuse import Group, fuse
@@ -76,7 +76,7 @@ class DevicePlan:
         self._fetched = {f: self._compact(f) for f in plan.fetches}
         roots = {value.root for value in self._fetched.values() if value is not None}
         self.groups = [
-            small for group in fuse(with_short_sums(lowering, roots)) for small in small_groups(group)
+            small for group in fuse(combine_for_device(lowering, roots)) for small in small_groups(group)
         ]
         self._stored = stored_roots(self.groups, plan, lowering) | roots
         self._batches = batches(self.groups)

@@ -1,15 +1,17 @@
-"""Rules of matrix products on a GPU."""
+"""Rules of matrix products on a GPU, with the bias and the relu after them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering
+from graphflow.runtime.compiled.nodes import Statements
 from graphflow.runtime.compiled.values import Value
-from graphflow.runtime.cuda.nodes import Places, device_node
+from graphflow.runtime.cuda.nodes import DeviceNode, Places
 
 _FLOATS: Final = ("float32", "float64")
 
@@ -30,6 +32,44 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Product:
+    """target = a @ b, or += where it accumulates: matrices, or with a leading batch axis; of any strides.
+
+    bias: a number for each column that is added. relu: whether negative results become 0.
+    """
+
+    a: Value
+    b: Value
+    target: Value
+    batch: int = 1
+    accumulate: bool = False
+    bias: Value | None = None
+    relu: bool = False
+
+
+@dataclass(eq=False)
+class ProductNode(DeviceNode):
+    """A product, which may take the bias and the relu after it in."""
+
+    product: Product | None = None
+
+    def combined(self, following: Statements, position: int, target: Value) -> ProductNode | None:
+        """The node that does what a following one does to its result as well; None where there is none."""
+        i, product = following.instruction, self.product
+        # NVIDIA's library does more than a product for float32 alone.
+        if product is None or product.accumulate or product.relu or target.dtype != "float32":
+            return None
+        if i.type == "Relu" and len(following.reads) == 1:
+            return product_node(i, replace(product, target=target, relu=True))
+        if i.type not in ("BiasAdd", "Add", "AddV2") or len(following.reads) != 2 or product.bias is not None:
+            return None
+        added, columns = following.reads[1 - position], product.b.shape[-1]
+        if added.shape != (columns,) or not added.contiguous or target.shape[-1] != columns:
+            return None
+        return product_node(i, replace(product, target=target, bias=added))
+
+
 def add_product(
     lowering: Lowering,
     i: Instruction,
@@ -40,25 +80,31 @@ def add_product(
     accumulate: bool = False,
 ) -> None:
     """Adds target = a @ b (or +=): matrices, or with a leading batch axis; of any strides."""
+    lowering.add(product_node(i, Product(a, b, target, batch, accumulate)))
+
+
+def product_node(i: Instruction, product: Product) -> ProductNode:
+    """The node that computes a product, for an instruction."""
+    a, b, target, bias = product.a, product.b, product.target, product.bias
     sizes = (a.shape[-2], b.shape[-1], a.shape[-1])
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda import cublas
+        from graphflow.kernels.cuda.cublas_lt import product_call
         from graphflow.kernels.cuda.matmul import Matrix, product_launch
 
-        matrices = [
+        first, second = (
             Matrix(places.array(v), v.strides[0] if len(v.shape) > 2 else 0, v.strides[-2], v.strides[-1])
             for v in (a, b)
-        ]
-        c = places.array(target)
-        call = cublas.product_call(
-            places.device, a.dtype, sizes, matrices[0], matrices[1], c, batch, accumulate
         )
-        if call is not None:
-            return [call]
-        return [product_launch(a.dtype, sizes, matrices[0], matrices[1], c, batch, accumulate)]
+        rest = (
+            *(first, second, places.array(target), product.batch, product.accumulate),
+            *(None if bias is None else places.array(bias), product.relu),
+        )
+        call = product_call(places.device, a.dtype, sizes, *rest)
+        return [product_launch(a.dtype, sizes, *rest) if call is None else call]
 
-    lowering.add(device_node(i, [a, b, *([target] if accumulate else [])], [target], build))
+    reads = [a, b, *([target] if product.accumulate else []), *([] if bias is None else [bias])]
+    return ProductNode(i, reads, [target.root], build=build, product=product)
 
 
 def turned(value: Value) -> Value:

@@ -132,6 +132,15 @@ def on_gpu_only() -> list[tuple[str, list[str]]]:
             for a in (True, False)
             for b in (True, False)
         ]
+        if dtype == "float32":  # Those of layers.
+            found += [
+                (
+                    matmul.product_source(dtype, tile, biased=biased, relu=relu),
+                    [*kinds, *[f"{dtype}[]"] * biased],
+                )
+                for tile in tiles
+                for biased, relu in ((True, False), (False, True), (True, True))
+            ]
     return found
 
 
