@@ -85,7 +85,11 @@ class Channel:
     def send(self, frames: Sequence[Buffer]) -> None:
         """Sends a message; Gone where the server is."""
         if self._lane is None:
-            send(self._socket, frames)
+            try:
+                send(self._socket, frames)
+            except zmq.Again:  # ZeroMQ has given the connection up.
+                self._check()
+                raise Gone(zmq.EVENT_DISCONNECTED) from None
             return
         try:
             self._lane.send(frames, self._check)
