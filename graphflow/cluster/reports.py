@@ -45,7 +45,7 @@ class Reports(Registrations):
     def _ended(self, key: StepKey) -> None:
         """A step has come to its end here: what it has to tell goes out before the word of that."""
         context = self._contexts.pop(key, None)
-        if context is not None:
+        if context is not None and context.has_written:
             self._send_output(context, last=True)
         if self._traces:
             trace = self._traces.pop(key, None)

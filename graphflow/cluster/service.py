@@ -216,7 +216,8 @@ class Service(Reports):
         peer = self._peers[task]
         if not peer.greeted:
             self._greet(peer, not peer.incarnation)
-        self.sockets.send_to_peer(peer.address, message.frames(self._sharing.share(task)))
+        share = self._sharing.share(task) if message.tensors else None
+        self.sockets.send_to_peer(peer.address, message.frames(share))
 
     def _tell_of_group(self, task: str, message: Message) -> None:
         """Sends a message to a task, from any thread; where it is not there yet, it hears of it when it is."""

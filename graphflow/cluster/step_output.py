@@ -76,7 +76,7 @@ class StepContext(RunContext):
     key: the step. tell: called, in any thread, when there is something to send that `take_output` gives.
     """
 
-    __slots__ = ("_at_work", "_lock", "_output", "_tell", "key")
+    __slots__ = ("_at_work", "_lock", "_output", "_tell", "has_written", "key")
 
     def __init__(
         self, store: ResourceStore, key: tuple[int, int], tell: Callable[[StepContext], None]
@@ -84,6 +84,8 @@ class StepContext(RunContext):
         super().__init__(store)
         self.key = key
         self._tell = tell
+        self.has_written = False
+        """Whether there was anything to tell."""
         self._output: StepOutput | None = None
         self._lock = threading.Lock()
         self._at_work = 0
@@ -111,6 +113,7 @@ class StepContext(RunContext):
         with _LOCK:
             if self._output is None:
                 self._output = StepOutput(now)
+                self.has_written = True
             first = self._output.add(stream, text, now)
         if first:
             self._tell(self)

@@ -43,6 +43,10 @@ class Executable:
             plan, store, kernels, trace=trace, check_numerics=check_numerics, lends=lends
         )
         """What is computed."""
+        function = self.part.function
+        self._function: Callable[..., tuple[Any, ...]] = (
+            np.errstate(all="ignore")(function) if self.part.computes else function
+        )
         self.lends = lends
         """Whether results may be lent."""
         self.cells: list[VariableCell] = [] if cells is None else cells
@@ -84,12 +88,7 @@ class Executable:
         """The fetched values, computed in this thread whatever the run's deadline."""
         if self._holds_views:
             run.pausable = False
-        part = self.part
         try:
-            if not part.computes:
-                return part.function(run, *feeds)  # type: ignore[no-any-return]
-            with np.errstate(all="ignore"):
-                result: tuple[Any, ...] = part.function(run, *feeds)
-            return result
+            return self._function(run, *feeds)
         except Exception as error:
-            raise explain(error, part, self.cells) from error
+            raise explain(error, self.part, self.cells) from error

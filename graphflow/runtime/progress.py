@@ -219,7 +219,7 @@ class SendTensors:
 class Progress:
     """One run of some parts. Not thread-safe."""
 
-    __slots__ = ("_edges", "_fetches", "_key", "_left", "_next", "_values")
+    __slots__ = ("_edges", "_fetches", "_key", "_left", "_next", "_values", "ended")
 
     def __init__(self, plan: Parts, feeds: Sequence[Any], key: Any = None) -> None:
         """`key` names the run in what it says is to be done."""
@@ -236,6 +236,8 @@ class Progress:
         """Of each part the stage that has not begun, where none is being computed."""
         self._left = len(self._next) - self._next.count(None)
         """How many parts are not through."""
+        self.ended = not self._left
+        """Whether all parts are through."""
 
     def arrived(self, edges: Sequence[int], values: Sequence[Any]) -> None:
         """Values came from elsewhere along edges, beyond the values signals; what came before is there already."""
@@ -276,17 +278,13 @@ class Progress:
         self._next[turn.part] = turn.following
         if turn.following is None:
             self._left -= 1
+            self.ended = not self._left
         for end, source in turn.here:
             values[end] = True if source is None else values[source]
         outgoing = [SendTensors(self._key, p, [values[place] for place in p.places]) for p in turn.parcels]
         for place in turn.sent:
             values[place] = None
         return outgoing
-
-    @property
-    def ended(self) -> bool:
-        """Whether all parts are through."""
-        return not self._left
 
     def fetched(self) -> list[Any]:
         """What is handed out at the end."""

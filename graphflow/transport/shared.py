@@ -46,6 +46,10 @@ _IDLE_SECONDS: Final = 5.0
 _MOST_MAPPED: Final = 256
 
 
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 class SharedMemoryError(OSError):
     """What a message says is in shared memory cannot be had: its sender is gone, or this process has no more files."""
 
@@ -61,6 +65,7 @@ class _Segment:
             fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
             self.inode = os.fstat(self.file).st_ino
             self.memory = mmap.mmap(self.file, size)
+            self.address = _address(np.frombuffer(self.memory, np.uint8))
         except BaseException:
             os.close(self.file)
             raise
@@ -164,7 +169,7 @@ class SharedMemory:
         if array.nbytes < SHARED_FROM:
             return None
         segment = self._segment(array) if array.flags.c_contiguous else None
-        if segment is None or array.ctypes.data != self._start(segment):
+        if segment is None or _address(array) != segment.address:
             array = self.copied(array)
             segment = self._segment(array)
         if segment is None:
@@ -183,6 +188,7 @@ class SharedMemory:
             for segment in (*self._roots.values(), *self._idle, *self._unused):
                 if holder in segment.leases.values() and self._in_use(segment):
                     segment.abandoned = holder in segment.leases.values()
+            self._idle = [s for s in self._idle if not s.abandoned]
             self._collect()
 
     def trim(self) -> None:
@@ -217,10 +223,9 @@ class SharedMemory:
     def _collect(self) -> None:
         while self._unused:
             segment = self._unused.popleft()
-            segment.idle_since = time.monotonic()
-            self._idle.append(segment)
-        if any(s.abandoned for s in self._idle):
-            self._idle = [s for s in self._idle if not s.abandoned]
+            if not segment.abandoned:
+                segment.idle_since = time.monotonic()
+                self._idle.append(segment)
 
     def _in_use(self, segment: _Segment) -> bool:
         for number in [n for n in segment.leases if not self._leased[n]]:
@@ -236,11 +241,6 @@ class SharedMemory:
         return (
             segment if segment is not None and segment.root is not None and segment.root() is root else None
         )
-
-    @staticmethod
-    def _start(segment: _Segment) -> int:
-        root = None if segment.root is None else segment.root()
-        return 0 if root is None else int(root.ctypes.data)
 
 
 class PartnerMemory:
