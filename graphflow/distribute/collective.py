@@ -11,7 +11,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
-from graphflow.distribute.reducers.base import Reducer, spread
+from graphflow.distribute.reducers.base import Reducer, copied, is_mean, spread
 from graphflow.distribute.reducers.packing import PackingReducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
@@ -23,9 +23,7 @@ from graphflow.graph.keys import GraphKeys
 from graphflow.graph.slices import IndexedSlices
 from graphflow.ops.collectives import TIMEOUT_SECONDS, all_gather, all_reduce, broadcast_recv, broadcast_send
 from graphflow.ops.flow_basics import group
-from graphflow.ops.shaping import identity
 from graphflow.ops.state import assign
-from graphflow.ops.variable import VariableAggregation
 
 SHARING: Final = "sharing_variables"
 """The collection of operations by which all workers take the first one's value of a variable; all have to run them."""
@@ -55,9 +53,7 @@ class AllReduce(Reducer):
 
     def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
         """The sum or mean over all towers, on the devices of `destinations`."""
-        if aggregation not in (VariableAggregation.SUM, VariableAggregation.MEAN):
-            raise ValueError(f"Values are reduced by VariableAggregation.SUM or MEAN, got {aggregation!r}.")
-        mean = aggregation == VariableAggregation.MEAN
+        mean = is_mean(aggregation)
         devices = per_device_value.devices
         key = _next_key()
         sparse = isinstance(per_device_value.values[0], IndexedSlices)
@@ -95,11 +91,7 @@ def _all_or_none(results: Sequence[Any], devices: Sequence[str]) -> list[Any]:
     with get_default_graph().control_dependencies([tensor.op for own in parts for tensor in own]):
         for result, device in zip(results, devices, strict=True):
             with get_default_graph().device(device):
-                if isinstance(result, IndexedSlices):
-                    rows, indices = identity(result.values), identity(result.indices)
-                    together.append(IndexedSlices(rows, indices, result.dense_shape))
-                else:
-                    together.append(identity(result))
+                together.append(copied(result))
     return together
 
 

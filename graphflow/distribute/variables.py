@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from graphflow.distribute.strategy import DistributionStrategy
 
 Write = Callable[..., Tensor]
-_NAMES = {VariableAggregation.SUM: "SUM", VariableAggregation.MEAN: "MEAN"}
 
 
 class DistributedVariable(Variable):

@@ -41,13 +41,19 @@ class Reducer:
         return spread(tensor, devices_from(destinations))
 
 
+def is_mean(aggregation: int) -> bool:
+    """Whether the mean is asked for rather than the sum; ValueError for another aggregation."""
+    if aggregation not in (VariableAggregation.SUM, VariableAggregation.MEAN):
+        raise ValueError(f"Values are reduced by VariableAggregation.SUM or MEAN, got {aggregation!r}.")
+    return aggregation == VariableAggregation.MEAN
+
+
 def total(aggregation: int, values: Sequence[Any]) -> Any:
     """The sum or mean of tensors, or of IndexedSlices, built on the current device.
 
     TypeError where dense and sparse ones are mixed, ValueError for another aggregation.
     """
-    if aggregation not in (VariableAggregation.SUM, VariableAggregation.MEAN):
-        raise ValueError(f"Values are reduced by VariableAggregation.SUM or MEAN, got {aggregation!r}.")
+    mean = is_mean(aggregation) and len(values) > 1
     sparse = [isinstance(value, IndexedSlices) for value in values]
     if any(sparse) and not all(sparse):
         raise TypeError(f"Some towers have a sparse value and others a dense one: {list(values)}.")
@@ -59,11 +65,11 @@ def total(aggregation: int, values: Sequence[Any]) -> Any:
             gathered = IndexedSlices(
                 rows, concat([value.indices for value in values], 0), values[0].dense_shape
             )
-        if aggregation == VariableAggregation.MEAN and count > 1:
+        if mean:
             gathered = IndexedSlices(part(gathered.values, count), gathered.indices, gathered.dense_shape)
         return gathered
     summed = add_n(list(values)) if count > 1 else values[0]
-    return part(summed, count) if aggregation == VariableAggregation.MEAN and count > 1 else summed
+    return part(summed, count) if mean else summed
 
 
 def on_device(device: str) -> Any:
@@ -84,11 +90,12 @@ def spread(value: Any, devices: Sequence[str]) -> Any:
     copies = []
     for device in devices:
         with graph.device(device):
-            copies.append(_copied(value))
+            copies.append(copied(value))
     return Mirrored(copies, devices)
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A tensor, or IndexedSlices, as a copy on the current device."""
     if isinstance(value, IndexedSlices):
         return IndexedSlices(identity(value.values), identity(value.indices), value.dense_shape)
     return identity(value)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow.distribute.reducers.base import Reducer, on_device, part, spread, total
+from graphflow.distribute.reducers.base import Reducer, is_mean, on_device, part, spread, total
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
 from graphflow.graph.elements import Tensor
 from graphflow.graph.slices import IndexedSlices
 from graphflow.ops.array import concat, reshape, shape, size
-from graphflow.ops.variable import VariableAggregation
 
 
 class AllToAll(Reducer):
@@ -30,8 +29,7 @@ class AllToAll(Reducer):
             with on_device(wanted[0]):
                 summed = total(aggregation, values)
             return spread(summed, wanted)
-        if aggregation not in (VariableAggregation.SUM, VariableAggregation.MEAN):
-            raise ValueError(f"Values are reduced by VariableAggregation.SUM or MEAN, got {aggregation!r}.")
+        mean = is_mean(aggregation)
         flat = []
         for value, device in zip(values, devices, strict=True):
             with on_device(device):
@@ -39,7 +37,7 @@ class AllToAll(Reducer):
         sums = []
         for found, value, device in zip(self.exchange(flat, devices), values, devices, strict=True):
             with on_device(device):
-                if aggregation == VariableAggregation.MEAN:
+                if mean:
                     found = part(found, len(values))
                 dims = value.shape
                 sums.append(reshape(found, dims if dims.is_fully_defined() else shape(value)))
