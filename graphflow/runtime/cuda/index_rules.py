@@ -19,7 +19,7 @@ from graphflow.runtime.compiled.assembly_rules import filled
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.values import Value, whole
 from graphflow.runtime.cuda.nodes import Places, device_node
-from graphflow.runtime.cuda.strided import along, reduced
+from graphflow.runtime.cuda.strided import places_along, reduced
 
 _FLOATS: Final = ("float32", "float64")
 _ATOMIC: Final = ("float32", "float64", "int32", "int64")
@@ -61,11 +61,30 @@ def _rows(value: Value, count: int) -> Value:
 def _gather(lowering: Lowering, i: Instruction) -> bool:
     params, indices = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
     axis = lowering.constant(i.inputs[2]) if len(i.inputs) > 2 else np.int32(0)
-    if params is None or indices is None or axis is None or i.attrs.get("batch_dims", 0) or not params.shape:
+    if params is None or indices is None or axis is None or not params.shape:
         return False
-    x, ids = lowering.compact(i, params), lowering.compact(i, indices)
-    take_rows(lowering, i, x, ids, lowering.result(i), int(axis) % len(params.shape))
+    along, batch = int(axis) % len(params.shape), int(i.attrs.get("batch_dims", 0))
+    x = lowering.compact(i, params)
+    if not batch:
+        take_rows(lowering, i, x, lowering.compact(i, indices), lowering.result(i), along)
+        return True
+    batch += len(indices.shape) * (batch < 0)
+    if along != batch or indices.shape[:batch] != x.shape[:batch]:
+        return False
+    ids = _batch_numbers(lowering, i, indices, x.shape[: batch + 1])
+    take_rows(lowering, i, _rows(x, math.prod(x.shape[: batch + 1])), ids, lowering.result(i))
     return True
+
+
+def _batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
+    """The numbers of what indices name along the last axis of a shape, in their own batch; -1 where there is none."""
+    batch = len(shape) - 1
+    reads = [indices, *(places_along(lowering, i, k, indices.shape) for k in range(batch))]
+    terms = [f"cast({{{k + 1}}}, int64) * {math.prod(shape[k + 1 :])}" for k in range(batch)]
+    target = lowering.temporary(i.name, "int64", indices.shape)
+    total = " + ".join(["cast({0}, int64)", *terms])
+    lowering.elementwise(i, f"({total}) if {{0}} >= 0 and {{0}} < {shape[-1]} else -1", reads, target)
+    return target
 
 
 def _numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
@@ -109,7 +128,7 @@ def _reverse_sequence(lowering: Lowering, i: Instruction) -> bool:
     steps = [math.prod(space[k + 1 :]) for k in range(len(space))]
     spread = tuple(lengths.strides[0] * int(k == batch) for k in range(len(space)))
     reads = [Value(lengths.root, lengths.dtype, space, spread, lengths.offset)]
-    reads += [along(lowering, i, k, space) for k in range(len(space))]
+    reads += [places_along(lowering, i, k, space) for k in range(len(space))]
     places = [f"cast({{{k + 1}}}, int64)" for k in range(len(space))]
     last = f"cast({{0}}, int64) - 1 - {places[time]}"
     places[time] = f"({last} if {last} >= 0 else {places[time]})"
@@ -132,7 +151,7 @@ def _in_top_k(lowering: Lowering, i: Instruction) -> bool:
     known = f"{{0}} >= 0 and {{0}} < {classes}"
     ids = lowering.temporary(i.name, "int64", (rows,))
     text = f"cast({{1}}, int64) * {classes} + (cast({{0}}, int64) if {known} else 0)"
-    lowering.elementwise(i, text, [targets, along(lowering, i, 0, (rows,))], ids)
+    lowering.elementwise(i, text, [targets, places_along(lowering, i, 0, (rows,))], ids)
     chosen = lowering.temporary(i.name, x.dtype, (rows,))
     take_rows(lowering, i, _rows(x, x.size), ids, chosen)
     beside = Value(chosen.root, chosen.dtype, x.shape, (1, 0))

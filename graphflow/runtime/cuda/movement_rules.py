@@ -16,7 +16,7 @@ from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import filled
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.values import Value, whole
-from graphflow.runtime.cuda.strided import along, box, permuted, split, unwritten
+from graphflow.runtime.cuda.strided import box, permuted, places_along, split, unwritten
 
 _MOST_BOXES: Final = 27
 """Boxes of a result: those of a mirror around images along three axes."""
@@ -282,7 +282,7 @@ def _band(lowering: Lowering, i: Instruction) -> bool:
     if int(lower) > value.shape[-2] or int(upper) > value.shape[-1]:
         return False
     limits = [f"{{{a}}} - {{{b}}} <= {int(n)}" for a, b, n in ((1, 2, lower), (2, 1, upper)) if int(n) >= 0]
-    reads = [value, *(along(lowering, i, axis, value.shape) for axis in (rank - 2, rank - 1))]
+    reads = [value, *(places_along(lowering, i, axis, value.shape) for axis in (rank - 2, rank - 1))]
     kept = " and ".join(limits)
     text = "{0}"
     if limits:

@@ -26,6 +26,7 @@ from graphflow.runtime.cuda.window_rules import (
     image_shape,
     images_of,
     matrix_of,
+    pool_windows_of,
     windows_of,
 )
 
@@ -259,6 +260,78 @@ def _volume_average_gradient(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+# ---- gradients of the largest --------------------------------------------------------------------------------------
+
+
+def _first_largest(lowering: Lowering, i: Instruction, x: Value, y: Value, axes: Sequence[Axis]) -> Value:
+    """The number of the first element of each window that is its largest, int32; else the window's size."""
+    count = len(axes)
+    views = _over(lowering, i, x, axes, -np.inf)
+    window = views.shape[1 + count : 1 + 2 * count]
+    beside = split(y, count, *[1] * count)  # An axis of one place for each of the window's.
+    reads = [views, beside, _numbers(lowering, i, window)]
+    found = lowering.temporary(i.name, "int32", y.shape)
+    text = f"{{2}} if {{0}} == {{1}} else {math.prod(window)}"
+    return reduced(lowering, i, "min", text, reads, range(1 + count, 1 + 2 * count), found)
+
+
+def _numbers(lowering: Lowering, i: Instruction, window: Sequence[int], turned_round: bool = False) -> Value:
+    """The numbers of the elements of a window: [elements..., 1]."""
+    value = whole(lowering.fresh(i.name), "int32", (*window, 1))
+    lowering.constants[value.root] = np.arange(math.prod(window), dtype=np.int32)
+    return _round(value, len(window)) if turned_round else value
+
+
+def _largest_gradient(
+    lowering: Lowering, i: Instruction, values: Sequence[Value], axes: Sequence[Axis], target: Value
+) -> None:
+    """Each element gets the gradients of the windows whose first largest it is."""
+    x, y, g = values
+    count = len(axes)
+    first = _first_largest(lowering, i, x, y, axes)
+    gradients, places = (_back(lowering, i, v, axes) for v in (g, first))
+    window = gradients.shape[1 + count : 1 + 2 * count]
+    reads = [gradients, places, _numbers(lowering, i, window, True)]
+    # Between the gradients lie zeros, and so do zeros that name the first element: they add nothing.
+    over = range(1 + count, 1 + 2 * count)
+    reduced(lowering, i, "sum", "{0} if {1} == {2} else 0", reads, over, target)
+
+
+def _largest_of(
+    lowering: Lowering, i: Instruction, values: Sequence[Value], axes: Sequence[Axis], target: Value
+) -> None:
+    """Each window gives the element of the third value that lies where the first largest of the first does."""
+    x, y, g = values
+    count = len(axes)
+    first = split(_first_largest(lowering, i, x, y, axes), count, *[1] * count)
+    views = _over(lowering, i, g, axes)
+    reads = [views, first, _numbers(lowering, i, views.shape[1 + count : 1 + 2 * count])]
+    over = range(1 + count, 1 + 2 * count)
+    reduced(lowering, i, "sum", "{0} if {1} == {2} else 0", reads, over, target)
+
+
+def _volume_largest(lowering: Lowering, i: Instruction) -> bool:
+    found = [_value(lowering, i, k) for k in range(3)]
+    values = [lowering.compact(i, v) for v in found if v is not None]
+    if len(values) != 3:
+        return False
+    axes = _volume_axes(i, values[0].shape, i.attrs["ksize"][1:4], values[1].shape)
+    if axes is None:
+        return False
+    rule = _largest_gradient if i.type == "MaxPool3DGrad" else _largest_of
+    rule(lowering, i, values, axes, lowering.result(i))
+    return True
+
+
+def _image_largest_of(lowering: Lowering, i: Instruction) -> bool:
+    values = images_of(lowering, i, 0, 1, 2)
+    w = None if values is None else pool_windows_of(i, values[0].shape, values[1].shape)
+    if values is None or w is None:
+        return False
+    _largest_of(lowering, i, values, [w.vertical, w.horizontal], image_result(lowering, i))
+    return True
+
+
 # ---- patches, normalisation across channels ------------------------------------------------------------------------
 
 
@@ -332,6 +405,9 @@ SLIDING_RULES: Final[dict[str, Rule]] = {
     "MaxPool3D": _volume_pool,
     "AvgPool3D": _volume_pool,
     "AvgPool3DGrad": _volume_average_gradient,
+    "MaxPool3DGrad": _volume_largest,
+    "MaxPool3DGradGrad": _volume_largest,
+    "MaxPoolGradGrad": _image_largest_of,
     "ExtractImagePatches": _image_patches,
     "LRN": _lrn,
     "LRNGrad": _lrn_gradient,

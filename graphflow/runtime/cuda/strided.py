@@ -42,7 +42,7 @@ def unwritten(lowering: Lowering, i: Instruction, value: Value) -> Value:
     return copied(lowering, i, value) if value.root in lowering.ever_written else value
 
 
-def along(lowering: Lowering, i: Instruction, axis: int, shape: tuple[int, ...]) -> Value:
+def places_along(lowering: Lowering, i: Instruction, axis: int, shape: tuple[int, ...]) -> Value:
     """The places along an axis, int32."""
     places = whole(lowering.fresh(i.name), "int32", (shape[axis],))
     lowering.constants[places.root] = np.arange(shape[axis], dtype=np.int32)

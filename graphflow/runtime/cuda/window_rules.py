@@ -204,7 +204,8 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-def _pool_windows(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> _Windows | None:
+def pool_windows_of(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> _Windows | None:
+    """The windows of a pool; None for those without a kernel."""
     window = _by_axes(i, i.attrs["ksize"])
     if int(window[0]) != 1 or int(window[3]) != 1:
         return None
@@ -213,7 +214,7 @@ def _pool_windows(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ..
 
 def _pool(lowering: Lowering, i: Instruction) -> bool:
     values = images_of(lowering, i, 0)
-    w = None if values is None else _pool_windows(i, values[0].shape, image_shape(lowering, i))
+    w = None if values is None else pool_windows_of(i, values[0].shape, image_shape(lowering, i))
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
@@ -223,7 +224,7 @@ def _pool(lowering: Lowering, i: Instruction) -> bool:
 
 def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     values = images_of(lowering, i, 0, 1, 2)
-    w = None if values is None else _pool_windows(i, values[0].shape, values[2].shape)
+    w = None if values is None else pool_windows_of(i, values[0].shape, values[2].shape)
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
@@ -233,7 +234,7 @@ def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
 
 def _avg_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     values = images_of(lowering, i, 1)
-    w = None if values is None else _pool_windows(i, image_shape(lowering, i), values[0].shape)
+    w = None if values is None else pool_windows_of(i, image_shape(lowering, i), values[0].shape)
     if values is None or w is None:
         return False
     target = image_result(lowering, i)

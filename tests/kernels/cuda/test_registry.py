@@ -23,7 +23,7 @@ ON_HOST = {
     **dict.fromkeys(
         ("ApproximateEqual", "EuclideanNorm", "Mean", "Pow", "Reciprocal", "ScatterDiv"), "integers"
     ),
-    **dict.fromkeys(("MatMul", "BatchMatMulV2", "MaxPool", "MaxPoolGrad"), "integers"),
+    **dict.fromkeys(("MatMul", "BatchMatMulV2", "MaxPool", "MaxPoolGrad", "MaxPoolGradGrad"), "integers"),
     **dict.fromkeys(("Assign", "ScatterUpdate"), "variables of bool and of small integers"),
     **dict.fromkeys(
         ("BroadcastTo", "Fill", "Slice", "SplitV", "RandomUniformInt", "Tile"), "results without elements"
@@ -31,7 +31,7 @@ ON_HOST = {
     **dict.fromkeys(
         ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "TopKV2"), "results without elements"
     ),
-    "GatherV2": "batch_dims",
+    "GatherV2": "an axis that is not the first after the batches",
     **dict.fromkeys(
         ("ScatterNd", "TensorScatterAdd", "TensorScatterSub"), "small integers have no atomic addition"
     ),
