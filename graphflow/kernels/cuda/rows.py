@@ -1,4 +1,4 @@
-"""Kernels that give a block to a row: softmax, its losses with their gradients in one pass, top_k.
+"""Kernels that give a block to a row: softmax, its losses with their gradients in one pass, top_k, argmax.
 
 The threads of a block walk a row side by side and combine what they found (warps.py). A block takes one row after the
 other, so that the grid has any size.
@@ -179,3 +179,24 @@ def top_k_source(dtype: str) -> str:
         "        places[row * count + found] = last_place",
     ]
     return _kernel("rows, columns, count, x, values, places", found, body)
+
+
+@cache
+def argument_source(dtype: str, output: str, largest: bool) -> str:
+    """argmax or argmin of rows, the first of equals, a NaN first of all: kernel(rows, columns, x, y)."""
+    sign = ">" if largest else "<"
+    nan = dtype.startswith("float")
+    better = f"value {sign} best" + (" or (value != value and best == best)" if nan else "")
+    same = "value == best" + (" or (value != value and best != best)" if nan else "")
+    found = [Found("best", "value", dtype), Found("place", "j", "int64")]
+    chosen = ["    best = value", "    place = int64(j)"]
+    before = f"if j >= 0 and (place < 0 or {better} or (({same}) and j < place)):"
+    body = [
+        "best = x[start]",
+        "place = int64(-1)",
+        *_over_row("value = x[start + j]", f"if place < 0 or {better}:", *chosen),
+        *combined(found, [before, *chosen], "threads"),
+        "if thread == 0:",
+        f"    y[row] = {output}(place)",
+    ]
+    return _kernel("rows, columns, x, y", found, body)

@@ -32,6 +32,8 @@ from graphflow.runtime.cuda.strided import reduced
 from graphflow.runtime.cuda.window_rules import WINDOW_RULES
 
 _FLOATS: Final = ("float32", "float64")
+_LONG_ROW: Final = 32
+"""From so many elements on a block looks for the largest of a row, rather than a thread."""
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
@@ -108,12 +110,15 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
     length, inner = x.shape[along], math.prod(x.shape[along + 1 :])
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda.indexing import argument_source
+        from graphflow.kernels.cuda import indexing, rows
         from graphflow.kernels.cuda.toolkit import elementwise_launch
 
-        source = argument_source(x.dtype, target.dtype, i.type == "ArgMax")
-        arguments = [target.size, places.array(x), places.array(target), length, inner]
-        return [elementwise_launch(source, target.size, arguments)]
+        kind, arrays = (x.dtype, target.dtype, i.type == "ArgMax"), [places.array(x), places.array(target)]
+        if inner == 1 and length >= _LONG_ROW:
+            given = [target.size, length, *arrays]
+            return [rows.rows_launch(rows.argument_source(*kind), target.size, length, given)]
+        source = indexing.argument_source(*kind)
+        return [elementwise_launch(source, target.size, [target.size, *arrays, length, inner])]
 
     lowering.add(device_node(i, [x], [target], build))
     return True
