@@ -14,7 +14,7 @@ from collections import defaultdict
 from typing import Any, Final
 
 from graphflow.namespaces import missing
-from graphflow.standard_error import StandardError
+from graphflow.standard_error import PROGRAM_LINE, StandardError
 
 DEBUG: Final = _python.DEBUG
 INFO: Final = _python.INFO
@@ -28,7 +28,7 @@ _counts: defaultdict[tuple[str, int], itertools.count[int]] = defaultdict(iterto
 
 
 def _set_up() -> None:
-    handler = StandardError("%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s")
+    handler = StandardError(PROGRAM_LINE)
     handler.addFilter(lambda _: not _python.getLogger().handlers)  # Else those of the program have the line.
     _LOGGER.addHandler(handler)
     if _LOGGER.level == _python.NOTSET:

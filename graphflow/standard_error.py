@@ -1,18 +1,25 @@
-"""StandardError: where logs go while the program says nothing else; what sys.stderr is may change from line to line."""
+"""Where logs go while the program says nothing else, and what their lines are; sys.stderr may change meanwhile."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from typing import Final, TextIO
+
+PROGRAM_LINE: Final = logging.Formatter(
+    "%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s", "%Y-%m-%d %H:%M:%S"
+)
+"""A line of the program's log."""
+SERVER_LINE: Final = logging.Formatter("%(levelname)s %(asctime)s %(message)s", PROGRAM_LINE.datefmt)
+"""A line of a server's log."""
 
 
 class StandardError(logging.StreamHandler[TextIO]):
-    """Writes to what sys.stderr is at that time; `line` is the format of a line, as Python's logging has it."""
+    """Writes lines to what sys.stderr is at that time."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: logging.Formatter) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter(line, "%Y-%m-%d %H:%M:%S"))
+        self.setFormatter(line)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a line."""

@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 from graphflow.cluster.step_output import to_client
-from graphflow.standard_error import StandardError
+from graphflow.standard_error import SERVER_LINE, StandardError
 
 LOG: Final = logging.getLogger("graphflow.server")
 
@@ -23,5 +23,5 @@ def set_up() -> None:
     if LOG.level == logging.NOTSET:
         LOG.setLevel(logging.INFO)
     if not LOG.hasHandlers():
-        LOG.addHandler(StandardError("%(levelname)s %(asctime)s %(message)s"))
+        LOG.addHandler(StandardError(SERVER_LINE))
         LOG.propagate = False

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
+from graphflow.standard_error import PROGRAM_LINE
 
 BURST: Final = 1000
 """Pieces of text that are taken at once, and then each second."""
@@ -135,11 +136,6 @@ class StepContext(RunContext):
             _SPEAKING.context = before
 
 
-_FORMAT: Final = logging.Formatter(
-    "%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s", "%Y-%m-%d %H:%M:%S"
-)
-
-
 def to_client(record: logging.LogRecord) -> bool:
     """A filter of the logger "graphflow": what a function of a step logs goes to the client.
 
@@ -148,5 +144,5 @@ def to_client(record: logging.LogRecord) -> bool:
     context: StepContext | None = getattr(_SPEAKING, "context", None)
     if context is None:
         return True
-    context.write(f"{_FORMAT.format(record)}\n")
+    context.write(f"{PROGRAM_LINE.format(record)}\n")
     return bool(logging.getLogger().handlers)

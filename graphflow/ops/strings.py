@@ -19,13 +19,6 @@ def _define(name: str, *inputs: str, infer: Any = same_as_input, dynamic: bool =
     return op_def(name, inputs, infer=infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=dynamic)
 
 
-def _broadcast_all(op: Operation) -> Signature:
-    dims: shapes.Dims = ()
-    for x in op.inputs:
-        dims = shapes.broadcast(dims, x.dims)
-    return [(dtypes.string, dims)]
-
-
 def _join_infer(op: Operation) -> Signature:
     dims: shapes.Dims = ()
     for x in op.inputs:
