@@ -330,7 +330,7 @@ def _one_hot(node: Node) -> Kernel:
 # ---- slices -------------------------------------------------------------------------------------------------------
 
 
-def _indexer(node: Node) -> Callable[[Any, Any, Any], tuple[Any, ...]]:
+def indexer(node: Node) -> Callable[[Any, Any, Any], tuple[Any, ...]]:
     """A function (begin, end, strides) -> NumPy's index for a strided slice with the node's masks."""
     begin_mask, end_mask, shrink = (node.attrs[k] for k in ("begin_mask", "end_mask", "shrink_axis_mask"))
     ellipsis, new_axis = node.attrs["ellipsis_mask"], node.attrs["new_axis_mask"]
@@ -359,7 +359,7 @@ def _indexer(node: Node) -> Callable[[Any, Any, Any], tuple[Any, ...]]:
 
 @kernel("StridedSlice", view=True)
 def _strided_slice(node: Node) -> Kernel:
-    index = _indexer(node)
+    index = indexer(node)
 
     def run(x: Any, begin: Any, end: Any, strides: Any) -> Any:
         place = index(begin, end, strides)
@@ -373,7 +373,7 @@ def _strided_slice(node: Node) -> Kernel:
 
 @kernel("StridedSliceGrad")
 def _strided_slice_grad(node: Node) -> Kernel:
-    index = _indexer(node)
+    index = indexer(node)
 
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         result = np.zeros(tuple(shape.tolist()), dy.dtype)

@@ -120,16 +120,28 @@ class DeviceArray:
 
     def __getitem__(self, key: Any) -> Any:
         """One row or some neighbouring rows, in the same memory; other elements from a copy on the host."""
-        index = key[0] if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis else key
-        if index is Ellipsis:
+        if key is Ellipsis:
             return self
-        if isinstance(index, slice):
-            first, last, step = index.indices(len(self))
-            if step == 1 and first < last:
-                return self._rows(first, (last - first, *self.shape[1:]))
-        elif isinstance(index, int) and 0 <= index < len(self):
-            return self._rows(index, self.shape[1:])
-        return self.numpy()[key]
+        found = self.rows(key if isinstance(key, tuple) else (key,))
+        return self.numpy()[key] if found is None else found
+
+    def rows(self, place: tuple[Any, ...]) -> DeviceArray | None:
+        """The rows that an index of NumPy's names, in the same memory; None where it names anything else."""
+        if (
+            not place
+            or not self.shape
+            or any(p is not Ellipsis and p != slice(None, None, 1) for p in place[1:])
+        ):
+            return None
+        if place[1:].count(Ellipsis) > 1 or len([p for p in place if p is not Ellipsis]) > self.ndim:
+            return None
+        count = len(self)
+        if isinstance(place[0], slice):
+            first, last, step = place[0].indices(count)
+            return self._rows(first, (last - first, *self.shape[1:])) if step == 1 and first < last else None
+        if not isinstance(place[0], int) or not -count <= place[0] < count:
+            return None
+        return self._rows(place[0] % count, self.shape[1:])
 
     def _rows(self, first: int, shape: tuple[int, ...]) -> DeviceArray:
         start = self._start + first * math.prod(self.shape[1:]) * self.dtype.itemsize
@@ -167,8 +179,7 @@ def on_device(value: Any, device: Device) -> DeviceArray:
     found = DeviceArray(device, array.shape, array.dtype.name)
     if array.size:
         with device.current():
-            device.upload(found.block, _bytes_of(array))
-            device.wait()  # What was given may be changed from now on.
+            device.upload(found.block, _bytes_of(array))  # Has been read: it is not pinned.
     return found
 
 
@@ -183,6 +194,31 @@ def _on_host(values: Any) -> Any:
     if isinstance(values, tuple | list):
         return type(values)([_on_host(v) for v in values])
     return host(values)
+
+
+_FILL: Final = """
+def kernel(count, x):
+    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < count:
+        x[i] = 0
+        i += step
+"""
+
+
+def filled_rows(shape: tuple[int, ...], place: tuple[Any, ...], value: DeviceArray) -> DeviceArray | None:
+    """Zeros with a value in the rows that an index of NumPy's names; None where it names anything else."""
+    from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+    device = value.device
+    with device.current():
+        found = DeviceArray(device, shape, value.dtype.name)
+        target = found.rows(place)
+        if target is None or target.shape != value.shape:
+            return None
+        device.launch(elementwise_launch(_FILL, found.size, [found.size, found.block]))
+        device.copy(target.block, value.block)
+    return found
 
 
 _SUM: Final = """

@@ -14,15 +14,16 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.graph.devices import DeviceSpec
+from graphflow.kernels.cpu.array import indexer
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble, operand
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
 from graphflow.runtime.compiled.specialise import Known, complete, specialise
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
+from graphflow.runtime.cuda.arrays import DeviceArray, filled_rows, host, on_device
 from graphflow.runtime.cuda.executable import DeviceExecutable
-from graphflow.runtime.cuda.stretches import LISTS, STACKS, STRETCH, cut_stretches
+from graphflow.runtime.cuda.stretches import LISTS, ROWS, STACKS, STRETCH, cut_stretches
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
@@ -145,6 +146,8 @@ class ControlledExecutable:
                 stretches.append(self._stretch(i))
                 return stretches[-1]
             kernel = self._kernels.make(i)
+            if i.type in ROWS:
+                return _of_rows(i, kernel)
             return kernel if i.type in LISTS or i.type in STACKS else _for_host(kernel)
 
         table = KernelTable(
@@ -205,5 +208,22 @@ def _for_host(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         return kernel(*[host(a) for a in arguments])
+
+    return call
+
+
+def _of_rows(i: Instruction, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A slice, or its gradient, that takes or fills rows on the device where they lie side by side."""
+    index = indexer(i)
+
+    def call(first: Any, begin: Any, end: Any, strides: Any, *rest: Any) -> Any:
+        place = index(*(np.asarray(host(v)) for v in (begin, end, strides)))
+        value = rest[0] if rest else first
+        if isinstance(value, DeviceArray):
+            shape = tuple(np.asarray(host(first)).tolist()) if rest else ()
+            found = filled_rows(shape, place, value) if rest else value.rows(place)
+            if found is not None:
+                return found
+        return kernel(*[host(v) for v in (first, begin, end, strides, *rest)])
 
     return call

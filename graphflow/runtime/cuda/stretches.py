@@ -10,6 +10,7 @@ that there are few stretches.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -30,9 +31,12 @@ LISTS: Final = frozenset(
     for name in ("", "Grad", "Write", "Read", "Gather", "Scatter", "Concat", "Split", "Size", "Close")
 )
 """Types that take and give values wherever these lie."""
+ROWS: Final = frozenset({"StridedSlice", "StridedSliceGrad"})
+"""Types that take or fill rows of a value on the device, of which the host may know the place."""
 _AROUND: Final = VARIABLE_TYPES | {"Const"}
 _DECIDING: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64})
-"""What the host computes of scalars: counters, indices, truth values."""
+"""What the host computes of few elements: counters, indices, truth values."""
+_FEW: Final = 16
 
 
 def has_decisions(plan: Plan) -> bool:
@@ -42,7 +46,12 @@ def has_decisions(plan: Plan) -> bool:
 
 def cut_stretches(plan: Plan, scalars: frozenset[str]) -> Plan:
     """The plan with stretches; `scalars` are the feeds that are scalars on the host."""
-    constants = {o for i in walk(plan) if i.type == "Const" and i.shapes == ((),) for o in i.outputs}
+    constants = {
+        o
+        for i in walk(plan)
+        if i.type == "Const" and (i.shapes == ((),) or _is_deciding(i))
+        for o in i.outputs
+    }
     host = _HostValues(plan, scalars | constants).found
     return _Cut(host, frozenset(plan.feeds)).level(_reading(plan, plan.variables(), outermost=True), {})
 
@@ -100,7 +109,13 @@ class _HostValues:
 
 
 def _is_deciding(i: Instruction) -> bool:
-    return all(dtype in _DECIDING and dims == () for dtype, dims in zip(i.dtypes, i.shapes, strict=True))
+    return all(
+        dtype in _DECIDING
+        and dims is not None
+        and len(dims) <= 1
+        and math.prod(n or _FEW + 1 for n in dims) <= _FEW
+        for dtype, dims in zip(i.dtypes, i.shapes, strict=True)
+    )
 
 
 def _reading(plan: Plan, places: Mapping[str, Instruction], outermost: bool) -> Plan:
@@ -185,7 +200,7 @@ class _Cut:
         around = {**around, **{o: i for i in own for o in i.outputs}}
         result = list(own)
         work = [i for i in plan.instructions if i.type not in _AROUND]
-        for before, stretch, after in _windows(work, self._for_device):
+        for before, stretch, after in _windows(work, lambda i: self._for_device(i, around)):
             result += [self._with_bodies(i, around) for i in before]
             if stretch:
                 inside = {i.name for i in stretch}
@@ -197,9 +212,15 @@ class _Cut:
     def _with_bodies(self, i: Instruction, around: Mapping[str, Instruction]) -> Instruction:
         return replace(i, bodies=tuple(self.level(body, around) for body in i.bodies)) if i.bodies else i
 
-    def _for_device(self, i: Instruction) -> bool:
+    def _for_device(self, i: Instruction, around: Mapping[str, Instruction]) -> bool:
         if i.bodies or i.type in STACKS or i.type in LISTS:
             return False
+        if (
+            i.type in ROWS
+            and self._host.issuperset(i.inputs[1:4])
+            and not all(n in around for n in i.inputs[1:4])
+        ):
+            return False  # Its place changes from one iteration to the next.
         if DeviceSpec.from_string(i.device).device_type != "GPU":
             return False
         return not i.outputs or not self._host.issuperset(i.outputs)

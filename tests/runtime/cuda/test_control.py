@@ -252,3 +252,38 @@ def test_variables_without_values_are_told() -> None:
             one.run(y)
         one.run(w.initializer)
         assert [one.run(y)[0] for _ in range(3)] == [1.0] * 3
+
+
+@pytest.mark.parametrize("from_the_end", [False, True])
+def test_rows_that_a_loop_takes_one_by_one(from_the_end: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """x[i] and its gradient: the place is the host's, the rows stay on the device."""
+
+    def build() -> tuple[Any, dict[Any, Any]]:
+        x = gf.placeholder(gf.float32, [4, 3])
+
+        def body(i: Any, z: Any) -> Any:
+            row = x[-1 - i] if from_the_end else x[i]
+            return i + 1, gf.tanh(z + row) * x[i, 1] + gf.reduce_sum(x[i : i + 1])
+
+        y = gf.while_loop(lambda i, z: i < 4, body, [0, gf.zeros([3])])[1]
+        return [y, *gf.gradients(y, x)], {x: np.linspace(-1.0, 1.0, 12).reshape(4, 3)}
+
+    alike(build)
+    with gf.device("/gpu:0"):
+        x = gf.placeholder(gf.float32, [4, 3])
+        y = gf.while_loop(lambda i, z: i < 4, lambda i, z: (i + 1, z + x[i]), [0, gf.zeros([3])])[1]
+        slope = gf.gradients(y, x)[0]
+    with session() as one:
+        for _ in range(3):
+            one.run([y, slope], {x: np.ones([4, 3])})
+        seen = counted(monkeypatch)
+        one.run([y, slope], {x: np.ones([4, 3])})
+    assert seen["download"] == 2
+
+
+def test_a_row_that_is_not_there_is_told() -> None:
+    with gf.device("/gpu:0"):
+        x = gf.placeholder(gf.float32, [2, 3])
+        y = gf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z + x[i]), [0, gf.zeros([3])])[1]
+    with session() as one, pytest.raises(gf.errors.InvalidArgumentError, match="out of bounds"):
+        one.run(y, {x: np.ones([2, 3])})
