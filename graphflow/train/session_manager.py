@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -91,7 +92,7 @@ class SessionManager:
         is nowhere to restore them from.
         """
         session = self._connected(master, config, max_wait_secs)
-        try:
+        with _closed_on_error(session):
             mark = InitializationMark(checkpoint_dir if session.sess_str else None)
             loaded = self._alive(session, checkpoint_dir, again, mark) or self._restore(
                 session,
@@ -136,9 +137,6 @@ class SessionManager:
                     )
                     + "and local_init_op does not either: add them to one of the two."
                 )
-        except BaseException:
-            session.close()
-            raise
         return session
 
     def recover_session(
@@ -153,7 +151,7 @@ class SessionManager:
     ) -> tuple[Session, bool]:
         """A session with the newest good checkpoint restored, and whether everything in it has a value."""
         session = self._connected(master, config, max_wait_secs)
-        try:
+        with _closed_on_error(session):
             loaded = self._restore(
                 session,
                 saver,
@@ -163,9 +161,6 @@ class SessionManager:
                 max_wait_secs,
             )
             missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
-        except BaseException:
-            session.close()
-            raise
         if missing:
             _log.info(
                 "%s: %s.", "Restored, but not ready" if loaded else "Not restored, and not ready", missing
@@ -192,15 +187,12 @@ class SessionManager:
         if not self._graph.get_collection(SHARING):
             return None
         session = self._connected(master, config, max_wait_secs)
-        try:
+        with _closed_on_error(session):
             for _ in range(1 if init_fn is None else 2):
                 self._share(session)
             missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
             if missing:
                 raise RuntimeError(f"The chief's values did not make the model ready. {missing}.")
-        except BaseException:
-            session.close()
-            raise
         return session
 
     def wait_for_session(
@@ -212,8 +204,7 @@ class SessionManager:
         """
         limit = math.inf if max_wait_secs is None else max_wait_secs
         session = self._connected(master, config, limit)
-        waiting = Waiting(limit)
-        try:
+        with _closed_on_error(session), closing(Waiting(limit)) as waiting:
             while True:
                 missing = self._initialize_locals(session) or self._missing(session, self._ready_op)
                 if not missing:
@@ -227,11 +218,6 @@ class SessionManager:
                     )  # fmt: skip
                 waiting.update(f"the chief to initialise the model ({missing})")
                 time.sleep(self._poll_secs)
-        except BaseException:
-            session.close()
-            raise
-        finally:
-            waiting.close()
 
     def _connected(self, master: str, config: ConfigProto | None, max_wait_secs: float) -> Session:
         """A session on master; waits for absent tasks of its cluster, but not for any that left and is not needed."""
@@ -387,6 +373,16 @@ class SessionManager:
         if names is None:
             return []
         return [n.decode() if isinstance(n, bytes) else str(n) for n in np.ravel(names)]
+
+
+@contextmanager
+def _closed_on_error(session: Session) -> Iterator[None]:
+    """Closes a session that cannot be given to who asked for it."""
+    try:
+        yield
+    except BaseException:
+        session.close()
+        raise
 
 
 def _parts(graph: Graph, saver: Any, lost: set[str]) -> tuple[list[Any], list[Any]] | None:
