@@ -241,10 +241,7 @@ class Group:
         members = tuple(sorted(self._joined, key=_place))
         text = "|".join(f"{m} {self._joined[m]}" for m in members)
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-        self.formation = formation = Formation(
-            int.from_bytes(digest, "little"), members, {m: rank for rank, m in enumerate(members)},
-            dict(self._joined),
-        )  # fmt: skip
+        self.formation = formation = Formation(int.from_bytes(digest, "little"), members, dict(self._joined))
         found: list[Instruction] = []
         for member, seat in self.seats.items():
             for key, offer in seat.waiting.items():

@@ -112,10 +112,13 @@ class Formation:
 
     number: int
     members: tuple[str, ...]
-    ranks: Mapping[str, int]
     joined: Mapping[str, int]
+    ranks: Mapping[str, int] = field(init=False)
     rounds: dict[tuple[int, int], Round] = field(default_factory=dict)
     final: Counts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ranks = {member: rank for rank, member in enumerate(self.members)}
 
     def holds(self, key: tuple[int, int]) -> bool:
         """Whether a round is among those that are completed all the same."""

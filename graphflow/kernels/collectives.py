@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
-from graphflow.graph.shapes import Dims
+from graphflow.graph.shapes import Dims, compatible
 from graphflow.kernels.collective_groups import Brought, Group, Instruction, Joined
 from graphflow.kernels.collective_meeting import Link, Meeting
 from graphflow.kernels.collective_rounds import (
@@ -144,7 +144,7 @@ class Collectives:
                 "twice in one run. Give the operations different instance keys, or put them on different devices.",
             )  # fmt: skip
         with self.condition:
-            group = self._groups.get(call.group) or self._group(call.group)
+            group = self._group(call.group)
             ticket, instructions = group.begin(call.member, call.size, call.instance, offer)
             self._carry_out(group, instructions)
         run.pledge(call.pledge, lambda: self._gave_up(call))
@@ -242,7 +242,7 @@ _ADVICE: Final = (
 class _Second:
     """The second half of an operation of one member."""
 
-    __slots__ = ("_all", "_call", "_group", "_limit", "_run", "_ticket")
+    __slots__ = ("_all", "_call", "_group", "_run", "_ticket")
 
     def __init__(self, collectives: Collectives, run: Any, call: Call, group: Group, ticket: Ticket) -> None:
         self._all = collectives
@@ -250,7 +250,6 @@ class _Second:
         self._call = call
         self._group = group
         self._ticket = ticket
-        self._limit = 0.0
 
     def result(self) -> Any:
         """The result, once the others have done their part."""
@@ -374,11 +373,7 @@ def _for_others(error: BaseException, call: Call) -> errors.OpError:
 
 
 def _check_received(call: Call, offer: Offer) -> None:
-    fits = call.shape is None or (
-        len(call.shape) == len(offer.shape)
-        and all(a is None or a == b for a, b in zip(call.shape, offer.shape, strict=True))
-    )
-    if call.dtype != offer.dtype or not fits:
+    if call.dtype != offer.dtype or not compatible(call.shape, offer.shape):
         shape = "any shape" if call.shape is None else str(list(call.shape))
         raise errors.InvalidArgumentError(
             None, None, f"{call.name!r} receives {call.dtype} of {shape}, but {offer} is sent."
