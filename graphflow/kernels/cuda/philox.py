@@ -49,11 +49,11 @@ def _block(place: str = "i") -> list[str]:
 
 
 def _kernel(parameters: str, before: list[str], names: list[str]) -> str:
-    """A kernel that stores the four `names` of each block, as far as there are so many numbers."""
+    """A kernel that stores the `names` of each block, four or two, as far as there are so many numbers."""
     stores = [
         line
         for k, name in enumerate(names)
-        for line in (f"if {4}*i + {k} < size:", f"    y[{4}*i + {k}] = {name}")
+        for line in (f"if {len(names)}*i + {k} < size:", f"    y[{len(names)}*i + {k}] = {name}")
     ]
     return _walk(parameters, [*_block(), *before, *stores])
 
@@ -79,6 +79,27 @@ def uniform_source() -> str:
     scale = 2.0**-23
     names = [f"float32(int64(w{k} & uint64(0x7FFFFF))) * float32({scale!r})" for k in range(4)]
     return _kernel("count, words, y, size", [], names)
+
+
+def _uniform64(high: str, low: str) -> str:
+    """A uniform float64 number in [0, 1) of two words."""
+    return f"float64(int64((({high} & uint64(0xFFFFF)) << uint64(32)) | {low})) * {2.0**-52!r}"
+
+
+@cache
+def uniform64_source() -> str:
+    """Uniform float64 numbers in [0, 1): kernel(count, words, y, size); `count` blocks give `size` numbers."""
+    return _kernel("count, words, y, size", [], [_uniform64("w0", "w1"), _uniform64("w2", "w3")])
+
+
+@cache
+def uniform_int64_source() -> str:
+    """Integers in [low, low + span) of int64: kernel(count, words, y, size, low, span)."""
+    names = [
+        f"int64((({high} << uint64(32)) | {low}) % uint64(span)) + low"
+        for low, high in (("w0", "w1"), ("w2", "w3"))
+    ]
+    return _kernel("count, words, y, size, low, span", [], names)
 
 
 @cache
@@ -178,9 +199,8 @@ def classes_source(dtype: str) -> str:
         "    if place < size:",
         "        high = w2 if half == 1 else w0",
         "        low = w3 if half == 1 else w1",
-        "        whole = ((high & uint64(0xFFFFF)) << uint64(32)) | low",
         "        first = place // samples * classes",
-        f"        wanted = float64(int64(whole)) * {2.0**-52!r} * cumulative[first + classes - 1]",
+        f"        wanted = {_uniform64('high', 'low')} * cumulative[first + classes - 1]",
         "        begin = 0",
         "        end = classes",
         "        while begin < end:",

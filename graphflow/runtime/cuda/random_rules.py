@@ -39,10 +39,11 @@ def _stretch(i: Instruction, outputs: int) -> Any:
 def _random(lowering: Lowering, i: Instruction) -> bool:
     dtype = lowering.known[i.outputs[0]][1]
     integers = i.type == "RandomUniformInt"
-    if lowering.constant(i.inputs[0]) is None or dtype != ("int32" if integers else "float32"):
+    name = _SOURCES.get((i.type, dtype))
+    if lowering.constant(i.inputs[0]) is None or name is None:
         return False
     bounds = [lowering.constant(n) for n in i.inputs[1:]]
-    if any(b is None for b in bounds) or integers and bounds[0] >= bounds[1]:
+    if any(b is None for b in bounds) or integers and not 0 < int(bounds[1]) - int(bounds[0]) < 2**63:
         return False
     tables: list[Value] = []
     if i.type in ("RandomStandardNormal", "TruncatedNormal"):
@@ -56,9 +57,9 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
         from graphflow.kernels.cuda import philox
         from graphflow.kernels.cuda.toolkit import elementwise_launch
 
-        blocks = -(-count // 4)
+        blocks = -(-count // (2 if dtype.endswith("64") else 4))
         extra: list[Any] = [places.array(t) for t in tables]
-        source = getattr(philox, _SOURCES[i.type])()
+        source = getattr(philox, name)()
         if integers:
             low = int(bounds[0])
             extra = [low, int(bounds[1]) - low]
@@ -106,9 +107,15 @@ def _multinomial(lowering: Lowering, i: Instruction) -> bool:
 
 
 _SOURCES: Final = {
-    "RandomUniform": "uniform_source",
-    "RandomUniformInt": "uniform_int_source",
-    "RandomStandardNormal": "normal_source",
-    "TruncatedNormal": "truncated_normal_source",
+    ("RandomUniform", "float32"): "uniform_source",
+    ("RandomUniform", "float64"): "uniform64_source",
+    ("RandomUniformInt", "int32"): "uniform_int_source",
+    ("RandomUniformInt", "int64"): "uniform_int64_source",
+    ("RandomStandardNormal", "float32"): "normal_source",
+    ("TruncatedNormal", "float32"): "truncated_normal_source",
 }
-RANDOM_RULES: Final[dict[str, Rule]] = {**dict.fromkeys(_SOURCES, _random), "Multinomial": _multinomial}
+"""The kernel's text by op and dtype."""
+RANDOM_RULES: Final[dict[str, Rule]] = {
+    **{op_type: _random for op_type, _ in _SOURCES},
+    "Multinomial": _multinomial,
+}

@@ -27,12 +27,24 @@ def graph() -> Iterator[None]:
         lambda: gf.random_uniform([2, 7]),
         lambda: gf.random_normal([13]),
         lambda: gf.random_uniform([5], 3, 9, gf.int32),
+        lambda: gf.random_uniform([3, 3], dtype=gf.float64),
+        lambda: gf.random_uniform([7], -(2**62), 2**60 + 5, gf.int64),
         lambda: gf.truncated_normal([301]),
         lambda: gf.truncated_normal([1]),
         lambda: gf.multinomial(LOGITS, 13),
         lambda: gf.multinomial(LOGITS[:1, 1:], 5, output_dtype=gf.int32),
     ],
-    ids=["uniform", "normal", "integers", "truncated", "one truncated", "classes", "other classes"],
+    ids=[
+        "uniform",
+        "normal",
+        "integers",
+        "doubles",
+        "long integers",
+        "truncated",
+        "one truncated",
+        "classes",
+        "other classes",
+    ],
 )
 def test_random_numbers_are_those_of_the_cpu(draw: Callable[[], Any]) -> None:
     cpu, gpu = on_both(lambda: (draw(), {}))
