@@ -41,7 +41,7 @@ bench-training: $(VENV)/.dev
 # The simulator must be on before Numba is imported, so it has a process of its own; the compiler needs no GPU either.
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda --record-kernels $(CUDA_VENV)/kernels.json
-	$(CUDA_VENV)/bin/python tests/kernels/cuda/compile_kernels.py $(CUDA_VENV)/kernels.json
+	$(CUDA_VENV)/bin/python tests/kernels/cuda/compile_kernels.py $(CUDA_VENV)/kernels.json $(CUDA_VENV)/good.json
 
 bench-gpu: $(VENV)/.gpu
 	$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)

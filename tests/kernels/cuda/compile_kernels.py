@@ -1,12 +1,15 @@
 """Compiles kernels for real GPUs on a machine without one, and prints the registers and spills of each.
 
-usage: python tests/kernels/cuda/compile_kernels.py KERNELS.json
+usage: python tests/kernels/cuda/compile_kernels.py KERNELS.json [GOOD.json]
 
 KERNELS.json is what `pytest --record-kernels` wrote in the simulator. Those whose text depends on the simulator
 (tiles of matrix products) are added here as they are on a GPU. What the simulator lacks is named: "shuffles", those of
 warps, which it runs as exchanges through shared memory; tests marked `gpu` run them. "by fours" are kernels whose
 accesses must be of several elements, which is looked up in their assembly. Needs the extra ci-cuda, no driver. The exit
 status is 1 where a kernel does not compile, spills registers to memory, or has lost those accesses.
+
+GOOD.json keeps what was found of good kernels, so that the next call compiles the others alone. It holds for the same
+compiler, and the same text of what compiles.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import json
 import re
 import sys
 import warnings
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,16 +153,47 @@ def check(job: tuple[str, list[str]]) -> list[Compiled]:
     return compiled(*job)
 
 
-def main(path: str) -> int:
+def key_of(job: tuple[str, list[str]], compiler: str) -> str:
+    """What the result of compiling a kernel hangs on, as a hash."""
+    return hashlib.sha256(json.dumps([*job, compiler]).encode()).hexdigest()
+
+
+def compiler_used() -> str:
+    """The versions of all packages that compile, and the texts of this file and of the functions that kernels call."""
+    from graphflow.kernels.cuda import toolkit, vectors
+
+    names = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "cuda-core")
+    versions = [f"{name} {metadata.version(name)}" for name in names]
+    texts = [Path(file).read_text() for file in (__file__, toolkit.__file__, vectors.__file__)]
+    return "\n".join([*versions, *texts])
+
+
+def results_of(jobs: list[tuple[str, list[str]]], good: Path | None) -> list[list[Compiled]]:
+    """What became of each kernel, compiled or known already."""
+    known = json.loads(good.read_text()) if good is not None and good.exists() else {}
+    compiler = compiler_used()
+    keys = [key_of(job, compiler) for job in jobs]
+    found = {key: [Compiled(*r) for r in known[key]] for key in keys if key in known}
+    new = [(key, job) for key, job in zip(keys, jobs, strict=True) if key not in found]
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        compiled_now = pool.map(check, [job for _, job in new], chunksize=4)
+        found.update((key, results) for (key, _), results in zip(new, compiled_now, strict=True))
+    if good is not None:
+        good.write_text(json.dumps({k: r for k, r in found.items() if not any(one.problem for one in r)}))
+    return [found[key] for key in keys]
+
+
+def main(path: str, good: str | None = None) -> int:
     """Compiles everything and prints the table; the exit status."""
     recorded = [(source, kinds) for source, kinds in json.loads(Path(path).read_text())]
     jobs = [*on_gpu_only(), *recorded]
     failed = 0
     print(f"{'kernel':<34} " + "  ".join("sm_{}{} regs spill smem".format(*c) for c in ARCHITECTURES))
     rows = []
-    with concurrent.futures.ProcessPoolExecutor() as pool:
-        for (source, kinds), results in zip(jobs, pool.map(check, jobs, chunksize=4), strict=True):
-            rows.append((max(r.registers for r in results), source, kinds, results))
+    for (source, kinds), results in zip(
+        jobs, results_of(jobs, None if good is None else Path(good)), strict=True
+    ):
+        rows.append((max(r.registers for r in results), source, kinds, results))
     for _, source, kinds, results in sorted(rows, key=lambda row: -row[0]):
         cells = "  ".join(f"{r.registers:>10} {r.spilled:>5} {r.shared:>4}" for r in results)
         print(f"{name_of(source):<34} {cells}")
@@ -171,4 +206,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
