@@ -136,11 +136,11 @@ def feed_array(tensor: Tensor, value: Any) -> Any:
 
     TypeError where it cannot be of the tensor's dtype, ValueError where the shape does not fit.
     """
-    kind = type(value)
-    if kind is np.ndarray and value.dtype is tensor.dtype.native and tensor.dtype is not dtypes.string:
+    kind, dtype = type(value), tensor.dtype
+    if kind is np.ndarray and value.dtype is dtype.native and dtype is not dtypes.string:
         array = value
-    elif (kind is float and tensor.dtype.is_floating and -6e4 < value < 6e4) or kind is tensor.dtype.scalar:
-        array = (tensor.dtype.scalar or np.float32)(value)  # within float16's range, so it does not overflow
+    elif (kind is float and dtype.is_floating and -6e4 < value < 6e4) or kind is dtype.scalar:
+        array = (dtype.scalar or np.float32)(value)  # within float16's range, so it does not overflow
     else:
         array = _converted(tensor, value)
     if not _fits(array.shape, tensor.dims):
@@ -156,7 +156,10 @@ def _fits(shape: tuple[int, ...], dims: shapes.Dims) -> bool:
         return True
     if len(shape) != len(dims):
         return False
-    return all(wanted is None or given == wanted for given, wanted in zip(shape, dims, strict=True))
+    for given, wanted in zip(shape, dims, strict=True):  # noqa: SIM110 - it is done for every fed value
+        if wanted is not None and given != wanted:
+            return False
+    return True
 
 
 def _converted(tensor: Tensor, value: Any) -> Any:
