@@ -8,6 +8,7 @@ operations in different orders.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -35,16 +36,17 @@ _LAST: Final = 1 << 60
 
 def members(plan: Plan) -> set[tuple[int, str]]:
     """The members that a plan runs collectives of: the key of the group, and the device."""
-    return {(i.attrs["group_key"], i.device) for i in walk(plan) if i.type in TYPES or i.type in HALVES}
+    return {(i.attrs["group_key"], i.device) for i in _collectives(plan)}
 
 
 def needs_others(plan: Plan) -> bool:
     """Whether a plan runs collectives of groups that have members elsewhere too."""
     here = [group for group, _ in members(plan)]
-    return any(
-        here.count(i.attrs["group_key"]) < i.attrs["group_size"]
-        for i in walk(plan) if i.type in TYPES or i.type in HALVES
-    )  # fmt: skip
+    return any(here.count(i.attrs["group_key"]) < i.attrs["group_size"] for i in _collectives(plan))
+
+
+def _collectives(plan: Plan) -> Iterator[Instruction]:
+    return (i for i in walk(plan) if i.type in TYPES or i.type in HALVES)
 
 
 def halve_collectives(plan: Plan, ctx: PassContext) -> Plan:
