@@ -256,6 +256,13 @@ class DevicePlan:
         """The elements of a block, from a value's lowest on."""
         return self._root(value.root, value.dtype)[lowest(value) :]
 
+    def _fetched_array(self, name: str, value: Value) -> Any:
+        """A fetched value's memory: asked for in every run, where cutting it out anew takes longer than to copy it."""
+        found = self._leaving.get(name)
+        if found is None:
+            found = self._leaving[name] = self._array(value)[: value.size]
+        return found
+
     def _operand(self, value: Value, strides: tuple[int, ...] | None) -> Operand:
         return Operand(self._array(value), value.offset - lowest(value), strides or ())
 
@@ -267,6 +274,7 @@ class DevicePlan:
             if cell.shape() != self._shapes[name]:
                 raise Unusable
             self._bound[name] = cell.block(self._device)
+        self._leaving: dict[str, Any] = {}
         status = self._inbox.status
         for segment in self._segments:
             if isinstance(segment, DeviceSegment):
@@ -440,11 +448,11 @@ class DevicePlan:
                     found[name] = np.empty(value.shape, value.dtype)
                 elif name in keeps:
                     found[name] = kept = DeviceArray(device, value.shape, value.dtype)
-                    device.copy(kept.block, self._array(value)[: value.size])
+                    device.copy(kept.block, self._fetched_array(name, value))
                 else:
                     coming[name] = value
             if coming or self._fallible:
-                arrays = {name: self._array(value)[: value.size] for name, value in coming.items()}
+                arrays = {name: self._fetched_array(name, value) for name, value in coming.items()}
                 self._outbox.fetch(self._inbox.status, arrays)
         return found, coming
 

@@ -85,6 +85,7 @@ class Inbox:
         for name in self._handed:
             self._kept.add(name, bytes_of(values[name]))
         self._last: dict[str, weakref.ref[DeviceArray]] = {}
+        self._targets: dict[str, Any] = {}
         self._turn = 0
 
     @property
@@ -179,7 +180,9 @@ class Inbox:
         """Copies what another part made, unless it is what was copied last: it does not change."""
         last = self._last.get(name)
         if last is None or last() is not array:
-            self._device.copy(self.find(name, self._values[name].dtype), array.block)
+            if name not in self._targets:
+                self._targets[name] = self.find(name, self._values[name].dtype)
+            self._device.copy(self._targets[name], array.block)
             self._last[name] = weakref.ref(array)
 
 
