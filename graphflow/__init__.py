@@ -86,6 +86,7 @@ globals().update(
         "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip",
         "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
         "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
+        "ops.variable_collections",
         "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.variable_creators",
         "ops.partitioning",
         "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",

@@ -18,7 +18,7 @@ from graphflow.ops.get_variable import get_variable
 from graphflow.ops.initializers import Constant
 from graphflow.ops.random import truncated_normal
 from graphflow.ops.summaries import histogram, scalar
-from graphflow.ops.variable import trainable_variables
+from graphflow.ops.variable_collections import trainable_variables
 from graphflow.ops.variable_scope import variable_scope
 from graphflow.train import optimizers
 from graphflow.train.optimizer import Optimizer

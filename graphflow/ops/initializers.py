@@ -23,7 +23,7 @@ from graphflow.ops.decompositions import qr
 from graphflow.ops.flow_basics import group
 from graphflow.ops.linalg import matrix_diag_part
 from graphflow.ops.math import sign
-from graphflow.ops.variable import (
+from graphflow.ops.variable_collections import (
     global_variables_initializer,
     local_variables_initializer,
     variables_initializer,

@@ -8,7 +8,7 @@ from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.elements import Operation
 from graphflow.ops.flow_basics import group
 from graphflow.ops.initializers import tables_initializer
-from graphflow.ops.variable import global_variables_initializer, local_variables_initializer
+from graphflow.ops.variable_collections import global_variables_initializer, local_variables_initializer
 
 
 def main_op() -> Operation:

@@ -25,7 +25,8 @@ from graphflow.ops.get_variable import get_variable
 from graphflow.ops.initializers import Zeros
 from graphflow.ops.math import cast
 from graphflow.ops.reductions import reduce_sum
-from graphflow.ops.variable import VariableAggregation, global_variables_initializer, trainable_variables
+from graphflow.ops.variable import VariableAggregation
+from graphflow.ops.variable_collections import global_variables_initializer, trainable_variables
 from graphflow.testing.strategy_model import Clients, Trained, train_alone
 from graphflow.train.optimizers import AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer
 from graphflow.train.steps import get_or_create_global_step

@@ -25,7 +25,7 @@ from graphflow.losses.functions import mean_squared_error
 from graphflow.ops.flow_basics import group
 from graphflow.ops.initializers import Constant
 from graphflow.ops.math import add_n, tanh
-from graphflow.ops.variable import (
+from graphflow.ops.variable_collections import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,

@@ -17,7 +17,8 @@ from graphflow.ops.checkpoints import restore_v2
 from graphflow.ops.core import constant
 from graphflow.ops.partitioning import PartitionedVariable
 from graphflow.ops.state import assign
-from graphflow.ops.variable import Variable, global_variables
+from graphflow.ops.variable import Variable
+from graphflow.ops.variable_collections import global_variables
 from graphflow.train.checkpoint_management import checkpoint_exists, latest_checkpoint
 from graphflow.train.saveables import VariableSaveable, saveables_of
 

@@ -19,7 +19,7 @@ from graphflow.graph.graph import Graph
 from graphflow.graph.keys import GraphKeys
 from graphflow.graph.op_table import Argument, tensorflow_op
 from graphflow.ops.import_graph import import_graph_def
-from graphflow.ops.variable import global_variables
+from graphflow.ops.variable_collections import global_variables
 from graphflow.train.collections import add_collection_def, restore_collections
 
 TENSORFLOW_VERSION: Final = "1.15.5"

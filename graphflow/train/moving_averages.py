@@ -20,13 +20,8 @@ from graphflow.ops.get_variable import get_variable
 from graphflow.ops.initializers import Zeros
 from graphflow.ops.math import cast, minimum, pow_
 from graphflow.ops.state import assign, assign_sub
-from graphflow.ops.variable import (
-    Variable,
-    VariableAggregation,
-    global_variables,
-    moving_average_variables,
-    trainable_variables,
-)
+from graphflow.ops.variable import Variable, VariableAggregation
+from graphflow.ops.variable_collections import global_variables, moving_average_variables, trainable_variables
 from graphflow.ops.variable_scope import get_variable_scope, variable_scope
 from graphflow.train.slots import make_slot
 

@@ -30,7 +30,7 @@ from graphflow.ops.checkpoints import read_resource_state, restore_v2, save_v2, 
 from graphflow.ops.core import constant
 from graphflow.ops.flow_basics import group
 from graphflow.ops.shaping import identity, placeholder_with_default, shape
-from graphflow.ops.variable import global_variables
+from graphflow.ops.variable_collections import global_variables
 from graphflow.train.checkpoint_management import (
     checkpoint_exists,
     get_checkpoint_mtimes,

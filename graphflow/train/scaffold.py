@@ -13,7 +13,7 @@ from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.keys import GraphKeys
 from graphflow.ops.flow_basics import group
 from graphflow.ops.initializers import tables_initializer
-from graphflow.ops.variable import (
+from graphflow.ops.variable_collections import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,

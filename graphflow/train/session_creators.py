@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from graphflow.config import ConfigProto
-from graphflow.ops.variable import global_variables
+from graphflow.ops.variable_collections import global_variables
 from graphflow.train.balance import log_balance
 from graphflow.train.scaffold import Scaffold
 from graphflow.train.session_manager import SessionManager

@@ -21,7 +21,7 @@ from graphflow.ops.control_flow import cond
 from graphflow.ops.core import apply, constant
 from graphflow.ops.flow_basics import group, no_op
 from graphflow.ops.queues import FIFOQueue
-from graphflow.ops.variable import report_uninitialized_variables, trainable_variables
+from graphflow.ops.variable_collections import report_uninitialized_variables, trainable_variables
 from graphflow.train.optimizer import Optimizer, present_gradients
 from graphflow.train.queue_runner import QueueRunner
 from graphflow.train.session_run_hook import SessionRunHook

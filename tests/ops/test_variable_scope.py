@@ -26,7 +26,8 @@ from graphflow.ops.partitioning import (
     variable_axis_size_partitioner,
 )
 from graphflow.ops.template import make_template
-from graphflow.ops.variable import Variable, VariableSynchronization, local_variables, trainable_variables
+from graphflow.ops.variable import Variable, VariableSynchronization
+from graphflow.ops.variable_collections import local_variables, trainable_variables
 from graphflow.ops.variable_scope import AUTO_REUSE, get_variable_scope, variable_scope
 from graphflow.session import Session
 

@@ -12,7 +12,8 @@ from graphflow.graph.graph import Graph
 from graphflow.ops.get_variable import get_variable
 from graphflow.ops.initializers import Ones
 from graphflow.ops.math import multiply
-from graphflow.ops.variable import Variable, global_variables_initializer
+from graphflow.ops.variable import Variable
+from graphflow.ops.variable_collections import global_variables_initializer
 from graphflow.ops.variable_scope import variable_scope
 from graphflow.session import Session
 from graphflow.train.moving_averages import ExponentialMovingAverage
