@@ -109,9 +109,20 @@ def _directory() -> str:
     return str(folder)
 
 
+@cache
+def _called() -> bytes:
+    """The text of the functions that kernels call: Numba does not see it change, so that it is part of their names."""
+    return Path(vectors.__file__).read_bytes()
+
+
+def _path(source: str) -> Path:
+    """The file of a kernel's text."""
+    return Path(_directory()) / f"gf_{hashlib.sha256(source.encode() + _called()).hexdigest()[:32]}.py"
+
+
 def python_function(source: str) -> Callable[..., None]:
     """The function `kernel` of a text, under a file's name of its own, by which the simulator knows shared arrays."""
-    path = Path(_directory()) / f"gf_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
+    path = _path(source)
     names = dict(namespace())
     if SIMULATED:
         source = source.replace(SHUFFLE, "exchanged") + SIMULATED_SHUFFLE + _SIMULATOR_ENTRY
@@ -124,7 +135,7 @@ def kernel(source: str) -> Any:
     """The compiled kernel of a text; compiled for the dtypes of its arguments at its first launch."""
     if SIMULATED:
         return cuda.jit(python_function(source))
-    path = Path(_directory()) / f"gf_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
+    path = _path(source)
     if not path.exists():
         handle, temporary = tempfile.mkstemp(dir=_directory(), suffix=".tmp")
         with os.fdopen(handle, "w") as file:
