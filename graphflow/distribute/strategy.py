@@ -258,17 +258,17 @@ class DistributionStrategy:
         place = kwargs.pop("colocate_with", None)
         towers = self.tower_devices()
         if kwargs.get("synchronization") == VariableSynchronization.ON_READ and len(towers) > 1:
-            return make_copies(self, TowerLocalVariable, _places(towers), next_creator, kwargs)
+            return make_copies(TowerLocalVariable, _places(towers), next_creator, kwargs)
         if isinstance(place, DistributedVariable):
             beside = [partial(_beside, copy) for copy in place.copies]
-            return make_copies(self, MirroredVariable, beside, next_creator, kwargs)
+            return make_copies(MirroredVariable, beside, next_creator, kwargs)
         if place is not None:
             with _beside(place):
                 return next_creator(*args, **kwargs)
         devices = self.variable_devices(kwargs)
         together = len(towers) > 1 and kwargs.get("aggregation") not in (None, VariableAggregation.NONE)
         if len(devices) > 1 or together:
-            return make_copies(self, MirroredVariable, _places(devices), next_creator, kwargs)
+            return make_copies(MirroredVariable, _places(devices), next_creator, kwargs)
         with get_default_graph().device(devices[0]):
             return next_creator(*args, **kwargs)
 

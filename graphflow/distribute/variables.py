@@ -33,12 +33,9 @@ Write = Callable[..., Tensor]
 class DistributedVariable(Variable):
     """A variable that has copies; `copies` lists them."""
 
-    def __init__(
-        self, strategy: DistributionStrategy, copies: Sequence[Variable], collections: Sequence[str]
-    ) -> None:
+    def __init__(self, copies: Sequence[Variable], collections: Sequence[str]) -> None:
         first = copies[0]
         self.copies = list(copies)
-        self._strategy = strategy
         self._trainable = first.trainable
         self._constraint = first.constraint
         self._synchronization = first.synchronization
@@ -165,10 +162,8 @@ class TowerLocalVariable(DistributedVariable):
     Outside of the towers, and in checkpoints, it is the sum or mean of its copies, as `aggregation` says.
     """
 
-    def __init__(
-        self, strategy: DistributionStrategy, copies: Sequence[Variable], collections: Sequence[str]
-    ) -> None:
-        super().__init__(strategy, copies, collections)
+    def __init__(self, copies: Sequence[Variable], collections: Sequence[str]) -> None:
+        super().__init__(copies, collections)
         graph = copies[0].graph
         with (
             graph.control_dependencies(None),
@@ -239,7 +234,6 @@ class MetricVariable(TowerLocalVariable):
 
 
 def make_copies(
-    strategy: DistributionStrategy,
     kind: type[DistributedVariable],
     places: Sequence[Callable[[], Any]],
     create: Callable[..., Any],
@@ -272,7 +266,7 @@ def make_copies(
         kept[:] = [variable for variable in kept if all(variable is not copy for copy in copies)]
     if kind is TowerLocalVariable and GraphKeys.METRIC_VARIABLES in collections:
         kind = MetricVariable
-    return kind(strategy, copies, collections)
+    return kind(copies, collections)
 
 
 _COPIES = "copies_of_variables"

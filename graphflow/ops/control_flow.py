@@ -340,7 +340,6 @@ class _Loop:
             for t in (convert_to_tensor(v) for v in _expand(self._leaves))
         ]
         self._dims = self._invariant_dims(invariants)
-        self._fixed = invariants is None
         self._context = LoopContext(graph, name)
         self._context.back_prop = back_prop
 

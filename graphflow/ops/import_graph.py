@@ -198,7 +198,7 @@ class Builder:
             except (ValueError, TypeError, KeyError, OverflowError) as error:
                 raise Refused(f"{node.describe()}: {_reason(error)}") from error
         self._close_loops()
-        lift(self._graph, self._contexts, self._place, self._made, self._value)
+        lift(self._graph, self._place, self._made, self._value)
 
     def full_name(self, name: str) -> str:
         """The name of a node in the graph."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph import Graph
 from graphflow.ops.contexts import BranchContext, BranchPair, LoopContext
-from graphflow.ops.import_contexts import Construct, Contexts, Place
+from graphflow.ops.import_contexts import Construct, Place
 from graphflow.ops.import_nodes import Refused
 
 _SCOPED: Final = ("pred_id", "Switch", "switch_t", "switch_f")
@@ -16,7 +16,6 @@ _SCOPED: Final = ("pred_id", "Switch", "switch_t", "switch_f")
 
 def lift(
     graph: Graph,
-    contexts: Contexts,
     places: Mapping[Operation, Place],
     made: Sequence[Operation],
     value: Callable[[tuple[str, int]], Tensor],
@@ -27,20 +26,18 @@ def lift(
     not hold together.
     """
     if places:
-        _Lifting(graph, contexts, places, made, value).lift()
+        _Lifting(graph, places, made, value).lift()
 
 
 class _Lifting:
     def __init__(
         self,
         graph: Graph,
-        contexts: Contexts,
         places: Mapping[Operation, Place],
         made: Sequence[Operation],
         value: Callable[[tuple[str, int]], Tensor],
     ) -> None:
         self._graph = graph
-        self._contexts = contexts
         self._places = places
         self._made = made
         self._value = value

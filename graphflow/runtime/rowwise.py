@@ -97,7 +97,6 @@ class Rowwise:
     def __init__(self, plan: Plan, kernels: KernelTable, arguments: int) -> None:
         self._plan = plan
         self._kernels = kernels
-        self._arguments = arguments
         self._stacked = {name: position < arguments for position, name in enumerate(plan.feeds)}
         self._constants: dict[str, Any] = {}
         self._steps: list[tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = []

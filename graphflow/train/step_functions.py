@@ -16,7 +16,6 @@ class StepContext:
     def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
         self._session = session
         self._run_with_hooks = run_with_hooks
-        self.stop_requested = False
 
     @property
     def session(self) -> Any:
