@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,25 @@ _DATA: Final = frozenset({
 
 Known = dict[str, tuple[tuple[int, ...], str]]
 """Shape and NumPy dtype name of every value, as a run had them."""
+
+
+def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
+    """The plan in which what is fed has its name for itself, where the operation that would make it runs as well."""
+    feeds = set(plan.feeds)
+    instructions: list[Instruction] = []
+    known = dict(known)
+    for i in plan.instructions:
+        if feeds.isdisjoint(i.outputs):
+            instructions.append(i)
+        elif i.type not in VARIABLE_TYPES and i.type != "Const":
+            outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
+            for own, name, dtype, dims in zip(outputs, i.outputs, i.dtypes, i.shapes, strict=True):
+                if own != name and dims is not None and None not in dims:
+                    known[own] = tuple(int(n) for n in dims if n is not None), dtype.name
+                elif own != name:
+                    known[own] = known[name]
+            instructions.append(replace(i, outputs=outputs))
+    return plan.with_instructions(instructions), known
 
 
 def complete(plan: Plan, known: Known, store: ResourceStore) -> None:

@@ -201,8 +201,14 @@ class TieredExecutable:
         from graphflow.runtime.compiled.lower import Lowering, has_native_work
         from graphflow.runtime.compiled.nodes import PythonNode
         from graphflow.runtime.compiled.rules import RULES
-        from graphflow.runtime.compiled.specialise import complete, may_reshape, specialise
+        from graphflow.runtime.compiled.specialise import (
+            apart_from_feeds,
+            complete,
+            may_reshape,
+            specialise,
+        )
 
+        plan, known = apart_from_feeds(plan, known)
         complete(plan, known, self._store)
         variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
         if any(name not in known for name in (*plan.feeds, *variables)):

@@ -14,7 +14,7 @@ import logging
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import cpu_beside
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
-from graphflow.runtime.compiled.specialise import Known, complete, may_reshape, specialise
+from graphflow.runtime.compiled.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
 from graphflow.runtime.cuda.cells import DeviceCell
@@ -212,7 +212,7 @@ class DeviceExecutable:
         from graphflow.runtime.cuda.plan import DevicePlan
         from graphflow.runtime.cuda.rules import DEVICE_RULES
 
-        plan, known = _apart_from_feeds(self._plan, known)
+        plan, known = apart_from_feeds(self._plan, known)
         complete(plan, known, self._store)
         variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
         if any(name not in known for name in (*plan.feeds, *variables)) or may_reshape(plan, known):
@@ -229,25 +229,6 @@ class DeviceExecutable:
         self._look_at_moved(lowering)
         index = DeviceSpec.from_string(self._name).device_index or 0
         return DevicePlan(plan, lowering, device(index), self._name, self._store, self._kernels, handed)
-
-
-def _apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
-    """The plan in which what is fed has its name for itself, where the operation that would make it runs as well."""
-    feeds = set(plan.feeds)
-    instructions: list[Instruction] = []
-    known = dict(known)
-    for i in plan.instructions:
-        if feeds.isdisjoint(i.outputs):
-            instructions.append(i)
-        elif i.type not in VARIABLE_TYPES and i.type != "Const":
-            outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
-            for own, name, dtype, dims in zip(outputs, i.outputs, i.dtypes, i.shapes, strict=True):
-                if own != name and dims is not None and None not in dims:
-                    known[own] = tuple(int(n) for n in dims if n is not None), dtype.name
-                elif own != name:
-                    known[own] = known[name]
-            instructions.append(replace(i, outputs=outputs))
-    return plan.with_instructions(instructions), known
 
 
 def _on_numpy(lowering: Lowering) -> list[Instruction]:
