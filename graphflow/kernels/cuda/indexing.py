@@ -107,13 +107,50 @@ def kernel(status, number, count, x, indices, y, rows, taken):
 
 
 @cache
+def first_of_equal_sources(dtype: str, positions: str) -> tuple[str, str, str]:
+    """Three kernels, one after the other, that find the first of equal indices; status 2 for one that is out of range.
+
+    kernel(status, number, count, indices, table, firsts, places, rows): firsts[k] is indices[k] where it is the first,
+    else -1; places[k] is where the first is. table: int32[rows], of which only what is named is touched.
+    """
+    steps = (
+        ["table[index] = int32(count)"],
+        ["cuda.atomic.min(table, index, int32(i))"],
+        [
+            "first = table[index]",
+            f"places[i] = {positions}(first)",
+            f"firsts[i] = {dtype}(index) if first == i else {dtype}(-1)",
+        ],
+    )
+    head = "def kernel(status, number, count, indices, table, firsts, places, rows):\n"
+    return tuple(  # type: ignore[return-value]
+        head
+        + _WALK
+        + """        index = int64(indices[i])
+        if index < 0 or index >= rows:
+            status[0] = 2
+            status[1] = number
+        else:
+"""
+        + "".join(f"            {line}\n" for line in lines)
+        + "        i += step\n"
+        for lines in steps
+    )
+
+
+@cache
 def row_update_source(
-    slots: tuple[str, ...], numbers: tuple[str, ...], text: tuple[str, ...], dtype: str
+    slots: tuple[str, ...],
+    numbers: tuple[str, ...],
+    text: tuple[str, ...],
+    dtype: str,
+    dropping: bool = False,
 ) -> str:
     """A sparse update of an optimizer, in the order of the indices, a thread a column; ScalarTextError as in translate.
 
     kernel(status, number, count, rows, taken, indices, *slots, *numbers, grad): `count` columns, `taken` indices.
-    `text` is the rule's: {name} is a value before the update, a bare name one computed earlier.
+    `text` is the rule's: {name} is a value before the update, a bare name one computed earlier. `dropping` leaves out
+    indices below zero; then no other is there twice, and each element has a thread: `count` elements, `taken` in a row.
     """
     given = (*slots, *numbers, "grad")
     names = {f"old_{name}": dtype for name in given}
@@ -123,6 +160,9 @@ def row_update_source(
         translation = translate(re.sub(r"\{(\w+)\}", r"old_\1", expression), dtype, names, f"e{k}_")
         lines += [*translation.lines, f"{variable(target)} = {translation.value}"]
         names[target] = dtype
+    walk, place, source = "range(taken)", "index * count + i", "k * count + i"
+    if dropping:
+        walk, place, source = "range(i // taken, i // taken + 1)", "index * taken + i % taken", "i"
     body = [
         f"def kernel(status, number, count, rows, taken, indices, {', '.join(f'p_{name}' for name in given)}):",
         "    if status[0] != 0:",
@@ -131,15 +171,15 @@ def row_update_source(
         "    step = cuda.gridsize(1)",
         *(f"    {variable(f'old_{name}')} = p_{name}[0]" for name in numbers),
         "    while i < count:",
-        "        for k in range(taken):",
+        f"        for k in {walk}:",
         "            index = int64(indices[k])",
-        "            if index < 0 or index >= rows:",
+        f"            if {_WRONG[dropping]}:",
         "                status[0] = 2",
         "                status[1] = number",
-        "            else:",
-        "                place = index * count + i",
+        "            elif index >= 0:",
+        f"                place = {place}",
         *(f"                {variable(f'old_{slot}')} = p_{slot}[place]" for slot in slots),
-        f"                {variable('old_grad')} = p_grad[k * count + i]",
+        f"                {variable('old_grad')} = p_grad[{source}]",
         *(f"                {line}" for line in lines),
         *(f"                p_{slot}[place] = {variable(slot)}" for slot in slots if slot in names),
         "        i += step",

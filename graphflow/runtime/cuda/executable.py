@@ -210,6 +210,7 @@ class DeviceExecutable:
         from graphflow.kernels.cuda.toolkit import device
         from graphflow.runtime.compiled.lower import Lowering
         from graphflow.runtime.cuda.plan import DevicePlan
+        from graphflow.runtime.cuda.repeated_rows import REPEATED_RULES, with_repeated_rows
         from graphflow.runtime.cuda.rules import DEVICE_RULES
 
         plan, known = apart_from_feeds(self._plan, known)
@@ -224,7 +225,8 @@ class DeviceExecutable:
                     return None
         plan = specialise(plan, known, self._ctx)
         complete(plan, known, self._store)
-        lowering = Lowering(plan, known, self._kernels, DEVICE_RULES)
+        plan, known = with_repeated_rows(plan, known)
+        lowering = Lowering(plan, known, self._kernels, {**DEVICE_RULES, **REPEATED_RULES})
         lowering.run()
         self._look_at_moved(lowering)
         index = DeviceSpec.from_string(self._name).device_index or 0

@@ -202,7 +202,8 @@ def _scatter(operation: str) -> Rule:
         if not _takes(operation, variable.dtype) or updates.shape != indices.shape + variable.shape[1:]:
             return False
         ids, y = lowering.compact(i, indices), lowering.compact(i, updates)
-        _change_rows(lowering, i, operation, variable, ids, y, [variable.root])
+        dropping = bool(i.attrs.get("dropping"))
+        _change_rows(lowering, i, operation, variable, ids, y, [variable.root], dropping)
         _changed(lowering, i, variable)
         return True
 
@@ -320,15 +321,17 @@ def _sparse_update(update: UpdateRule) -> Rule:
             return False
         ids, g = lowering.compact(i, indices), lowering.compact(i, gradient)
         rows, columns = cells[0].shape[0], cells[0].size // cells[0].shape[0]
+        dropping = bool(i.attrs.get("dropping"))
 
         def build(places: Places) -> Sequence[Any]:
             from graphflow.kernels.cuda.indexing import row_update_source
             from graphflow.kernels.cuda.toolkit import elementwise_launch
 
-            source = row_update_source(update.slots, update.numbers, update.text, g.dtype)
+            source = row_update_source(update.slots, update.numbers, update.text, g.dtype, dropping)
             arrays = [places.array(v) for v in (ids, *cells, *numbers, g)]
-            head = [places.status, places.number, columns, rows, ids.size]
-            return [elementwise_launch(source, columns, [*head, *arrays])]
+            count, taken = (g.size, columns) if dropping else (columns, ids.size)
+            head = [places.status, places.number, count, rows, taken]
+            return [elementwise_launch(source, count, [*head, *arrays])]
 
         roots = [v.root for v in cells]
         lowering.add(device_node(i, [*cells, *numbers, ids, g], [], build, roots))
