@@ -82,15 +82,15 @@ class CollectiveLink:
         """The tasks of the cluster."""
         return [self._task, *self._tasks]
 
-    def announce(self, key: int, size: int, what: Joined | Left) -> None:
+    def announce(self, key: int, what: Joined | Left) -> None:
         """Tells every task who has joined or left a group."""
         for task in self._tasks:
-            self._announce(task, key, size, what)
+            self._announce(task, key, what)
 
-    def _announce(self, task: str, key: int, size: int, what: Joined | Left) -> None:
-        details: dict[str, Any] = {"group": key, "size": size, "member": what.member, "number": what.number}
+    def _announce(self, task: str, key: int, what: Joined | Left) -> None:
+        details: dict[str, Any] = {"group": key, "member": what.member, "number": what.number}
         if isinstance(what, Joined):
-            details |= self._memory_details() | {"lane": self._door.name}
+            details |= self._memory_details() | {"lane": self._door.name, "size": what.size}
         else:
             details["left"] = None if what.error is None else as_details(what.error)
             details["completed"] = [list(pair) for pair in what.completed.items()]
@@ -238,9 +238,9 @@ class CollectiveLink:
         self.collectives.condition.notify_all()
 
     def _announced(self, task: str, details: Mapping[str, Any]) -> None:
-        key, size, number = (details[name] for name in ("group", "size", "number"))
+        key, number = details["group"], details["number"]
         member = str(details["member"])
-        if task_of(member) != task or not all(isinstance(n, int) for n in (key, size, number)):
+        if task_of(member) != task or not isinstance(key, int) or not isinstance(number, int):
             raise ValueError(f"{member!r:.200} is none of the sender's devices.")
         if "left" in details:
             self._take_all()
@@ -249,8 +249,9 @@ class CollectiveLink:
             completed = {int(instance): int(count) for instance, count in details["completed"]}
             self.collectives.heard(key, lambda group: group.left(member, number, error, completed))
             return
-        if not 0 < size <= _MOST_RANK:
-            raise ValueError(f"A group has {size} members.")
+        size = details["size"]
+        if not isinstance(size, int) or not 0 < size <= _MOST_RANK:
+            raise ValueError(f"A group has {size!r:.200} members.")
         self._approach(task, details)
         self.collectives.heard(key, lambda group: group.joined(member, number, size))
 
@@ -323,8 +324,8 @@ class CollectiveLink:
 
     def met(self, task: str) -> None:
         """A task is there: it hears who has joined."""
-        for key, size, joined in self.collectives.standing():
-            self._announce(task, key, size, joined)
+        for key, joined in self.collectives.standing():
+            self._announce(task, key, joined)
 
     def lost(self, task: str, error: errors.OpError) -> None:
         """A task is gone."""

@@ -59,10 +59,11 @@ class Seat:
 
 @dataclass(frozen=True)
 class Joined:
-    """Tell all tasks that a member has joined."""
+    """Tell all tasks that a member has joined a group, which it takes for one of that size."""
 
     member: str
     number: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ class Group:
         if not seat.number:
             seat.past = 0, {}
             seat.number = self._joined[member] = self._draw()
-            found.append(Joined(member, seat.number))
+            found.append(Joined(member, seat.number, size))
             found += self._form()
         key = instance, seat.counts.get(instance, 0)
         seat.counts[instance] = key[1] + 1

@@ -24,7 +24,7 @@ class Link(Protocol):
         """The tasks of the cluster."""
         ...
 
-    def announce(self, key: int, size: int, what: Joined | Left) -> None:
+    def announce(self, key: int, what: Joined | Left) -> None:
         """Tells every task who has joined or left a group."""
         ...
 

@@ -194,7 +194,7 @@ class Collectives:
                     if what.offer.whole is not None:
                         link.offer(group.key, what)
                 else:
-                    link.announce(group.key, group.size, what)
+                    link.announce(group.key, what)
         if instructions:
             self.condition.notify_all()
 
@@ -203,10 +203,10 @@ class Collectives:
         group = self._group(key)
         self._carry_out(group, event(group) or ())
 
-    def standing(self) -> list[tuple[int, int, Joined]]:
+    def standing(self) -> list[tuple[int, Joined]]:
         """The members of this process that have joined, for a task that has just come; the lock is held."""
         return [
-            (group.key, group.size, Joined(member, seat.number))
+            (group.key, Joined(member, seat.number, group.size))
             for group in self._groups.values()
             for member, seat in group.seats.items()
             if seat.number

@@ -66,7 +66,7 @@ class World:
     def take(self, task: int, what: Instruction) -> None:
         group = self.groups[task]
         if isinstance(what, Joined):
-            self.tell(task, group.joined(what.member, what.number, len(self.groups)))
+            self.tell(task, group.joined(what.member, what.number, what.size))
         elif isinstance(what, Left):
             self.tell(task, group.left(what.member, what.number, what.error, what.completed))
         else:
@@ -332,6 +332,17 @@ def test_a_key_that_nothing_uses_may_be_used_for_a_group_of_another_size() -> No
     ticket, found = group.begin(member(0), 2, 1, offer())
     assert [type(what) for what in found] == [Left, Joined] and group.size == 2
     assert group.round_of(member(0), ticket) is None
+
+
+def test_who_joins_says_the_size_though_what_came_early_ends_the_group_at_once() -> None:
+    group = Group(7, itertools.count(1).__next__)
+    group.joined(member(1), 50, 2)
+    assert not group.left(member(1), 50, None, {1: 1})  # It saw the group formed, and was through.
+    ticket, found = group.begin(member(0), 2, 1, offer())
+    joined, brought, left = found
+    assert isinstance(joined, Joined) and isinstance(brought, Brought) and isinstance(left, Left)
+    assert joined.size == 2 and left.number == joined.number
+    assert group.round_of(member(0), ticket) is not None
 
 
 def test_more_members_than_the_group_has_are_named() -> None:
