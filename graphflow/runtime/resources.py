@@ -33,9 +33,15 @@ Result = TypeVar("Result")
 
 CLOSED = "The session was closed."
 _LOOK_SECONDS = 0.5
-"""How often what waits for a change in place looks whether its run is to end."""
+"""How often what waits looks whether its run is to end, and Python whether Control-C came when that woke nobody."""
 PATIENCE = 10.0
 """Seconds after which a wait is doubted."""
+
+
+def _pause(run: RunContext | None) -> float:
+    """How long who waits may wait before it looks again."""
+    left = None if run is None else run.remaining()
+    return _LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS)
 
 
 class VariableCell:
@@ -285,8 +291,8 @@ class ResourceStore:
     ) -> Result:
         """Returns what attempt() returns as soon as that is not None.
 
-        attempt is called with the condition held, at first and after each notification of it. `awaited` says, with the
-        condition held or not, what is waited for. Raises CancelledError when the store is closed or the run cancelled,
+        attempt is called with the condition held, at first, after each notification of it and now and then. `awaited`
+        says, with the condition held or not, what is waited for. Raises CancelledError when the store is closed or the run cancelled,
         DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store and not for
         a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is called once,
         after it has waited for PATIENCE seconds: it raises where it sees that the wait is in vain.
@@ -310,15 +316,11 @@ class ResourceStore:
                         run.check(awaited)
                     if (result := attempt()) is not None:
                         return result
-                    limit = None if run is None else run.remaining()
-                    if doubt is not None:
-                        left = doubtful - time.monotonic()
-                        if left <= 0:
-                            doubt()
-                            doubt = None
-                            continue
-                        limit = left if limit is None else min(left, limit)
-                    condition.wait(limit)
+                    if doubt is not None and time.monotonic() > doubtful:
+                        doubt()
+                        doubt = None
+                        continue
+                    condition.wait(_pause(run))
         finally:
             with self._lock:
                 del self._waiters[thread]
@@ -346,8 +348,7 @@ class ResourceStore:
     def _settle(self, run: RunContext | None) -> None:
         """Waits for changes in place, with the lock held."""
         while self._in_place and self._active > 1:
-            limit = None if run is None else run.remaining()
-            self._settled.wait(_LOOK_SECONDS if limit is None else min(limit, _LOOK_SECONDS))
+            self._settled.wait(_pause(run))
             if run is not None and self._in_place:
                 run.check(lambda: "a run that changes variables in place")
 
