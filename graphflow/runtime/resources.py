@@ -292,10 +292,10 @@ class ResourceStore:
         """Returns what attempt() returns as soon as that is not None.
 
         attempt is called with the condition held, at first, after each notification of it and now and then. `awaited`
-        says, with the condition held or not, what is waited for. Raises CancelledError when the store is closed or the run cancelled,
-        DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store and not for
-        a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is called once,
-        after it has waited for PATIENCE seconds: it raises where it sees that the wait is in vain.
+        says, with the condition held or not, what is waited for. Raises CancelledError when the store is closed or the
+        run cancelled, DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store
+        and not for a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is
+        called once, after it has waited for PATIENCE seconds: it raises where it sees that the wait is in vain.
         """
         with condition:
             result = attempt()
