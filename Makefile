@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-training bench-cluster bench-devices faults soak lint format clean
+.PHONY: help demo test test-all bench bench-training bench-cluster bench-collectives bench-devices bench-gpu \
+	cuda-check gpu-check faults soak lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -15,6 +16,7 @@ help:
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator, and compile them for sm_80 and sm_90"
+	@echo "make gpu-check  on a machine with a GPU: its tests there, the soak, and the kernels under compute-sanitizer"
 	@echo "make bench-gpu  measure on this machine's GPU, against PyTorch and JAX where they are installed"
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
@@ -42,6 +44,14 @@ bench-training: $(VENV)/.dev
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda --record-kernels $(CUDA_VENV)/kernels.json
 	$(CUDA_VENV)/bin/python tests/kernels/cuda/compile_kernels.py $(CUDA_VENV)/kernels.json $(CUDA_VENV)/good.json
+
+# On a machine with a GPU: all kernels and plans against the CPU's, the soak of 10,000 steps, then the kernels once
+# more under the sanitizer of the CUDA toolkit.
+SANITIZER ?= compute-sanitizer
+gpu-check: $(VENV)/.dev $(VENV)/.gpu
+	$(BIN)/graphflow devices
+	$(PYTEST) tests/kernels/cuda tests/runtime/cuda
+	$(SANITIZER) --error-exitcode 1 $(PYTEST) tests/kernels/cuda
 
 bench-gpu: $(VENV)/.gpu
 	$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
