@@ -28,7 +28,8 @@ _WHOLE_BELOW: Final = 2 << 20
 _HEAD: Final = struct.Struct("<2s6xQ")
 """What a piece begins with, in a frame of its own: a word, zeros, and the length of the frame that it is of."""
 _WORD: Final = b"GP"
-_IDLE_SECONDS: Final = 5.0
+_IDLE_SECONDS: Final = 60.0
+"""How long memory is kept that nothing uses: getting it anew takes longer than filling it."""
 _LEARNED_BYTES: Final = 31 << 20
 """The C library keeps as much freed memory as twice the largest block that was freed, and learns from none of 32 MB."""
 
