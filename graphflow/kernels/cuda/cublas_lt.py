@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,14 +97,14 @@ class _Descriptions:
     """What the library is told of one product; given back to it with this object."""
 
     def __init__(self) -> None:
-        self._made: list[tuple[str, Any]] = []
+        self._made: list[tuple[Callable[[Any], int], Any]] = []
         weakref.finalize(self, _give_back, self._made)
 
     def make(self, kind: str, *arguments: Any) -> Any:
         """A new description of a kind."""
         made = ctypes.c_void_p()
         _checked(f"cublasLt{kind}Create", ctypes.byref(made), *arguments)
-        self._made.append((kind, made))
+        self._made.append((getattr(library(), f"cublasLt{kind}Destroy"), made))
         return made
 
     def tell(self, kind: str, made: Any, attribute: int, value: Any) -> None:
@@ -144,9 +144,9 @@ class _Descriptions:
         return made
 
 
-def _give_back(made: list[tuple[str, Any]]) -> None:
-    for kind, description in made:
-        getattr(library(), f"cublasLt{kind}Destroy")(description)
+def _give_back(made: list[tuple[Callable[[Any], int], Any]]) -> None:
+    for destroy, description in made:
+        destroy(description)
 
 
 def product_call(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,11 +21,12 @@ class Library:
 
     def __init__(self) -> None:
         self.told: dict[int, dict[Any, Any]] = {}
+        self.numbers = count(1)
         self.streams: list[int] = []
         self.finds = 1
 
     def _made(self, made: Any, **told: Any) -> int:
-        made._obj.value = len(self.told) + 1
+        made._obj.value = next(self.numbers)
         self.told[made._obj.value] = told
         return 0
 
@@ -58,12 +60,12 @@ class Library:
 
     def cublasLtMatmulAlgoGetHeuristic(
         self, handle: Any, product: Any, a: Any, b: Any, c: Any, d: Any, preference: Any, wanted: int, found: Any,
-        count: Any,
+        returned: Any,
     ) -> int:  # fmt: skip
         alignments = [self.told[preference.value][k] for k in (5, 6, 7, 8)]
         assert all(k >= 4 and k & (k - 1) == 0 for k in alignments)
         found._obj.algorithm[0] = 99
-        count._obj.value = self.finds
+        returned._obj.value = self.finds
         return 0
 
     def _matrix(self, pointer: Any, description: Any, index: int) -> Any:
@@ -85,7 +87,9 @@ class Library:
         for index in range(self.told[d_told.value].get(5, 1)):
             left, right = self._matrix(a, a_told, index), self._matrix(b, b_told, index)
             product_of = (left.T if told[3] else left) @ (right.T if told[4] else right)
-            result = alpha._obj.value * product_of + beta._obj.value * self._matrix(c, c_told, index)
+            result = alpha._obj.value * product_of
+            if beta._obj.value:  # With 0 it does not read c, which may hold anything.
+                result = result + beta._obj.value * self._matrix(c, c_told, index)
             if told.get(7, 1) & 4:
                 bias = np.ctypeslib.as_array((ctypes.c_float * len(result)).from_address(told[8]))
                 result = result + bias[:, None]
@@ -137,7 +141,9 @@ def test_products_are_those_of_numpy(
 
     stored, described, product = operands(sizes, turned, batch)
     c = np.random.default_rng(1).random((batch, *sizes[:2]), np.float32)
-    expected = product + (c if accumulate else 0)
+    expected = product + c if accumulate else product
+    if not accumulate:
+        c.fill(np.nan)
     call = product_call(0, "float32", sizes, *described, on_device(c), batch, accumulate)
     assert call is not None
     call.function(42)
@@ -155,7 +161,7 @@ def test_bias_and_relu(library: Library, biased: bool, relu: bool, batch: int) -
     stored, described, expected = operands((4, 3, 2), (False, False), batch)
     bias = np.array([0.5, -1, 2], np.float32)
     expected = expected + bias if biased else expected
-    c = np.empty((batch, 4, 3), np.float32)
+    c = np.full((batch, 4, 3), np.nan, np.float32)
     given = on_device(bias) if biased else None
     call = product_call(0, "float32", (4, 3, 2), *described, on_device(c), batch, False, given, relu)
     assert call is not None
@@ -211,10 +217,10 @@ def test_the_library_on_a_gpu(
     bias = np.random.default_rng(2).normal(size=sizes[1]).astype("f")
     expected = expected + bias if biased else expected
     expected = np.where(expected < 0, 0, expected) if relu else expected
-    gpu, c = device(0), np.empty_like(expected)
+    gpu, c = device(0), np.full_like(expected, np.nan)
     with gpu.current():
         blocks = [gpu.allocate(v.size, "float32") for v in (*stored, c, bias)]
-        for block, values in zip(blocks, (*stored, c, bias), strict=True):
+        for block, values in zip(blocks, (*stored, c, bias), strict=True):  # Without `accumulate` c is not read.
             gpu.upload(block, values.reshape(-1))
         placed = [
             Matrix(block, m.batch, m.row, m.column) for block, m in zip(blocks, described, strict=False)
