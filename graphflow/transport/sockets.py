@@ -47,7 +47,6 @@ _GOODBYE_MS: Final = 200
 _RELEASE_SECONDS: Final = 0.5
 """How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
 _DOMAIN: Final = "graphflow"
-_UNHANDLED: Final = "A message or event could not be handled."
 _LOG = logging.getLogger("graphflow")
 
 
@@ -340,10 +339,7 @@ class Sockets:
                 for number, events in files.wait(0 if self._router_used or self._calls else _TICK_SECONDS):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
-                        try:
-                            called(events)
-                        except Exception:
-                            _LOG.exception(_UNHANDLED)
+                        self._guarded(called, events)
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
@@ -388,7 +384,7 @@ class Sockets:
         try:
             function(*arguments)
         except Exception:
-            _LOG.exception(_UNHANDLED)
+            _LOG.exception("A message or event could not be handled.")
 
     def _drain_calls(self) -> None:
         with suppress(BlockingIOError):
@@ -429,10 +425,7 @@ class Sockets:
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1
         self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
-        try:
-            self._handler.received(sender, frames)
-        except Exception:
-            _LOG.exception(_UNHANDLED)
+        self._guarded(self._handler.received, sender, frames)
 
     def _open_door(self) -> None:
         """Answers ZeroMQ's question whether the key of who connects is the one of this cluster's clients."""

@@ -90,12 +90,17 @@ class _Body:
         self.w.line(f"inner = {index}")
         self.w.decode("inner", self.axes, suffix)
 
-    def take_one(self) -> None:
-        """Loads one element, whose coordinates are there, and adds it."""
+    def take_rest(self, step: str) -> None:
+        """Loads the elements up to the end, `step` apart, and adds them one by one."""
+        self.w.line("while i < end:")
+        self.w.depth += 1
+        self.begin("i")
         self.w.load()
         self.w.compute()
         self.w.store()
         self.add([""])
+        self.w.line(f"i += {step}")
+        self.w.depth -= 1
 
     def take_wide(self, times: int) -> None:
         """Loads four neighbours, `times` of these, and adds them."""
@@ -193,12 +198,7 @@ def _by_fours(body: _Body) -> None:
         w.line(f"i += {times * WIDTH} * each")
         w.depth -= 1
     if w.region.rank == 1:  # One thread has fewer than four at the end.
-        w.line("while i < end:")
-        w.depth += 1
-        body.begin("i")
-        body.take_one()
-        w.line("i += 1")
-        w.depth -= 1
+        body.take_rest("1")
 
 
 def _by_ones(body: _Body) -> None:
@@ -209,12 +209,7 @@ def _by_ones(body: _Body) -> None:
         body.take_several()
         w.line(f"i += {_AT_ONCE} * each")
         w.depth -= 1
-    w.line("while i < end:")
-    w.depth += 1
-    body.begin("i")
-    body.take_one()
-    w.line("i += each")
-    w.depth -= 1
+    body.take_rest("each")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow.graph.devices import DeviceSpec
 from graphflow.kernels.cuda import peers, vectors
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.cuda.pool import Pool
@@ -355,3 +356,8 @@ def device(index: int) -> Device:
         if index not in _devices:
             _devices[index] = Device(index)
         return _devices[index]
+
+
+def device_named(name: str) -> Device:
+    """The GPU of a device's full name, made at first use."""
+    return device(DeviceSpec.from_string(name).device_index or 0)

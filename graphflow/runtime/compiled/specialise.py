@@ -29,6 +29,14 @@ Known = dict[str, tuple[tuple[int, ...], str]]
 """Shape and NumPy dtype name of every value, as a run had them."""
 
 
+def said(i: Instruction, position: int) -> tuple[tuple[int, ...], str] | None:
+    """The shape and dtype name that the graph says of a result; None where the shape is not known whole."""
+    dims = i.shapes[position]
+    if dims is None or None in dims:
+        return None
+    return tuple([int(n) for n in dims if n is not None]), i.dtypes[position].name
+
+
 def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
     """The plan in which what is fed has its name for itself, where the operation that would make it runs as well."""
     feeds = set(plan.feeds)
@@ -39,11 +47,9 @@ def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
             instructions.append(i)
         elif i.type not in VARIABLE_TYPES and i.type != "Const":
             outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
-            for own, name, dtype, dims in zip(outputs, i.outputs, i.dtypes, i.shapes, strict=True):
-                if own != name and dims is not None and None not in dims:
-                    known[own] = tuple(int(n) for n in dims if n is not None), dtype.name
-                elif own != name:
-                    known[own] = known[name]
+            for position, (own, name) in enumerate(zip(outputs, i.outputs, strict=True)):
+                if own != name:
+                    known[own] = said(i, position) or known[name]
             instructions.append(replace(i, outputs=outputs))
     return plan.with_instructions(instructions), known
 

@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph.devices import DeviceSpec
 from graphflow.kernels.cpu.array import indexer
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble, operand
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
-from graphflow.runtime.compiled.specialise import Known, complete, specialise
+from graphflow.runtime.compiled.specialise import Known, complete, said, specialise
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray, filled_rows, host, on_device
 from graphflow.runtime.cuda.executable import DeviceExecutable
@@ -65,9 +64,12 @@ class _Stretch:
 
     def _brought(self, value: Any) -> Any:
         array = value if isinstance(value, DeviceArray) or value is None else np.asarray(operand(value))
-        if array is None or array.dtype.kind not in "biuf" or not array.size:
-            return value
-        return on_device(array, self._device())
+        return value if array is None or not _fits_device(array) else on_device(array, self._device())
+
+
+def _fits_device(array: Any) -> bool:
+    """Whether a GPU holds such elements, and there are any."""
+    return array.dtype.kind in "biuf" and bool(array.size)
 
 
 class ControlledExecutable:
@@ -124,14 +126,14 @@ class ControlledExecutable:
         """What is fed, on the device but for scalars: a loop may take it again and again."""
         given = []
         for name, value in zip(self._plan.feeds, feeds, strict=True):
-            array = isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf"
-            given.append(on_device(value, self._device()) if array and name not in program.scalars else value)
+            brought = isinstance(value, np.ndarray) and _fits_device(value) and name not in program.scalars
+            given.append(on_device(value, self._device()) if brought else value)
         return given
 
     def _device(self) -> Any:
-        from graphflow.kernels.cuda.toolkit import device
+        from graphflow.kernels.cuda.toolkit import device_named
 
-        return device(DeviceSpec.from_string(self._name).device_index or 0)
+        return device_named(self._name)
 
     def _made(self, feeds: Sequence[Any], special: bool) -> _Program:
         """The program for what is fed; `special`: whether for its shapes and decisions alone."""
@@ -168,9 +170,10 @@ class ControlledExecutable:
             if hasattr(value, "dtype")
         }
         for i in plan.instructions:
-            for name, dtype, dims in zip(i.outputs, i.dtypes, i.shapes, strict=True):
-                if dims is not None and None not in dims and dtype.is_numpy_compatible:
-                    known.setdefault(name, (tuple(int(n) for n in dims if n is not None), dtype.name))
+            for position, name in enumerate(i.outputs):
+                found = said(i, position)
+                if found is not None and i.dtypes[position].is_numpy_compatible:
+                    known.setdefault(name, found)
         complete(plan, known, self._store)
         return specialise(plan, known, self._ctx)
 

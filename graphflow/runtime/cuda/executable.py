@@ -26,7 +26,14 @@ from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import cpu_beside
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
-from graphflow.runtime.compiled.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
+from graphflow.runtime.compiled.specialise import (
+    Known,
+    apart_from_feeds,
+    complete,
+    may_reshape,
+    said,
+    specialise,
+)
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
 from graphflow.runtime.cuda.cells import DeviceCell
@@ -156,12 +163,13 @@ class DeviceExecutable:
         }
         for i in self._plan.instructions:
             used = i.used or (True,) * len(i.outputs)
-            for name, dtype, dims, taken in zip(i.outputs, i.dtypes, i.shapes, used, strict=True):
+            for position, (name, taken) in enumerate(zip(i.outputs, used, strict=True)):
                 if not taken and i.written():
                     continue
-                if dims is None or None in dims or not dtype.is_numpy_compatible or i.bodies:
+                found = said(i, position)
+                if found is None or not i.dtypes[position].is_numpy_compatible or i.bodies:
                     return None
-                known.setdefault(name, (tuple(int(n) for n in dims if n is not None), dtype.name))
+                known.setdefault(name, found)
         return known
 
     def _look_at_moved(self, lowering: Lowering) -> None:
@@ -207,7 +215,7 @@ class DeviceExecutable:
 
     def _laid_out(self, known: Known, handed: frozenset[str]) -> Any:
         """The launches for the shapes of a run; None where a variable has no value, so no shape."""
-        from graphflow.kernels.cuda.toolkit import device
+        from graphflow.kernels.cuda.toolkit import device_named
         from graphflow.runtime.compiled.lower import Lowering
         from graphflow.runtime.cuda.plan import DevicePlan
         from graphflow.runtime.cuda.repeated_rows import REPEATED_RULES, with_repeated_rows
@@ -229,8 +237,9 @@ class DeviceExecutable:
         lowering = Lowering(plan, known, self._kernels, {**DEVICE_RULES, **REPEATED_RULES})
         lowering.run()
         self._look_at_moved(lowering)
-        index = DeviceSpec.from_string(self._name).device_index or 0
-        return DevicePlan(plan, lowering, device(index), self._name, self._store, self._kernels, handed)
+        return DevicePlan(
+            plan, lowering, device_named(self._name), self._name, self._store, self._kernels, handed
+        )
 
 
 def _on_numpy(lowering: Lowering) -> list[Instruction]:

@@ -223,6 +223,14 @@ def _fits(operation: str, x: Value, indices: Value, updates: Value) -> bool:
     return updates.shape == (*indices.shape[:-1], *x.shape[depth:])
 
 
+def _changing(lowering: Lowering, i: Instruction, operation: str) -> tuple[Value, Value, Value] | None:
+    """What is changed, the index vectors and the updates; None where a GPU cannot do it."""
+    x, indices, updates = (lowering.value(n) for n in i.inputs)
+    if x is None or indices is None or updates is None or not _fits(operation, x, indices, updates):
+        return None
+    return x, indices, updates
+
+
 def _change_named(
     lowering: Lowering, i: Instruction, operation: str, x: Value, indices: Value, updates: Value
 ) -> None:
@@ -236,16 +244,11 @@ def _change_named(
 
 def _scatter_variable(operation: str) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
-        variable, indices, updates = (lowering.value(n) for n in i.inputs)
-        if (
-            variable is None
-            or indices is None
-            or updates is None
-            or not _fits(operation, variable, indices, updates)
-        ):
+        values = _changing(lowering, i, operation)
+        if values is None:
             return False
-        _change_named(lowering, i, operation, variable, indices, updates)
-        _changed(lowering, i, variable)
+        _change_named(lowering, i, operation, *values)
+        _changed(lowering, i, values[0])
         return True
 
     return rule
@@ -265,14 +268,10 @@ def _scatter_new(lowering: Lowering, i: Instruction) -> bool:
 
 def _scatter_tensor(operation: str) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
-        value, indices, updates = (lowering.value(n) for n in i.inputs)
-        if (
-            value is None
-            or indices is None
-            or updates is None
-            or not _fits(operation, value, indices, updates)
-        ):
+        values = _changing(lowering, i, operation)
+        if values is None:
             return False
+        value, indices, updates = values
         target = lowering.result(i)
         lowering.elementwise(i, "{0}", [value], target, forced=True)
         _change_named(lowering, i, operation, target, indices, updates)

@@ -17,7 +17,7 @@ from graphflow.graph.op_def import lookup
 from graphflow.kernels import registry
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction
 from graphflow.runtime.assemble import PASS_THROUGH
-from graphflow.runtime.compiled.lower import NATIVE_DTYPES, Lowering, Rule
+from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.rules import RULES
 from graphflow.runtime.compiled.specialise import OF_SHAPES
 from graphflow.runtime.compiled.values import Value
@@ -274,8 +274,3 @@ def has_kernel(op_type: str) -> bool:
     if definition.scalar is not None:
         return True
     return registry.may_view(op_type) and not registry.is_stateful(op_type) and not definition.stateful
-
-
-def runs_dtypes(i: Instruction) -> bool:
-    """Whether a GPU holds results of the dtypes of an instruction."""
-    return all(dtype.name.removesuffix("_ref") in NATIVE_DTYPES for dtype in i.dtypes)

@@ -91,15 +91,19 @@ class Inbox:
     @property
     def total(self) -> int:
         """The bytes of device memory that it takes."""
-        return self._sent.total * (3 if self._sent.total >= _MUCH else 1) + self._kept.total
+        return self._sent.total * (3 if self._is_much else 1) + self._kept.total
+
+    @property
+    def _is_much(self) -> bool:
+        return self._sent.total >= _MUCH
 
     def allocate(self) -> None:
         """Takes the memory; OutOfDeviceMemory where there is not so much. The device's lock is held."""
         device = self._device
         self._received = device.allocate(self._sent.total, "uint8")
         self._copied = device.allocate(self._kept.total, "uint8")
-        much = self._sent.total >= _MUCH
-        self._beside = [device.allocate(self._sent.total, "uint8") for _ in range(2)] if much else []
+        copies = 2 if self._is_much else 0
+        self._beside = [device.allocate(self._sent.total, "uint8") for _ in range(copies)]
 
     def prepare(self, fallible: bool) -> None:
         """Readies the buffers of the host. fallible: whether a run may leave a status, so that the next clears it."""
