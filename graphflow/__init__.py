@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphflow import errors as errors
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from graphflow import app as app
     from graphflow import bitwise as bitwise
     from graphflow import compat as compat
+    from graphflow import contrib as contrib
     from graphflow import data as data
     from graphflow import distribute as distribute
     from graphflow import flags as flags
@@ -125,37 +125,10 @@ debugging = namespace(
 sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
 
 
-def _contrib() -> ModuleType:
-    training = exports("cluster.device_setter", names="CONTRIB_TRAINING_EXPORTS")
-    layers = exports(
-        "ops.initializers", "layers.regularizers", "layers.contrib", "layers.optimize_loss",
-        names="CONTRIB_LAYERS_EXPORTS",
-    )  # fmt: skip
-    framework = {"nest": nest, "argsort": globals()["argsort"]}
-    framework |= exports("ops.smart_cond", "layers.arg_scope", names="CONTRIB_FRAMEWORK_EXPORTS")
-    steps = exports("train.steps")
-    framework |= {name: made for name, made in steps.items() if name.endswith("global_step")}
-    util = exports("ops.core", names="CONTRIB_UTIL_EXPORTS")
-    data_names = exports("data.transformations", names="CONTRIB_DATA_EXPORTS")
-    members = {
-        "distribute": import_module("graphflow.distribute"),
-        "data": namespace("contrib.data", "Transformations for Dataset.apply (tf.contrib.data).", data_names),
-        "training": namespace("contrib.training", "Load balancing (tf.contrib.training).", training),
-        "framework": namespace(
-            "contrib.framework", "Structures and branches (tf.contrib.framework).", framework
-        ),
-        "layers": namespace(
-            "contrib.layers", "Layers, regularizers, initial values (tf.contrib.layers).", layers
-        ),
-        "util": namespace("contrib.util", "Values known while the graph is built (tf.contrib.util).", util),
-    }
-    return namespace("contrib", "What programs use of tf.contrib.", members)
-
-
 _MODULES = (
-    "app", "bitwise", "compat", "data", "distribute", "flags", "gfile", "graph_util", "io", "layers", "linalg",
-    "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader", "saved_model", "summary",
-    "test", "testing", "train",
+    "app", "bitwise", "compat", "contrib", "data", "distribute", "flags", "gfile", "graph_util", "io", "layers",
+    "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader",
+    "saved_model", "summary", "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),
@@ -177,7 +150,6 @@ def _message(module: str, name: str) -> Any:
 _LATER: dict[str, Callable[[], Any]] = {
     name: partial(import_module, f"graphflow.{name}") for name in _MODULES
 } | {
-    "contrib": _contrib,
     **{name: partial(_message, module, name) for module, names in _MESSAGES.items() for name in names},
 }
 """What is imported when it is first used, so that importing graphflow stays quick."""

@@ -1,0 +1,9 @@
+"""gf.distribute, under the name that it had in TensorFlow 1.10 (tf.contrib.distribute)."""
+
+from __future__ import annotations
+
+import sys
+
+from graphflow import distribute
+
+sys.modules[__name__] = distribute

@@ -1,0 +1,13 @@
+"""Layers, regularizers and initial values (tf.contrib.layers)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(
+    exports(
+        "ops.initializers", "layers.regularizers", "layers.contrib", "layers.optimize_loss",
+        names="CONTRIB_LAYERS_EXPORTS",
+    )
+)  # fmt: skip
+__getattr__ = missing("gf.contrib.layers", globals())

@@ -1,0 +1,8 @@
+"""Values known while the graph is built (tf.contrib.util)."""
+
+from __future__ import annotations
+
+from graphflow.namespaces import exports, missing
+
+globals().update(exports("ops.core", names="CONTRIB_UTIL_EXPORTS"))
+__getattr__ = missing("gf.contrib.util", globals())
