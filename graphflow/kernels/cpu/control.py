@@ -56,14 +56,19 @@ def _assert(node: Node) -> Kernel:
     return check
 
 
+def not_finite(message: str, nan: bool, infinite: bool) -> str:
+    """What CheckNumerics says of a tensor with NaNs, infinities or both."""
+    return f"{message} : Tensor had {' and '.join(['NaN'] * nan + ['Inf'] * infinite)} values"
+
+
 @kernel("CheckNumerics", view=True)
 def _check_numerics(node: Node) -> Kernel:
     message = node.attrs["message"]
 
     def check(value: Any) -> Any:
         if not np.isfinite(value).all():
-            bad = " and ".join(["NaN"] * bool(np.isnan(value).any()) + ["Inf"] * bool(np.isinf(value).any()))
-            raise errors.InvalidArgumentError(None, None, f"{message} : Tensor had {bad} values")
+            told = not_finite(message, bool(np.isnan(value).any()), bool(np.isinf(value).any()))
+            raise errors.InvalidArgumentError(None, None, told)
         return value
 
     return check

@@ -32,8 +32,9 @@ def gather_source(inner: bool) -> str:
         rest = {rest}
         index = int64(indices[rest % taken])
         if index < 0 or index >= size:
-            status[0] = 2
-            status[1] = number
+            if status[1] == 0:
+                status[0] = 2
+                status[1] = number
         else:
             y[i] = x[(rest // taken * size + index) * columns + b]
         i += step
@@ -65,8 +66,9 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
         + _WALK
         + f"""        index = int64(indices[i // columns])
         if {_WRONG[dropping]}:
-            status[0] = 2
-            status[1] = number
+            if status[1] == 0:
+                status[0] = 2
+                status[1] = number
         elif index >= 0:
             {body}
         i += step
@@ -97,8 +99,9 @@ def kernel(status, number, count, x, indices, y, rows, taken):
 {_WALK}        for k in range(taken):
             index = int64(indices[k])
             if {_WRONG[dropping]}:
-                status[0] = 2
-                status[1] = number
+                if status[1] == 0:
+                    status[0] = 2
+                    status[1] = number
             elif index >= 0:
                 place = index * columns + i
                 x[place] = {dtype}({_IN_ORDER[operation]})
@@ -128,8 +131,9 @@ def first_of_equal_sources(dtype: str, positions: str) -> tuple[str, str, str]:
         + _WALK
         + """        index = int64(indices[i])
         if index < 0 or index >= rows:
-            status[0] = 2
-            status[1] = number
+            if status[1] == 0:
+                status[0] = 2
+                status[1] = number
         else:
 """
         + "".join(f"            {line}\n" for line in lines)
@@ -174,8 +178,9 @@ def row_update_source(
         f"        for k in {walk}:",
         "            index = int64(indices[k])",
         f"            if {_WRONG[dropping]}:",
-        "                status[0] = 2",
-        "                status[1] = number",
+        "                if status[1] == 0:",
+        "                    status[0] = 2",
+        "                    status[1] = number",
         "            elif index >= 0:",
         f"                place = {place}",
         *(f"                {variable(f'old_{slot}')} = p_{slot}[place]" for slot in slots),

@@ -181,7 +181,7 @@ class Writer:
 
     def report(self) -> None:
         if self.bad:
-            self.line("if bad != 0:")
+            self.line("if bad != 0 and status[1] == 0:")
             self.line("    status[0] = 1")
             self.line("    status[1] = number")
 

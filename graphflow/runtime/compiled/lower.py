@@ -179,6 +179,11 @@ class Lowering:
         self.elementwise(instruction, "{0}", [value], copy)
         return copy
 
+    def hand_on(self, instruction: Instruction) -> None:
+        """Has what takes a result of an instruction come after its node, also where the result lies in another's."""
+        number = self._named[instruction.name]
+        self._handed_on.update((name, {number}) for name in instruction.outputs)
+
     def kernel_of(self, op_type: str, i: Instruction) -> Callable[..., Any]:
         """The NumPy kernel of another op type with the attributes of an instruction."""
         return self._kernels.make(replace(i, type=op_type))

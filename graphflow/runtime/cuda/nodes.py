@@ -19,7 +19,7 @@ class Places:
     """Where things lie on the device.
 
     device: the number of the GPU. array: the elements of a value's block, from the value's lowest on.
-    status: where kernels say what went wrong.
+    status: where kernels say what went wrong: a code, and the number of the node, from 1 on.
     number: the node's, for the status. words: the words that `before` of the node returns, None where it has none.
     """
 
@@ -31,6 +31,7 @@ class Places:
 
 
 Build: TypeAlias = "Callable[[Places], Sequence[Work]]"
+Told: TypeAlias = "Callable[[int], str]"
 Before: TypeAlias = "Callable[[Any], Any]"
 """Given the run, the words (an int64 array of fixed size) that the node's kernels take this time."""
 
@@ -40,10 +41,11 @@ class DeviceNode(KernelNode):
     """What is no fused region: `build` gives its launches, in order.
 
     before: where it is given, a run first asks it for `words` words from the host, such as the counter of a random
-    state; they reach the device with the feeds.
+    state; they reach the device with the feeds. told: what a code in the status means.
     """
 
     build: Build | None = None
+    told: Told | None = None
     before: Before | None = None
     words: int = 0
 
@@ -56,8 +58,16 @@ def device_node(
     variables: Sequence[str] = (),
     before: Before | None = None,
     words: int = 0,
+    told: Told | None = None,
 ) -> DeviceNode:
     """A node that reads some values and fills others."""
     return DeviceNode(
-        i, list(reads), [t.root for t in targets], list(variables), build=build, before=before, words=words
+        i,
+        list(reads),
+        [t.root for t in targets],
+        list(variables),
+        build=build,
+        told=told,
+        before=before,
+        words=words,
     )

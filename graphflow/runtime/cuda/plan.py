@@ -43,7 +43,7 @@ from graphflow.runtime.cuda.transfers import Inbox, Outbox, bytes_of
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
-_WHAT: Final = {1: "Integer division by zero", 2: "an index is out of range"}
+_WHAT: Final = {1: "Integer division by zero.", 2: "an index is out of range."}
 
 
 class Unusable(Exception):
@@ -294,7 +294,7 @@ class DevicePlan:
         if isinstance(node, DeviceNode):
             assert node.build is not None
             given = None if node.before is None else self._inbox.words(number, node.words)
-            return node.build(Places(self._device.index, self._array, status, number, given))
+            return node.build(Places(self._device.index, self._array, status, number + 1, given))
         fused = fused_region(group, self._stored)
         count = 0
 
@@ -312,7 +312,7 @@ class DevicePlan:
             [self._operand(value, strides) for value, strides in fused.inputs],
             [self._operand(value, strides) for value, strides in fused.outputs],
             status,
-            number,
+            number + 1,
             allocate,
         )
 
@@ -470,11 +470,13 @@ class DevicePlan:
         """Raises the error of a kernel, where one has left a status."""
         status = self._outbox.status
         if status[0]:
-            raise self._error(int(status[0]), int(status[1]))
+            raise self._error(int(status[0]), self.groups[int(status[1]) - 1])
 
-    def _error(self, code: int, number: int) -> errors.OpError:
-        nodes = self.groups[number].nodes
-        suspects = [n for n in nodes if "Div" in n.instruction.type or "Mod" in n.instruction.type] or nodes
-        i = suspects[0].instruction
+    @staticmethod
+    def _error(code: int, group: Group) -> errors.OpError:
+        dividing = [n for n in group.nodes if "Div" in n.instruction.type or "Mod" in n.instruction.type]
+        node = (dividing or group.nodes)[0]
+        i, told = node.instruction, node.told if isinstance(node, DeviceNode) else None
+        what = _WHAT[code] if code in _WHAT or told is None else told(code)
         built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
-        return errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {_WHAT[code]}.{built}")
+        return errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {what}{built}")

@@ -21,6 +21,7 @@ from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.rules import RULES
 from graphflow.runtime.compiled.specialise import OF_SHAPES
 from graphflow.runtime.compiled.values import Value
+from graphflow.runtime.cuda.check_rules import CHECK_RULES
 from graphflow.runtime.cuda.index_rules import INDEX_RULES
 from graphflow.runtime.cuda.movement_rules import MOVEMENT_RULES
 from graphflow.runtime.cuda.nodes import Places, device_node
@@ -238,6 +239,7 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "IdentityN": _identities,
     "StridedSlice": _elements,
     "Unpack": _elements,
+    **CHECK_RULES,
     **INDEX_RULES,
     **MOVEMENT_RULES,
     **SCAN_RULES,

@@ -7,6 +7,7 @@ still at work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,7 +18,7 @@ from graphflow.runtime.cuda.cells import DeviceCell
 
 _CAPTURED_AFTER: Final = 2
 """Plain runs before the launches are captured: the first compiles and loads the kernels."""
-_MAY_FAIL: Final = "status[0] = "
+_MAY_FAIL: Final = re.compile(r"status\[0\] = |or_\(status, 0")
 """What the text of a kernel has in it that may leave a status."""
 _WORTH_A_CUT: Final = 4
 """Launches after the last fetched value for which a run ends before the GPU does."""
@@ -44,7 +45,7 @@ class DeviceSegment:
     @property
     def fallible(self) -> bool:
         """Whether a kernel may leave a status."""
-        return any(isinstance(work, Launch) and _MAY_FAIL in work.source for work in self.works)
+        return any(isinstance(work, Launch) and _MAY_FAIL.search(work.source) for work in self.works)
 
     def run(self, device: Device) -> None:
         """Starts the launches; the device's lock is held."""

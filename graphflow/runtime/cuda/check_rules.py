@@ -1,0 +1,39 @@
+"""Rules of ops that hand on what they look at: the result is the value itself, taken by others after the check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from graphflow.plan.ir import Instruction
+from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.cuda.nodes import Places, device_node
+from graphflow.runtime.cuda.strided import unwritten
+
+
+def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or value.dtype not in ("float32", "float64"):
+        return False
+    x = lowering.compact(i, unwritten(lowering, i, value))
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow.kernels.cuda.checks import FINITE_SOURCE
+        from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+        arguments = [places.status, places.number, x.size, places.array(x)]
+        return [elementwise_launch(FINITE_SOURCE, x.size, arguments)]
+
+    def told(code: int) -> str:
+        from graphflow.kernels.cpu.control import not_finite
+        from graphflow.kernels.cuda.checks import INFINITE, NAN
+
+        return not_finite(i.attrs["message"], bool(code & NAN), bool(code & INFINITE))
+
+    lowering.add(device_node(i, [x], [], build, told=told))
+    lowering.define(i.outputs[0], x)
+    lowering.hand_on(i)
+    return True
+
+
+CHECK_RULES: Final[dict[str, Rule]] = {"CheckNumerics": _check_numerics}
