@@ -8,26 +8,50 @@ stream, so that nothing has to be waited for, unless others than that stream rea
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 
+@dataclass(eq=False, slots=True)
+class Block:
+    """Memory of a size in bytes, and the events after which others than its device's stream are done with it."""
+
+    size: int
+    memory: Any
+    events: tuple[Any, ...] = ()
+
+
 class Pool:
-    """Free blocks of one device, by size in bytes. Thread-safe; `give` may be called from a finaliser."""
+    """The blocks of one device, free ones by size. Thread-safe; `give` may be called from a finaliser.
+
+    It holds the blocks that are lent too. Whoever has one may be collected as part of a cycle, and Python finalises all
+    that only a cycle holds before it asks the holder: the memory that is given back here would have been freed.
+    """
 
     def __init__(self) -> None:
-        self._free: dict[int, deque[tuple[Any, tuple[Any, ...]]]] = {}
+        self._free: dict[int, deque[Block]] = {}
+        self._lent: set[Block] = set()
 
-    def take(self, size: int) -> tuple[Any, tuple[Any, ...]] | None:
-        """A block and the events after which it may be written; None where there is none of that size."""
+    def take(self, size: int) -> Block | None:
+        """Lends a block; it may be written after its events. None where there is none of that size."""
         try:
-            return self._free[size].popleft()
+            block = self._free[size].popleft()
         except (KeyError, IndexError):
             return None
+        self._lent.add(block)
+        return block
 
-    def give(self, size: int, block: Any, events: tuple[Any, ...]) -> None:
-        """Gives a block back; it may be written after the events."""
-        self._free.setdefault(size, deque()).append((block, events))
+    def add(self, size: int, memory: Any) -> Block:
+        """Lends new memory."""
+        block = Block(size, memory)
+        self._lent.add(block)
+        return block
+
+    def give(self, block: Block) -> None:
+        """Gives a block back."""
+        self._lent.discard(block)
+        self._free.setdefault(block.size, deque()).append(block)
 
     def clear(self) -> None:
-        """Lets go of all blocks."""
+        """Lets go of all blocks that nobody has."""
         self._free = {}

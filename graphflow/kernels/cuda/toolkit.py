@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -23,8 +23,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow import errors
 from graphflow.graph.devices import DeviceSpec
-from graphflow.kernels.cuda import peers, vectors
+from graphflow.kernels.cuda import dropped, peers, vectors
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
@@ -198,10 +199,6 @@ def elementwise_launch(source: str, count: int, arguments: Sequence[Any], each: 
     return Launch(source, blocks, BLOCK, tuple(arguments))
 
 
-class OutOfDeviceMemory(Exception):
-    """The device has not so much memory."""
-
-
 class Device:
     """One GPU: its memory, the `stream` that it computes in, and a lock that whoever uses it holds.
 
@@ -215,25 +212,38 @@ class Device:
         self.pool = Pool()
         self._numba = cuda.gpus[0 if SIMULATED else index]
         self._reached: set[int] = set()
+        self._recording: Any = None  # One stream for all graphs: Numba keeps what it launched in.
         with self.current():
+            if not SIMULATED:
+                dropped.give_back_with(self._numba.get_primary_context())
             self.stream, self.arrivals, self.departures = (cuda.stream() for _ in range(3))
 
     @contextmanager
     def current(self) -> Iterator[None]:
         """Holds the lock, and makes the GPU the one of this thread."""
-        with self.lock, nullcontext() if SIMULATED else self._numba:
+        with self.lock, self._being_current():
             yield
 
+    def _being_current(self) -> AbstractContextManager[Any]:
+        """Makes the GPU the one of this thread; the driver does nothing for a thread that has none."""
+        return nullcontext() if SIMULATED else self._numba
+
     def allocate(self, count: int, dtype: str) -> Any:
-        """A block of device memory; OutOfDeviceMemory where there is not so much."""
+        """A block of device memory; ResourceExhaustedError where there is not so much."""
+        kind = np.dtype(memory_type(dtype))
         for again in (True, False):
             try:
-                return cuda.device_array(max(1, count), memory_type(dtype))
+                return cuda.device_array(max(1, count), kind)
             except Exception as error:
                 if "OUT_OF_MEMORY" not in str(error) and not isinstance(error, MemoryError):
                     raise
                 if not again:
-                    raise OutOfDeviceMemory(str(error)) from error
+                    raise errors.ResourceExhaustedError(
+                        None,
+                        None,
+                        f"GPU {self.index} has no {max(1, count) * kind.itemsize} bytes of memory left. "
+                        "Feed smaller batches, or place a part of the graph elsewhere.",
+                    ) from error
                 self.pool.clear()
         raise AssertionError("the second attempt returns or raises")
 
@@ -312,27 +322,33 @@ class Device:
         try:
             core = import_module("cuda.core")
             stream = core.Stream.from_handle(int(self.stream))
-            chip = core.Device(self.index)
-            chip.set_current()
-            builder = chip.create_graph_builder()
+            if self._recording is None:
+                chip = core.Device(self.index)
+                chip.set_current()
+                self._recording = chip.create_stream()
+            builder = self._recording.create_graph_builder()
             builder.begin_building()
-            for work in works:
-                self._start(work, builder, builder.stream.handle)
-            graph = builder.end_building().complete()
+            try:
+                for work in works:
+                    self._start(work, self._recording, self._recording.handle)
+            finally:
+                builder.end_building()
+            graph = builder.complete()
             graph.upload(stream)
         except Exception:  # of several packages; the launches work without a graph as well
-            _LOG.info("Launches are not captured as a CUDA graph.", exc_info=True)
+            _LOG.warning("Launches are not captured as a CUDA graph.", exc_info=True)
             return None
         return lambda: graph.launch(stream)
 
     def wait_for(self, event: Any) -> None:
         """Returns when an event has come, or was never recorded; others may use the device meanwhile."""
-        with nullcontext() if SIMULATED else self._numba:
+        with self._being_current():
             event.synchronize()
 
     def wait(self) -> None:
-        """Returns when the stream has done everything."""
-        self.stream.synchronize()
+        """Returns when the stream has done everything; others may use the device meanwhile."""
+        with self._being_current():
+            self.stream.synchronize()
 
 
 def part(block: Any, start: int, count: int, dtype: str) -> Any:

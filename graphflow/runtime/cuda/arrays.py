@@ -23,28 +23,24 @@ _GRAIN: Final = 512
 
 
 class _Lease:
-    """Memory of a device's pool, given back when the last array on it is gone.
+    """A block of a device's pool, given back when the last array on it is gone."""
 
-    events: what others than the device's stream still do with it.
-    """
-
-    __slots__ = ("_device", "_size", "block", "events")
+    __slots__ = ("_device", "block")
 
     def __init__(self, device: Device, size: int) -> None:
         self._device = device
-        self._size = -(-max(1, size) // _GRAIN) * _GRAIN
-        self.events: tuple[Any, ...] = ()
-        found = device.pool.take(self._size)
+        rounded = -(-max(1, size) // _GRAIN) * _GRAIN
+        found = device.pool.take(rounded)
         if found is None:
-            self.block = device.allocate(self._size, "uint8")
-        else:
-            self.block, events = found
-            for event in events:
-                event.wait(device.stream)
+            found = device.pool.add(rounded, device.allocate(rounded, "uint8"))
+        self.block = found
+        for event in found.events:
+            event.wait(device.stream)
+        found.events = ()
 
     def __del__(self) -> None:
         if hasattr(self, "block"):
-            self._device.pool.give(self._size, self.block, self.events)
+            self._device.pool.give(self.block)
 
 
 class DeviceArray:
@@ -66,7 +62,7 @@ class DeviceArray:
         self._start = start
         count = math.prod(shape)
         self._lease = _Lease(device, count * self.dtype.itemsize) if lease is None else lease
-        self.block = part(self._lease.block, start, count, dtype)
+        self.block = part(self._lease.block.memory, start, count, dtype)
         """Its elements, as an array in device memory."""
 
     @property
@@ -95,7 +91,7 @@ class DeviceArray:
         with device.current():
             found = DeviceArray(device, self.shape, self.dtype.name)
         if self.size:
-            self._lease.events += (device.receive(found.block, self.block, self.device),)
+            self._lease.block.events += (device.receive(found.block, self.block, self.device),)
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

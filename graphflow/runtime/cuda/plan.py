@@ -22,7 +22,7 @@ from graphflow import errors
 from graphflow.kernels.cuda.merge import merged
 from graphflow.kernels.cuda.region_text import Operand
 from graphflow.kernels.cuda.regions import region_launches
-from graphflow.kernels.cuda.toolkit import Device, Launch, OutOfDeviceMemory, Work, part
+from graphflow.kernels.cuda.toolkit import Device, Launch, Work, part
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
 from graphflow.runtime.compiled.combine import combine_for_device
@@ -196,7 +196,7 @@ class DevicePlan:
                 self._arena = self._device.allocate(total, "uint8")
                 self._inbox.allocate()
                 self._bind()
-            except OutOfDeviceMemory as error:
+            except errors.ResourceExhaustedError as error:
                 raise self._exhausted() from error
             self._inbox.prepare(self._fallible)
             self._outbox.prepare(self._device)

@@ -321,21 +321,65 @@ def test_uninitialized_variables_are_told() -> None:
         assert [one.run(y)[0] for _ in range(3)] == [2.0] * 3
 
 
-def test_too_little_memory_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.kernels.cuda.toolkit import Device, OutOfDeviceMemory
+def no_memory(shape: Any, dtype: Any) -> Any:
+    raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
 
-    def none(self: Any, count: int, dtype: str) -> Any:
-        raise OutOfDeviceMemory("CUDA_ERROR_OUT_OF_MEMORY")
+
+def test_too_little_memory_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphflow.kernels.cuda import toolkit
 
     with gf.device("/gpu:0"):
         x = gf.placeholder(gf.float32, [64])
         y = gf.matmul(gf.reshape(x, [64, 1]), gf.reshape(x, [1, 64]), name="large")
-    monkeypatch.setattr(Device, "allocate", none)
+    monkeypatch.setattr(toolkit.cuda, "device_array", no_memory)
     with (
         session() as one,
         pytest.raises(gf.errors.ResourceExhaustedError, match=r"GPU:0.*plan.*MatMul 'large'"),
     ):
         one.run(y, {x: np.ones(64)})
+
+
+def test_too_little_memory_for_a_value_between_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphflow.kernels.cuda import toolkit
+
+    with gf.device("/gpu:0"):
+        count, x = gf.placeholder(gf.int32, []), gf.placeholder(gf.float32, [1000])
+        y = gf.while_loop(lambda i, a: i < count, lambda i, a: (i + 1, gf.tanh(a)), [0, x])[1]
+    feeds = {count: 2, x: np.ones(1000)}
+    with session() as one:
+        before = one.run(y, feeds)
+        one.run(y, feeds)
+        toolkit.device(0).pool.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(toolkit.cuda, "device_array", no_memory)
+            with pytest.raises(gf.errors.ResourceExhaustedError, match=r"GPU 0 has no \d+ bytes"):
+                one.run(y, feeds)
+        np.testing.assert_array_equal(one.run(y, feeds), before)
+
+
+def test_the_gpu_is_current_where_the_host_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphflow.kernels.cuda import toolkit
+
+    asked: list[str] = []
+
+    class Recorded:
+        """The GPU's context, a stream and an event, as Numba has them."""
+
+        def __enter__(self) -> None:
+            asked.append("current")
+
+        def __exit__(self, *_: object) -> None:
+            asked.append("no longer")
+
+        def synchronize(self) -> None:
+            asked.append("waited")
+
+    device = object.__new__(toolkit.Device)
+    device._numba = device.stream = Recorded()
+    monkeypatch.setattr(toolkit, "SIMULATED", False)
+    device.wait()
+    device.wait_for(Recorded())
+    assert asked == ["current", "waited", "no longer"] * 2
 
 
 def test_explain_tells_the_launches() -> None:
