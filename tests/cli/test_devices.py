@@ -11,7 +11,7 @@ import graphflow as gf
 from graphflow.cli.devices import show
 from graphflow.cli.main import main
 from graphflow.kernels.cuda import discovery
-from graphflow.kernels.cuda.discovery import DriverError, Found, Gpu, gpus_of
+from graphflow.kernels.cuda.discovery import DriverError, Found, Gpu, compiler_problem, gpus_of
 
 
 class Driver:
@@ -49,6 +49,37 @@ class Driver:
 def test_the_driver_tells_its_gpus() -> None:
     found = gpus_of(lambda: Driver(("Good GPU", 80 << 30, (9, 0)), ("Other", 16 << 30, (8, 6))))
     assert found == (Gpu(0, "Good GPU", 80 << 30, (9, 0)), Gpu(1, "Other", 16 << 30, (8, 6)))
+
+
+class Versions:
+    """A driver for a CUDA version, and a compiler of one."""
+
+    def __init__(self, driver: int, compiler: int) -> None:
+        self._driver, self._compiler = driver, compiler
+
+    def cuDriverGetVersion(self, version: Any) -> None:
+        version._obj.value = self._driver
+
+    def nvrtcVersion(self, major: Any, minor: Any) -> None:
+        major._obj.value = self._compiler
+
+
+@pytest.mark.parametrize(("driver", "compiler"), [(13000, 13), (13020, 12), (12080, 12)])
+def test_a_compiler_that_is_not_newer_than_the_driver_will_do(driver: int, compiler: int) -> None:
+    versions = Versions(driver, compiler)
+    assert compiler_problem(versions, lambda name: versions) == ""
+
+
+def test_a_compiler_that_is_missing_or_too_new_is_one_line() -> None:
+    def none(name: str) -> Any:
+        raise RuntimeError(f"{name} was not found")
+
+    versions = Versions(12080, 13)
+    assert "compiler" in compiler_problem(versions, none)
+    assert "graphflow[cuda]" in compiler_problem(versions, none)
+    found = compiler_problem(versions, lambda name: versions)
+    assert found.startswith("the driver is for CUDA 12, and the compiler is of CUDA 13")
+    assert "graphflow[cuda12]" in found
 
 
 def test_what_is_missing_is_one_line() -> None:

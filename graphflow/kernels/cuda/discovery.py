@@ -17,6 +17,7 @@ _DRIVER: Final = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76
 """The driver's numbers for the two parts of a compute capability."""
 _OLDEST: Final = (7, 0)
+_COMPILER: Final = ("nvrtc", "nvvm", "nvJitLink")
 _INSTALL: Final = "pip install 'graphflow[cuda]' (CUDA 13) or 'graphflow[cuda12]'"
 
 
@@ -59,7 +60,33 @@ def found() -> Found:
         names = ", ".join(f"{g.name} ({g.capability[0]}.{g.capability[1]})" for g in gpus)
         needed = f"needs compute capability {_OLDEST[0]}.{_OLDEST[1]}"
         return Found(problem=f"graphflow {needed}, and there is {names or 'no GPU'}.")
-    return Found(usable)
+    problem = compiler_problem(ctypes.CDLL(_DRIVER), _part_of_the_compiler)
+    return Found(() if problem else usable, problem)
+
+
+def _part_of_the_compiler(name: str) -> Any:
+    found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(name)
+    return ctypes.CDLL(found.abs_path)
+
+
+def compiler_problem(driver: Any, load: Callable[[str], Any]) -> str:
+    """Why nothing can be compiled for a driver, in a sentence; "" where it can.
+
+    load: gives a library of the compiler; ImportError or RuntimeError where it is not there.
+    """
+    try:
+        parts = [load(name) for name in _COMPILER]
+    except (ImportError, RuntimeError):  # pathfinder is not there, or finds nothing
+        return f"NVIDIA's compiler, which comes with the package, is missing: {_INSTALL}."
+    version, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    parts[0].nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    if version.value // 1000 < major.value:
+        return (
+            f"the driver is for CUDA {version.value // 1000}, and the compiler is of CUDA {major.value}: install the "
+            f"other with {_INSTALL}, or a newer driver."
+        )
+    return ""
 
 
 def gpus_of(load: Callable[[], Any]) -> tuple[Gpu, ...]:
