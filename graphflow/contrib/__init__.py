@@ -7,7 +7,7 @@ from typing import Any
 
 from graphflow.namespaces import missing
 
-_MODULES = ("data", "distribute", "framework", "layers", "rnn", "training", "util")
+_MODULES = ("data", "distribute", "framework", "layers", "rnn", "slim", "training", "util")
 _missing = missing("gf.contrib", dict.fromkeys(_MODULES))
 
 

@@ -6,7 +6,8 @@ from graphflow.namespaces import exports, missing
 
 globals().update(
     exports(
-        "ops.initializers", "layers.regularizers", "layers.contrib", "layers.optimize_loss",
+        "ops.initializers", "layers.regularizers", "layers.contrib", "layers.contrib_channelwise",
+        "layers.contrib_composed", "layers.optimize_loss",
         names="CONTRIB_LAYERS_EXPORTS",
     )
 )  # fmt: skip

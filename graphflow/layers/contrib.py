@@ -5,76 +5,22 @@ They are kept for programs that have them and for their checkpoints. All take de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
 from graphflow.graph.keys import GraphKeys
 from graphflow.layers import convolutional, core, normalization, pooling
 from graphflow.layers.arg_scope import add_arg_scope
-from graphflow.nn import batch_normalization, moments, relu
+from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
+from graphflow.layers.named_outputs import collect_named_outputs
+from graphflow.nn import batch_normalization, elu, moments, relu, relu6
 from graphflow.ops import array
 from graphflow.ops.core import convert_to_tensor, op_scope
 from graphflow.ops.get_variable import get_variable
 from graphflow.ops.initializers import Ones, Zeros, xavier_initializer
-from graphflow.ops.variable_scope import VariableScope, variable_scope
-
-Activation = Callable[[Tensor], Any] | None
-_FORMATS: Mapping[Any, str] = {None: "channels_last", "NHWC": "channels_last", "NCHW": "channels_first"}
-
-
-def _layout(data_format: Any) -> str:
-    if data_format not in _FORMATS:
-        raise ValueError(f"data_format has to be either NCHW or NHWC, got {data_format!r}.")
-    return _FORMATS[data_format]
-
-
-def _collections(variables_collections: Any, last: str) -> list[Any]:
-    """The collections for a variable, from a list or from one for each variable's name."""
-    given = variables_collections
-    if isinstance(given, Mapping):
-        given = given.get(last)
-    return [given] if isinstance(given, str) else list(given or ())
-
-
-def _scope(
-    scope: Any,
-    default: str,
-    inputs: Any,
-    reuse: Any,
-    names: Mapping[str, str],
-    variables_collections: Any = None,
-) -> AbstractContextManager[VariableScope]:
-    """A variable scope whose variables are renamed, and are in MODEL_VARIABLES and in the given collections too."""
-
-    def renamed(getter: Any, *args: Any, **kwargs: Any) -> Any:
-        before, slash, last = kwargs.pop("name", args[0] if args else "").rpartition("/")
-        own = names.get(last, last)
-        kwargs["collections"] = [
-            *(kwargs.pop("collections", None) or [GraphKeys.GLOBAL_VARIABLES]),
-            GraphKeys.MODEL_VARIABLES, *_collections(variables_collections, own),
-        ]  # fmt: skip
-        return getter(f"{before}{slash}{own}", *args[1:], **kwargs)
-
-    return variable_scope(scope, default, [inputs], reuse=reuse, custom_getter=renamed)
-
-
-def _finished(
-    outputs: Any, normalizer: Any, normalizer_params: Any, activation_fn: Activation, outputs_collections: Any
-) -> Any:
-    """The outputs normalised and activated, and in their collections."""
-    if normalizer is not None:
-        outputs = normalizer(outputs, **(normalizer_params or {}))
-    if activation_fn is not None:
-        outputs = activation_fn(outputs)
-    if outputs_collections:
-        get_default_graph().add_to_collections(outputs_collections, outputs)
-    return outputs
-
-
-_WEIGHTS = {"kernel": "weights", "bias": "biases"}
+from graphflow.ops.variable_scope import variable_scope
 
 
 @add_arg_scope
@@ -98,14 +44,16 @@ def fully_connected(
 
     normalizer_fn: takes the place of the biases, with normalizer_params as its arguments.
     """
-    with _scope(scope, "fully_connected", inputs, reuse, _WEIGHTS, variables_collections) as opened:
+    with layer_scope(scope, "fully_connected", inputs, reuse, WEIGHTS, variables_collections) as opened:
         layer = core.Dense(
             num_outputs, None, not normalizer_fn and biases_initializer is not None, weights_initializer,
             biases_initializer, weights_regularizer, biases_regularizer, trainable=trainable, name=opened.name,
             _scope=opened, _reuse=reuse,
         )  # fmt: skip
         outputs = layer(convert_to_tensor(inputs))
-        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+        return finished(
+            outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
+        )
 
 
 @add_arg_scope
@@ -131,20 +79,22 @@ def conv2d(
     scope: Any = None,
 ) -> Any:
     """activation_fn(images convolved with weights + biases) (tf.contrib.layers.conv2d); see fully_connected."""
-    with _scope(scope, "Conv", inputs, reuse, _WEIGHTS, variables_collections) as opened:
+    with layer_scope(scope, "Conv", inputs, reuse, WEIGHTS, variables_collections) as opened:
         layer = convolutional.Conv2D(
-            num_outputs, kernel_size, stride, padding, _layout(data_format), rate, None,
+            num_outputs, kernel_size, stride, padding, layout(data_format), rate, None,
             not normalizer_fn and biases_initializer is not None, weights_initializer, biases_initializer,
             weights_regularizer, biases_regularizer, trainable=trainable, name=opened.name, _scope=opened,
             _reuse=reuse,
         )  # fmt: skip
         outputs = layer(convert_to_tensor(inputs))
-        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+        return finished(
+            outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
+        )
 
 
 def _pooled(layer: Any, inputs: Any, name: str | None, default: str, outputs_collections: Any) -> Any:
-    with op_scope(name, default, [inputs]):
-        return _finished(layer(convert_to_tensor(inputs)), None, None, None, outputs_collections)
+    with op_scope(name, default, [inputs]) as opened:
+        return collect_named_outputs(outputs_collections, opened, layer(convert_to_tensor(inputs)))
 
 
 @add_arg_scope
@@ -158,7 +108,7 @@ def max_pool2d(
     scope: str | None = None,
 ) -> Any:
     """The largest element of each window (tf.contrib.layers.max_pool2d)."""
-    layer = pooling.MaxPooling2D(kernel_size, stride, padding, _layout(data_format))
+    layer = pooling.MaxPooling2D(kernel_size, stride, padding, layout(data_format))
     return _pooled(layer, inputs, scope, "MaxPool2D", outputs_collections)
 
 
@@ -173,7 +123,7 @@ def avg_pool2d(
     scope: str | None = None,
 ) -> Any:
     """The mean of each window (tf.contrib.layers.avg_pool2d)."""
-    layer = pooling.AveragePooling2D(kernel_size, stride, padding, _layout(data_format))
+    layer = pooling.AveragePooling2D(kernel_size, stride, padding, layout(data_format))
     return _pooled(layer, inputs, scope, "AvgPool2D", outputs_collections)
 
 
@@ -193,22 +143,31 @@ def batch_norm(
     variables_collections: Any = None,
     outputs_collections: Any = None,
     trainable: bool = True,
+    batch_weights: Any = None,
     fused: bool | None = None,
     data_format: str = "NHWC",
+    zero_debias_moving_mean: bool = False,
     scope: Any = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_decay: float = 0.99,
+    adjustment: Any = None,
 ) -> Any:
     """gf.layers.batch_normalization with a scale only if asked for (tf.contrib.layers.batch_norm).
 
-    updates_collections: UPDATE_OPS, whose operations a training step must run, or None: then the outputs wait for them.
+    updates_collections: of the operations that a training step must run, or None: then the outputs wait for them.
+    ValueError for batch_weights, zero_debias_moving_mean, renorm and adjustment, which graphflow does not have.
     """
+    for argument, value in (
+        ("batch_weights", batch_weights), ("zero_debias_moving_mean", zero_debias_moving_mean),
+        ("renorm", renorm), ("adjustment", adjustment),
+    ):  # fmt: skip
+        if value is not None and value is not False:
+            raise ValueError(f"batch_norm: {argument} is not available; leave it out.")
     images = convert_to_tensor(inputs)
     flat = images.dims is not None and len(images.dims) == 2
     initial, losses = param_initializers or {}, param_regularizers or {}
-    if updates_collections not in (None, GraphKeys.UPDATE_OPS, [GraphKeys.UPDATE_OPS]):
-        raise ValueError(
-            f"batch_norm: updates_collections must be gf.GraphKeys.UPDATE_OPS or None, got {updates_collections!r}."
-        )
-    with _scope(scope, "BatchNorm", inputs, reuse, {}, variables_collections) as opened:
+    with layer_scope(scope, "BatchNorm", inputs, reuse, {}, variables_collections) as opened:
         layer = normalization.BatchNormalization(
             1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, initial.get("beta", Zeros()),
             initial.get("gamma", Ones()), initial.get("moving_mean", Zeros()),
@@ -225,7 +184,11 @@ def batch_norm(
             del collection[before:]
             with outputs.graph.control_dependencies(layer.updates):
                 outputs = array.identity(outputs)
-        return _finished(outputs, None, None, activation_fn, outputs_collections)
+        elif updates_collections not in (GraphKeys.UPDATE_OPS, [GraphKeys.UPDATE_OPS]):
+            del collection[before:]
+            for update in layer.updates:
+                outputs.graph.add_to_collections(updates_collections, update)
+        return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
 
 
 @add_arg_scope
@@ -247,7 +210,7 @@ def layer_norm(
     The method is that of Ba, Kiros and Hinton (2016). gamma and beta have the shape of the axes from begin_params_axis
     on, which must be known: ValueError where it is not.
     """
-    with _scope(scope, "LayerNorm", inputs, reuse, {}, variables_collections):
+    with layer_scope(scope, "LayerNorm", inputs, reuse, {}, variables_collections) as opened:
         x = convert_to_tensor(inputs)
         if x.dims is None:
             raise ValueError("layer_norm: the inputs have an undefined rank.")
@@ -272,7 +235,7 @@ def layer_norm(
         mean, variance = moments(x, list(range(first, rank)), keepdims=True)
         outputs = batch_normalization(x, mean, variance, beta, gamma, 1e-12)
         outputs.set_shape(x.shape)
-        return _finished(outputs, None, None, activation_fn, outputs_collections)
+        return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
 
 
 @add_arg_scope
@@ -289,25 +252,28 @@ def dropout(
     with variable_scope(scope, "Dropout", [inputs]) as opened:
         layer = core.Dropout(1 - keep_prob, noise_shape, seed, opened.name, _scope=opened)
         outputs = layer(convert_to_tensor(inputs), training=is_training)
-        return _finished(outputs, None, None, None, outputs_collections)
+        return collect_named_outputs(outputs_collections, opened.name, outputs)
 
 
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
     """All axes but the first joined to one (tf.contrib.layers.flatten)."""
-    with op_scope(scope, "Flatten", [inputs]):
-        return _finished(core.flatten(convert_to_tensor(inputs)), None, None, None, outputs_collections)
+    with op_scope(scope, "Flatten", [inputs]) as opened:
+        outputs = core.flatten(convert_to_tensor(inputs))
+        return collect_named_outputs(outputs_collections, opened, outputs)
 
 
-@add_arg_scope
-def linear(inputs: Any, num_outputs: int, **arguments: Any) -> Any:
-    """fully_connected without activation (tf.contrib.layers.linear); takes its arguments."""
-    return fully_connected(inputs, num_outputs, **{"activation_fn": None, **arguments})
-
+linear = partial(fully_connected, activation_fn=None)
+relu_layer = partial(fully_connected, activation_fn=relu)
+relu6_layer = partial(fully_connected, activation_fn=relu6)
+elu_layer = partial(fully_connected, activation_fn=elu)
+linear.__doc__ = "fully_connected without activation (tf.contrib.layers.linear); takes its arguments."
+relu_layer.__doc__ = "fully_connected with relu (tf.contrib.layers.relu); takes its arguments."
+relu6_layer.__doc__ = "fully_connected with relu6 (tf.contrib.layers.relu6); takes its arguments."
+elu_layer.__doc__ = "fully_connected with elu (tf.contrib.layers.elu); takes its arguments."
 
 CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        avg_pool2d, batch_norm, conv2d, dropout, flatten, fully_connected, layer_norm, linear, max_pool2d,
-    )
-} | {"convolution2d": conv2d}  # fmt: skip
+    "avg_pool2d": avg_pool2d, "batch_norm": batch_norm, "conv2d": conv2d, "convolution2d": conv2d, "dropout": dropout,
+    "elu": elu_layer, "flatten": flatten, "fully_connected": fully_connected, "layer_norm": layer_norm,
+    "linear": linear, "max_pool2d": max_pool2d, "relu": relu_layer, "relu6": relu6_layer,
+}  # fmt: skip

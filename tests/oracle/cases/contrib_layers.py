@@ -141,3 +141,124 @@ for _label, _arguments in {
     "some variables, no counting": lambda tf, w: {"variables": [w], "increment_global_step": False},
 }.items():
     FAMILY.generated("optimize_loss, %s" % _label, _optimized(_arguments), "optimize_loss, %s" % _label)
+
+FAMILY.differentiable(
+    """
+    tf.contrib.layers.conv2d_transpose(ph(f(2, 3, 4, 2), [None, 3, 4, 2]), 3, 3)
+    tf.contrib.layers.conv2d_transpose(ph(f(1, 3, 3, 2)), 3, [3, 2], stride=2, padding="VALID", activation_fn=None)
+    tf.contrib.layers.conv2d_transpose(ph(f(1, 3, 3, 2)), 2, 2, 2, biases_initializer=None, scope="up")
+    tf.contrib.layers.separable_conv2d(ph(f(1, 4, 5, 2), [None, 4, 5, 2]), 3, 3)
+    tf.contrib.layers.separable_conv2d(ph(f(1, 4, 5, 2)), 3, [3, 2], depth_multiplier=2, stride=2)
+    tf.contrib.layers.separable_conv2d(ph(f(1, 5, 5, 2)), 3, 2, 1, rate=2, padding="VALID", activation_fn=tf.nn.tanh)
+    tf.contrib.layers.separable_conv2d(ph(f(1, 5, 5, 2)), None, 3, 2, stride=[2, 2], activation_fn=None)
+    tf.contrib.layers.separable_conv2d(ph(f(1, 5, 5, 2)), None, 3, 1, normalizer_fn=tf.contrib.layers.layer_norm)
+    tf.contrib.layers.separable_conv2d(
+        ph(f(1, 5, 5, 2)), 2, 3, 1, pointwise_initializer=tf.ones_initializer(), biases_initializer=None)
+    tf.contrib.layers.instance_norm(ph(f(2, 3, 4, 2), [None, 3, 4, 2]))
+    tf.contrib.layers.instance_norm(ph(f(2, 3, 4)), center=False, epsilon=0.1, activation_fn=tf.nn.relu)
+    tf.contrib.layers.instance_norm(ph(f(2, 3, 4, 2)), data_format="NCHW", scale=False)
+    tf.contrib.layers.instance_norm(ph(f(2, 3, 4)), param_initializers={"beta": tf.ones_initializer()})
+    tf.contrib.layers.bias_add(ph(f(2, 3), [None, 3]), initializer=tf.ones_initializer(), activation_fn=tf.nn.relu)
+    tf.contrib.layers.unit_norm(ph(f(2, 3, 4), [None, 3, 4]), 1)
+    tf.contrib.layers.softmax(ph(f(2, 3, 4), [None, 3, 4]))
+    tf.contrib.layers.repeat(ph(f(2, 3)), 3, tf.contrib.layers.fully_connected, 3, activation_fn=None)
+    tf.contrib.layers.stack(ph(f(2, 3)), tf.contrib.layers.fully_connected, [4, [2, tf.nn.tanh]], scope="fc")
+    tf.contrib.layers.relu6(ph(f(2, 3)), 4)
+    tf.contrib.layers.elu(ph(f(2, 3)), 4, scope="soft")
+    """,
+    names="none",
+    gradient_tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.expressions(
+    """
+    tf.contrib.layers.one_hot_encoding(ph(n(4, 3), [None]), 4)
+    tf.contrib.layers.one_hot_encoding(ph(n(4, 2, 3)), 4, on_value=2.0, off_value=-1.0, scope="rows")
+    tf.contrib.layers.embed_sequence(ph(n(4, 2, 3)), 4, 5, initializer=tf.ones_initializer(), scope="words")
+    """,
+    names="none",
+)
+
+FAMILY.errors(
+    """
+    tf.contrib.layers.conv2d_transpose(ph(f(1, 3, 3, 2)), 3, 3, data_format="NWHC")
+    tf.contrib.layers.separable_conv2d(ph(f(1, 3, 3, 2), [None, None, None, None]), None, 3)
+    tf.contrib.layers.instance_norm(ph(f(1, 3, 2), [None, 3, None]))
+    tf.contrib.layers.bias_add(ph(f(1, 3), None))
+    tf.contrib.layers.unit_norm(ph(f(1, 3)), 2)
+    tf.contrib.layers.softmax(ph(f(3)))
+    tf.contrib.layers.softmax(ph(f(3, 2), [3, None]))
+    tf.contrib.layers.stack(ph(f(1, 3)), tf.contrib.layers.fully_connected, 3)
+    tf.contrib.layers.embed_sequence(ph(n(4, 2, 3)), 4)
+    """
+)
+
+_ALL = ("GLOBAL_VARIABLES", "MODEL_VARIABLES", "TRAINABLE_VARIABLES")
+
+
+def _variables_of(make):
+    def build(tf, t):
+        made = make(tf, tf.contrib.layers, t)
+        found = [[v.name for v in tf.get_collection(getattr(tf.GraphKeys, key))] for key in _ALL]
+        return made.name, found, [v.name for v in tf.get_collection("mine")]
+
+    return build
+
+
+for _label, _make in {
+    "conv2d_transpose": lambda tf, layers, t: layers.conv2d_transpose(
+        t.ph(t.f(1, 3, 3, 2)), 2, 3, variables_collections=["mine"]
+    ),
+    "separable_conv2d": lambda tf, layers, t: layers.separable_conv2d(
+        t.ph(t.f(1, 3, 3, 2)), 2, 3, 1, variables_collections={"weights": ["mine"]}
+    ),
+    "depthwise": lambda tf, layers, t: layers.separable_conv2d(
+        t.ph(t.f(1, 3, 3, 2)), None, 3, 1, variables_collections={"weights": ["mine"], "biases": []}
+    ),
+    "normalised": lambda tf, layers, t: layers.separable_conv2d(
+        t.ph(t.f(1, 3, 3, 2)), 2, 3, 1, normalizer_fn=layers.batch_norm, scope="block", trainable=False
+    ),
+    "instance_norm": lambda tf, layers, t: layers.instance_norm(
+        t.ph(t.f(1, 3, 3, 2)), variables_collections={"beta": ["mine"]}, trainable=False
+    ),
+    "bias_add": lambda tf, layers, t: layers.bias_add(t.ph(t.f(1, 3, 3, 2)), variables_collections=["mine"]),
+    "repeat": lambda tf, layers, t: layers.repeat(t.ph(t.f(1, 3)), 2, layers.fully_connected, 3, scope="fc"),
+    "repeat without a scope": lambda tf, layers, t: layers.repeat(
+        t.ph(t.f(1, 3)), 2, layers.fully_connected, 3
+    ),
+    "stack": lambda tf, layers, t: layers.stack(t.ph(t.f(1, 3)), layers.linear, [3, 4]),
+    "embed_sequence": lambda tf, layers, t: layers.embed_sequence(t.ph(t.n(4, 2, 3)), 4, 5),
+}.items():
+    FAMILY.generated("variables of %s" % _label, _variables_of(_make), _label)
+
+
+@FAMILY.case()
+def end_points_by_their_aliases(tf, t):
+    layers, utils = tf.contrib.layers, tf.contrib.slim.utils
+    everything = [layers.conv2d, layers.max_pool2d, layers.fully_connected, layers.flatten, layers.dropout]
+    with tf.variable_scope("net"), tf.contrib.framework.arg_scope(everything, outputs_collections="points"):
+        net = layers.conv2d(t.ph(t.f(1, 4, 4, 1)), 2, 3, scope="conv1")
+        net = layers.max_pool2d(net, 2, scope="pool1")
+        net = layers.dropout(layers.flatten(net), 0.5, seed=1, is_training=False)
+        net = layers.fully_connected(net, 3)
+    points = utils.convert_collection_to_dict("points", clear_collection=True)
+    named = utils.collect_named_outputs("mine", "an/alias/", net)
+    plain = tf.constant(1.0, name="plain")
+    aliases = utils.gather_tensors_aliases([named, plain])
+    return list(points), [points[key].shape for key in points], aliases, len(tf.get_collection("points"))
+
+
+@FAMILY.case()
+def updates_of_a_collection(tf, t):
+    y = tf.contrib.layers.batch_norm(t.ph(t.f(4, 3)), decay=0.5, updates_collections="mine")
+    t.initialize()
+    t.run([y, tf.get_collection("mine")])
+    return t.run(tf.global_variables()), len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+
+
+@FAMILY.case()
+def defaults_of_model_variables_reach_layers(tf, t):
+    framework = tf.contrib.framework
+    with framework.arg_scope([framework.model_variable, framework.variable], device="/cpu:0"):
+        tf.contrib.layers.fully_connected(t.ph(t.f(2, 3)), 2)
+    return [(v.name, str(v.op.device)) for v in tf.global_variables()]

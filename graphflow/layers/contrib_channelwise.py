@@ -1,0 +1,154 @@
+"""Layers of tf.contrib.layers that enlarge their inputs, or convolve channel by channel: `channelwise`'s, renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphflow.graph.elements import Tensor
+from graphflow.layers import channelwise
+from graphflow.layers.arg_scope import add_arg_scope
+from graphflow.layers.arguments import integers
+from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
+from graphflow.nn import bias_add, depthwise_conv2d, relu
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Zeros, xavier_initializer
+
+_SEPARATE_WEIGHTS = {
+    "bias": "biases", "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights",
+}  # fmt: skip
+
+
+@add_arg_scope
+def conv2d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    activation_fn: Activation = relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """activation_fn(images enlarged by a transposed convolution + biases) (tf.contrib.layers.conv2d_transpose).
+
+    normalizer_fn: takes the place of the biases, with normalizer_params as its arguments.
+    """
+    with layer_scope(scope, "Conv2d_transpose", inputs, reuse, WEIGHTS, variables_collections) as opened:
+        layer = channelwise.Conv2DTranspose(
+            num_outputs, kernel_size, stride, padding, layout(data_format), None,
+            not normalizer_fn and biases_initializer is not None, weights_initializer, biases_initializer,
+            weights_regularizer, biases_regularizer, trainable=trainable, name=opened.name, _scope=opened,
+            _reuse=reuse,
+        )  # fmt: skip
+        outputs = layer(convert_to_tensor(inputs))
+        return finished(
+            outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
+        )
+
+
+@add_arg_scope
+def separable_conv2d(
+    inputs: Any,
+    num_outputs: int | None,
+    kernel_size: Any,
+    depth_multiplier: int = 1,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    rate: Any = 1,
+    activation_fn: Activation = relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),
+    pointwise_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """Images convolved channel by channel, then mixed, + biases, activated (tf.contrib.layers.separable_conv2d).
+
+    num_outputs: None leaves the mixing out; there are then channels * depth_multiplier outputs. pointwise_initializer:
+    by default weights_initializer. normalizer_fn: takes the place of the biases.
+    """
+    channels = layout(data_format)
+    biased = not normalizer_fn and biases_initializer is not None
+    with layer_scope(
+        scope, "SeparableConv2d", inputs, reuse, _SEPARATE_WEIGHTS, variables_collections
+    ) as opened:
+        images = convert_to_tensor(inputs)
+        if num_outputs is None:
+
+            def weight(name: str, shape: Any, initializer: Any, regularizer: Any) -> Any:
+                return get_variable(name, shape, images.dtype, initializer, regularizer, trainable)
+
+            outputs = _by_channel(
+                images, kernel_size, depth_multiplier, stride, padding, data_format, rate,
+                weight,
+                (weights_initializer, weights_regularizer),
+                (biases_initializer, biases_regularizer) if biased else None,
+            )  # fmt: skip
+        else:
+            mixing = weights_initializer if pointwise_initializer is None else pointwise_initializer
+            layer = channelwise.SeparableConv2D(
+                num_outputs, kernel_size, stride, padding, channels, rate, depth_multiplier, None, biased,
+                weights_initializer, mixing, biases_initializer, weights_regularizer, weights_regularizer,
+                biases_regularizer, trainable=trainable, name=opened.name, _scope=opened, _reuse=reuse,
+            )  # fmt: skip
+            outputs = layer(images)
+        return finished(
+            outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
+        )
+
+
+def _by_channel(
+    images: Tensor,
+    kernel_size: Any,
+    multiplier: int,
+    stride: Any,
+    padding: str,
+    data_format: str,
+    rate: Any,
+    weight: Any,
+    weights: tuple[Any, Any],
+    biases: tuple[Any, Any] | None,
+) -> Tensor:
+    first = data_format == "NCHW"
+    size = None if images.dims is None or len(images.dims) != 4 else images.dims[1 if first else -1]
+    if size is None:
+        raise ValueError(
+            f"separable_conv2d: images of four axes and a known number of channels are needed, got {images.shape}."
+        )
+    kernel = weight(
+        "depthwise_weights", [*integers(kernel_size, 2, "kernel_size"), size, multiplier], *weights
+    )
+    steps = integers(stride, 2, "stride")
+    outputs = depthwise_conv2d(
+        images, kernel, (1, 1, *steps) if first else (1, *steps, 1), padding, integers(rate, 2, "rate"),
+        data_format=data_format,
+    )  # fmt: skip
+    if biases is not None:
+        outputs = bias_add(outputs, weight("biases", [size * multiplier], *biases), data_format=data_format)
+    return outputs
+
+
+CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
+    "conv2d_transpose": conv2d_transpose, "convolution2d_transpose": conv2d_transpose,
+    "separable_conv2d": separable_conv2d, "separable_convolution2d": separable_conv2d,
+}  # fmt: skip

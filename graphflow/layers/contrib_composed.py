@@ -1,0 +1,207 @@
+"""Layers of tf.contrib.layers that are a few functions of gf.nn, or several layers one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.layers.arg_scope import add_arg_scope
+from graphflow.layers.contrib_scope import Activation, finished, layer_scope, layout
+from graphflow.layers.named_outputs import collect_named_outputs, last_dimension
+from graphflow.nn import batch_normalization, embedding_lookup, moments
+from graphflow.nn import bias_add as add_bias
+from graphflow.nn import softmax as softmax_of
+from graphflow.ops import array, math, reductions
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.creation import one_hot
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Ones, Zeros
+from graphflow.ops.variable_scope import variable_scope
+
+
+def _channels(x: Tensor, data_format: str, layer: str) -> tuple[int, int]:
+    """The axis of the channels and their number; ValueError where it is not known."""
+    axis = 1 if layout(data_format) == "channels_first" else -1
+    size = x.dims[axis] if x.dims else None
+    if x.dims is None or size is None:
+        raise ValueError(
+            f"{layer}: the number of channels must be known, but the inputs' shape is {x.shape}."
+        )
+    return axis % len(x.dims), size
+
+
+@add_arg_scope
+def bias_add(
+    inputs: Any,
+    activation_fn: Activation = None,
+    initializer: Any = Zeros(),
+    regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Any:
+    """activation_fn(inputs + biases), a bias for each channel (tf.contrib.layers.bias_add); also as a normalizer_fn."""
+    with layer_scope(scope, "BiasAdd", inputs, reuse, {}, variables_collections) as opened:
+        x = convert_to_tensor(inputs)
+        _, size = _channels(x, data_format, "bias_add")
+        biases = get_variable("biases", [size], x.dtype, initializer, regularizer, trainable)
+        outputs = add_bias(x, biases, data_format=data_format)
+        return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
+
+
+@add_arg_scope
+def instance_norm(
+    inputs: Any,
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: Activation = None,
+    param_initializers: Mapping[str, Any] | None = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Any:
+    """gamma * (x - mean) / deviation + beta, by example and channel (tf.contrib.layers.instance_norm).
+
+    The method is that of Ulyanov, Vedaldi and Lempitsky (2016). ValueError where the rank or the number of channels is
+    not known.
+    """
+    x = convert_to_tensor(inputs)
+    axis, size = _channels(x, data_format, "instance_norm")
+    initial = param_initializers or {}
+    with layer_scope(scope, "InstanceNorm", inputs, reuse, {}, variables_collections) as opened:
+        rank = len(x.dims or ())
+        spread = [1, size, *[1] * (rank - 2)] if axis != rank - 1 else None
+
+        def weight(name: str, default: Any) -> Any:
+            made = get_variable(name, [size], x.dtype, initial.get(name, default), trainable=trainable)
+            return made if spread is None else array.reshape(made, spread)
+
+        beta = weight("beta", Zeros()) if center else None
+        gamma = weight("gamma", Ones()) if scale else None
+        over = [other for other in range(1, rank) if other != axis]
+        mean, variance = moments(x, over, keepdims=True)
+        outputs = batch_normalization(x, mean, variance, beta, gamma, epsilon, name="instancenorm")
+        return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
+
+
+@add_arg_scope
+def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Tensor:
+    """Inputs of length 1 along the axis `dim`, which is not negative (tf.contrib.layers.unit_norm)."""
+    with variable_scope(scope, "UnitNorm", [inputs]):
+        x = convert_to_tensor(inputs)
+        if x.dims is None or not 0 <= dim < len(x.dims):
+            raise ValueError(f"unit_norm: dim {dim} must be an axis of the inputs, whose shape is {x.shape}.")
+        squares = reductions.reduce_sum(math.square(x), dim, keepdims=True)
+        result: Tensor = x / math.sqrt(epsilon + squares)
+        return result
+
+
+@add_arg_scope
+def one_hot_encoding(
+    labels: Any,
+    num_classes: Any,
+    on_value: Any = 1.0,
+    off_value: Any = 0.0,
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Any:
+    """A row for each label, on_value at its class and off_value elsewhere (tf.contrib.layers.one_hot_encoding)."""
+    with op_scope(scope, "OneHotEncoding", [labels]) as opened:
+        numbers = convert_to_tensor(labels)
+        if numbers.dtype == dtypes.int32:
+            numbers = math.cast(numbers, dtypes.int64)
+        outputs = one_hot(numbers, num_classes, on_value=on_value, off_value=off_value)
+        return collect_named_outputs(outputs_collections, opened, outputs)
+
+
+@add_arg_scope
+def softmax(logits: Any, scope: Any = None) -> Tensor:
+    """The softmax of the last axis, whose size must be known (tf.contrib.layers.softmax)."""
+    with variable_scope(scope, "softmax", [logits]):
+        x = convert_to_tensor(logits)
+        rows = array.reshape(x, [-1, last_dimension(x.shape, min_rank=2)])
+        result = array.reshape(softmax_of(rows), array.shape(x))
+        result.set_shape(x.shape)
+        return result
+
+
+def _name_of(layer: Any, default: str) -> str:
+    """The name of a layer, or of the one that a functools.partial calls."""
+    called = layer if hasattr(layer, "__name__") else getattr(layer, "func", None)
+    return str(getattr(called, "__name__", default))
+
+
+def _one_after_another(
+    inputs: Any, layer: Callable[..., Any], arguments: Iterable[Any], scope: Any, kind: str, kwargs: Any
+) -> Any:
+    with variable_scope(scope, kind, [inputs]):
+        name = _name_of(layer, kind.lower()) if scope is None else scope
+        outputs = convert_to_tensor(inputs)
+        for number, given in enumerate(arguments, 1):
+            outputs = layer(outputs, *given, **kwargs, scope=f"{name}_{number}")
+        return outputs
+
+
+def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A layer applied `repetitions` times, each time with variables of its own (tf.contrib.layers.repeat).
+
+    args, kwargs: the layer's arguments behind the inputs. Its scopes are scope/scope_1, scope/scope_2 and so on.
+    """
+    scope = kwargs.pop("scope", None)
+    return _one_after_another(inputs, layer, [args] * repetitions, scope, "Repeat", kwargs)
+
+
+def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+    """A layer applied once for each element of stack_args, its arguments or its one (tf.contrib.layers.stack).
+
+    Its scopes are scope/scope_1, scope/scope_2 and so on. ValueError where stack_args is no list or tuple.
+    """
+    if not isinstance(stack_args, list | tuple):
+        raise ValueError(f"stack_args need to be a list or tuple, got {stack_args!r}")
+    scope = kwargs.pop("scope", None)
+    arguments = [given if isinstance(given, list | tuple) else [given] for given in stack_args]
+    return _one_after_another(inputs, layer, arguments, scope, "Stack", kwargs)
+
+
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Tensor:
+    """The rows of a variable `embeddings` for ids [batch, length] (tf.contrib.layers.embed_sequence).
+
+    vocab_size, embed_dim: the variable's shape, not needed where it is shared. `unique` changes no number here.
+    """
+    if not (reuse or (vocab_size and embed_dim)):
+        raise ValueError(
+            f"Must specify vocab size and embedding dimension when not reusing. Got vocab_size={vocab_size} and "
+            f"embed_dim={embed_dim}"
+        )
+    with layer_scope(scope, "EmbedSequence", ids, reuse, {}):
+        shape = [vocab_size, embed_dim] if vocab_size and embed_dim else None
+        embeddings = get_variable("embeddings", shape, None, initializer, regularizer, trainable)
+        result: Tensor = embedding_lookup(embeddings, ids)
+        return result
+
+
+CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        bias_add, embed_sequence, instance_norm, one_hot_encoding, repeat, softmax, stack, unit_norm,
+    )
+}  # fmt: skip

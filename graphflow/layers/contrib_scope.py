@@ -1,0 +1,77 @@
+"""What the layers of tf.contrib.layers share: their scope, with their names of variables, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+from graphflow.graph.elements import Tensor
+from graphflow.layers.model_variables import model_variable
+from graphflow.layers.named_outputs import collect_named_outputs
+from graphflow.ops.variable_scope import VariableScope, variable_scope
+
+Activation = Callable[[Tensor], Any] | None
+_FORMATS: Mapping[Any, str] = {None: "channels_last", "NHWC": "channels_last", "NCHW": "channels_first"}
+WEIGHTS: Mapping[str, str] = {"kernel": "weights", "bias": "biases"}
+
+
+def layout(data_format: Any) -> str:
+    """The layout in the terms of gf.layers; ValueError where it is not known."""
+    if data_format not in _FORMATS:
+        raise ValueError(f"data_format has to be either NCHW or NHWC, got {data_format!r}.")
+    return _FORMATS[data_format]
+
+
+def collections_of(variables_collections: Any, name: str) -> list[Any]:
+    """The collections for a variable, from a list or from one for each variable's name."""
+    given = variables_collections
+    if isinstance(given, Mapping):
+        given = given.get(name)
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def layer_scope(
+    scope: Any,
+    default: str,
+    inputs: Any,
+    reuse: Any,
+    names: Mapping[str, str],
+    variables_collections: Any = None,
+) -> AbstractContextManager[VariableScope]:
+    """A variable scope whose variables are renamed, and are in MODEL_VARIABLES and in the given collections too."""
+
+    def renamed(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        before, slash, last = kwargs.pop("name", args[0] if args else "").rpartition("/")
+        own = names.get(last, last)
+        # A layer with several kernels has the collections of all of them under one name.
+        gathered = "weights" if own.endswith("_weights") else own
+        kwargs.pop("reuse", None)
+        kept = {key: kwargs.pop(key) for key in ("validate_shape", "constraint") if key in kwargs}
+        given = [*(kwargs.pop("collections", None) or ()), *collections_of(variables_collections, gathered)]
+        return model_variable(
+            f"{before}{slash}{own}",
+            *args[1:],
+            collections=given,
+            custom_getter=partial(getter, **kept),
+            **kwargs,
+        )
+
+    return variable_scope(scope, default, [inputs], reuse=reuse, custom_getter=renamed)
+
+
+def finished(
+    outputs: Any,
+    normalizer: Any,
+    normalizer_params: Any,
+    activation_fn: Activation,
+    outputs_collections: Any,
+    alias: str,
+) -> Any:
+    """The outputs normalised and activated, and in their collections."""
+    if normalizer is not None:
+        outputs = normalizer(outputs, **(normalizer_params or {}))
+    if activation_fn is not None:
+        outputs = activation_fn(outputs)
+    return collect_named_outputs(outputs_collections, alias, outputs)

@@ -1,0 +1,142 @@
+"""Variables of models, as tf.contrib.framework makes them: in MODEL_VARIABLES, with defaults from arg_scope.
+
+The layers of gf.contrib make theirs here too, so that an arg_scope for model_variable, such as a device, holds there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from graphflow.graph import dtypes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.layers.arg_scope import add_arg_scope
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow.ops.variable_scope import get_variable_scope
+
+
+def local_variable(
+    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+) -> Variable:
+    """A variable in LOCAL_VARIABLES alone: not trained and not saved (tf.contrib.framework.local_variable)."""
+    return Variable(
+        initial_value,
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES],
+        validate_shape=validate_shape,
+        name=name,
+        use_resource=use_resource,
+    )
+
+
+def global_variable(
+    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+) -> Variable:
+    """A variable in GLOBAL_VARIABLES that is not trained (tf.contrib.framework.global_variable)."""
+    return Variable(
+        initial_value,
+        trainable=False,
+        collections=[GraphKeys.GLOBAL_VARIABLES],
+        validate_shape=validate_shape,
+        name=name,
+        use_resource=use_resource,
+    )
+
+
+@add_arg_scope
+def variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    use_resource: bool | None = None,
+    synchronization: int = VariableSynchronization.AUTO,
+    aggregation: int = VariableAggregation.NONE,
+) -> Any:
+    """gf.get_variable on a device, with defaults from arg_scope (tf.contrib.framework.variable).
+
+    device: a device, or a function of the operation. custom_getter: is called instead of gf.get_variable, with its
+    arguments and `reuse`. For the rest see gf.get_variable.
+    """
+    getter = get_variable
+    if custom_getter is not None:
+        getter = partial(custom_getter, reuse=get_variable_scope().reuse)
+    wanted = [GraphKeys.GLOBAL_VARIABLES] if collections is None else dict.fromkeys(collections)
+    with get_default_graph().device(device) if device else nullcontext():
+        return getter(
+            name,
+            shape=shape,
+            dtype=dtype,
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=list(wanted),
+            caching_device=caching_device,
+            partitioner=partitioner,
+            use_resource=use_resource,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
+
+
+@add_arg_scope
+def model_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = dtypes.float32,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    use_resource: bool | None = None,
+    synchronization: int = VariableSynchronization.AUTO,
+    aggregation: int = VariableAggregation.NONE,
+) -> Any:
+    """`variable`, in GLOBAL_VARIABLES and MODEL_VARIABLES beside the collections given.
+
+    TensorFlow: tf.contrib.framework.model_variable.
+    """
+    return variable(
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=trainable,
+        collections=[*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
+        caching_device=caching_device,
+        device=device,
+        partitioner=partitioner,
+        custom_getter=custom_getter,
+        use_resource=use_resource,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+def add_model_variable(var: Any) -> None:
+    """Adds a variable to MODEL_VARIABLES, where it is not in it (tf.contrib.framework.add_model_variable)."""
+    found = get_default_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
+    if not any(var is other for other in found):
+        found.append(var)
+
+
+CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
+    "local_variable": local_variable, "global_variable": global_variable, "variable": variable,
+    "model_variable": model_variable, "add_model_variable": add_model_variable,
+}  # fmt: skip

@@ -1,0 +1,80 @@
+"""The outputs of layers gathered in collections under the names of their scopes: a model's end points.
+
+A tensor's aliases are kept beside it, as a Tensor has no attributes of a program's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Tensor
+
+_aliases: WeakKeyDictionary[Tensor, list[str]] = WeakKeyDictionary()
+
+
+def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
+    """Adds a tensor to a collection or several, under an alias; returns it.
+
+    Without collections nothing is done. TensorFlow: tf.contrib.layers.utils.collect_named_outputs.
+    """
+    if collections:
+        append_tensor_alias(outputs, alias)
+        get_default_graph().add_to_collections(collections, outputs)
+    return outputs
+
+
+def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
+    """Gives a tensor one more alias, without a "/" at its end (tf.contrib.layers.utils.append_tensor_alias)."""
+    _aliases.setdefault(tensor, []).append(alias.removesuffix("/"))
+    return tensor
+
+
+def get_tensor_aliases(tensor: Any) -> list[str]:
+    """The aliases of a tensor, or else its name (tf.contrib.layers.utils.get_tensor_aliases)."""
+    known = _aliases.get(tensor) if isinstance(tensor, Tensor) else None
+    return list(known) if known else [tensor.name.removesuffix(":0")]
+
+
+def gather_tensors_aliases(tensors: Any) -> list[str]:
+    """The aliases of several tensors in one list (tf.contrib.layers.utils.gather_tensors_aliases)."""
+    return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
+
+
+def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> dict[str, Any]:
+    """{alias: tensor} of a collection, in its order; clear_collection empties it.
+
+    TensorFlow: tf.contrib.layers.utils.convert_collection_to_dict.
+    """
+    graph = get_default_graph()
+    found = {
+        alias: tensor for tensor in graph.get_collection(collection) for alias in get_tensor_aliases(tensor)
+    }
+    if clear_collection:
+        graph.clear_collection(collection)
+    return found
+
+
+def last_dimension(shape: Any, min_rank: int = 1) -> int:
+    """The size of the last axis of a gf.TensorShape (tf.contrib.layers.utils.last_dimension).
+
+    ValueError where it, or the rank, is not known, or the rank is below min_rank.
+    """
+    if shape.ndims is None:
+        raise ValueError("dims of shape must be known but is None")
+    if shape.ndims < min_rank:
+        raise ValueError(f"rank of shape must be at least {min_rank} not: {shape.ndims}")
+    size: int | None = shape.as_list()[-1]
+    if size is None:
+        raise ValueError(f"dimension -1 of shape must be known but is None: {shape}")
+    return size
+
+
+CONTRIB_UTILS_EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        append_tensor_alias, collect_named_outputs, convert_collection_to_dict, gather_tensors_aliases,
+        get_tensor_aliases, last_dimension,
+    )
+}  # fmt: skip
