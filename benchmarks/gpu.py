@@ -83,7 +83,10 @@ def build(peer: str, name: str) -> tuple[Any, Callable[[], None], Callable[[], i
 
 def serve(peer: str, name: str) -> None:
     """Builds a workload, then times a batch for each line on stdin: microseconds a step, as JSON."""
-    work, wait, launches = build(peer, name)
+    try:
+        work, wait, launches = build(peer, name)
+    except ImportError as error:
+        sys.exit(f"{peer} does not run: {error}")
     answer: dict[str, Any] = {"check": work.check()}
     for _ in range(20):
         work.step()
@@ -120,6 +123,9 @@ def compare_steps(pythons: dict[str, str], seconds: float) -> None:
                 times[peer].append(json.loads(child.stdout.readline())["us"])
         for child, _first in children.values():
             child.communicate()
+        if "graphflow" not in times:  # Its error was written; the other steps may run.
+            print(f"{name:<16}{'failed':>16}", flush=True)
+            continue
         own = times["graphflow"]
         cells = []
         for peer in pythons:
