@@ -1,0 +1,222 @@
+"""Finding a model's variables, and giving them values of a program or a checkpoint (tf.contrib.framework).
+
+Names are regular expressions that match from their beginning, as in gf.get_collection: a scope finds what begins so.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.elements import Operation
+from graphflow.graph.keys import GraphKeys
+from graphflow.ops.flow_basics import group
+from graphflow.ops.shaping import placeholder
+from graphflow.ops.variable_scope import VariableScope
+from graphflow.train.checkpoint_utils import CheckpointReader
+from graphflow.train.saver import Saver
+
+_log = logging.getLogger(__name__)
+
+Assignment = tuple[Operation, dict[Any, Any]]
+
+
+def get_variables(
+    scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
+) -> list[Any]:
+    """The variables of a collection in a scope, whose last part is `suffix` (tf.contrib.framework.get_variables).
+
+    scope: a name, which is a regular expression, or a variable scope. suffix: a regular expression, the name's end.
+    """
+    if isinstance(scope, VariableScope):
+        scope = scope.name
+    if suffix is not None:
+        scope = f"{scope or ''}.*{suffix}{'' if ':' in suffix else ':'}"
+    return get_default_graph().get_collection(collection, scope)
+
+
+def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """The variables of models (tf.contrib.framework.get_model_variables); see get_variables."""
+    return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
+
+
+def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """The local variables (tf.contrib.framework.get_local_variables); see get_variables."""
+    return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
+
+
+def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """The trainable variables (tf.contrib.framework.get_trainable_variables); see get_variables."""
+    return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
+
+
+def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    """The global variables whose names end so (tf.contrib.framework.get_variables_by_suffix)."""
+    return get_variables(scope, suffix)
+
+
+def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
+    """The global variables whose names' last part is this (tf.contrib.framework.get_variables_by_name)."""
+    return get_variables(scope, f"/{given_name}:|^{given_name}:")
+
+
+def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
+    """The global variables of the scopes `include`, by default all, without those of the scopes `exclude`.
+
+    TypeError where one is no list or tuple. TensorFlow: tf.contrib.framework.get_variables_to_restore.
+    """
+    for argument, scopes in (("include", include), ("exclude", exclude)):
+        if not isinstance(scopes, list | tuple | None):
+            raise TypeError(f"{argument} is provided but is not a list or a tuple: {scopes!r}.")
+    included = get_variables() if include is None else [v for scope in include for v in get_variables(scope)]
+    excluded = {v for scope in exclude or () for v in get_variables(scope)}
+    return [v for v in included if v not in excluded]
+
+
+def get_unique_variable(var_op_name: str) -> Any:
+    """The global variable of exactly this name (tf.contrib.framework.get_unique_variable).
+
+    ValueError where there is none.
+    """
+    found = get_variables(var_op_name)
+    for variable in found:
+        if variable.op.name == var_op_name:
+            return variable
+    if not found:
+        raise ValueError(f"Couldn't find variable {var_op_name}")
+    others = ", ".join(variable.op.name for variable in found[:5])
+    raise ValueError(f"Variable {var_op_name} does not uniquely identify a variable: there are {others}.")
+
+
+def filter_variables(
+    var_list: Iterable[Any],
+    include_patterns: Sequence[str] | None = None,
+    exclude_patterns: Sequence[str] | None = None,
+    reg_search: bool = True,
+) -> list[Any]:
+    """The variables whose names have one of some patterns, and none of others (tf.contrib.framework.filter_variables).
+
+    include_patterns: None includes all. reg_search: patterns are searched for, else matched from the beginning.
+    """
+    find = re.search if reg_search else re.match
+
+    def has(variable: Any, patterns: Sequence[str]) -> bool:
+        return any(find(pattern, variable.name) for pattern in patterns)
+
+    return [
+        variable
+        for variable in var_list
+        if (include_patterns is None or has(variable, include_patterns))
+        and not has(variable, exclude_patterns or ())
+    ]
+
+
+def get_variable_full_name(var: Any) -> str:
+    """The name of a variable, for a part the whole one's (tf.contrib.framework.get_variable_full_name)."""
+    info = var.get_save_slice_info()
+    name: str = info.full_name if info else var.op.name
+    return name
+
+
+def _assignment(pairs: Iterable[tuple[Any, Any]]) -> Assignment:
+    """An operation that assigns values to variables, and what it must be fed."""
+    feeds, assignments = {}, []
+    for variable, value in pairs:
+        fed = placeholder(variable.dtype.base_dtype, variable.shape, name=f"placeholder/{variable.op.name}")
+        assignments.append(variable.assign(fed).op)
+        feeds[fed] = value
+    return group(*assignments), feeds
+
+
+def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
+    """(operation, feeds) that give global variables values, by name (tf.contrib.framework.assign_from_values).
+
+    ValueError where there is no such variable, or a value has another number of elements.
+    """
+    pairs = []
+    for name, value in var_names_to_values.items():
+        found = get_variables(name)
+        variable = found[0] if len(found) == 1 else get_unique_variable(name)
+        pairs.append((variable, np.asarray(value).reshape(variable.shape.as_list())))
+    return _assignment(pairs)
+
+
+def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """A function of a session that gives variables values (tf.contrib.framework.assign_from_values_fn)."""
+    operation, feeds = assign_from_values(var_names_to_values)
+    return lambda session: session.run(operation, feeds)
+
+
+def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: bool = False) -> Assignment:
+    """(operation, feeds) that give variables a checkpoint's values (tf.contrib.framework.assign_from_checkpoint).
+
+    var_list: variables, or {name in the checkpoint: variable or list of variables}. ignore_missing_vars: leaves those
+    out that the checkpoint lacks. ValueError where one is missing or has another shape.
+    """
+    grouped: dict[str, list[Any]] = {}
+    if isinstance(var_list, Mapping):
+        for name, given in var_list.items():
+            grouped[name] = list(given) if isinstance(given, list | tuple) else [given]
+    else:
+        for variable in var_list:
+            grouped.setdefault(get_variable_full_name(variable), []).append(variable)
+    reader = CheckpointReader(model_path)
+    pairs = []
+    for name, variables in grouped.items():
+        if not reader.has_tensor(name):
+            if not ignore_missing_vars:
+                raise ValueError(f"Checkpoint is missing variable [{name}]: {model_path}")
+            _log.warning("Checkpoint %s is missing the variable %s.", model_path, name)
+            continue
+        value = np.asarray(reader.get_tensor(name))
+        for variable in variables:
+            info = variable.get_save_slice_info()
+            part = value
+            if info:
+                edges = zip(info.var_offset, info.var_shape, strict=True)
+                part = value[tuple(slice(start, start + size) for start, size in edges)]
+            if list(part.shape) != variable.shape.as_list():
+                raise ValueError(
+                    f"Variable {variable.op.name} has shape {variable.shape}, but {name} in the checkpoint "
+                    f"{model_path} has shape {part.shape}."
+                )
+            pairs.append((variable, part))
+    return _assignment(pairs)
+
+
+def assign_from_checkpoint_fn(
+    model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+) -> Callable[[Any], None] | None:
+    """A function of a session that restores variables (tf.contrib.framework.assign_from_checkpoint_fn).
+
+    None, with a warning, where ignore_missing_vars leaves nothing. reshape_variables: restores values of another shape
+    with as many elements. ValueError where var_list is empty. For the rest see assign_from_checkpoint.
+    """
+    if not var_list:
+        raise ValueError("var_list cannot be empty")
+    if ignore_missing_vars:
+        reader = CheckpointReader(model_path)
+        named = var_list if isinstance(var_list, Mapping) else {var.op.name: var for var in var_list}
+        for name in [name for name in named if not reader.has_tensor(name)]:
+            _log.warning("Checkpoint %s is missing the variable %s.", model_path, name)
+        var_list = {name: variable for name, variable in named.items() if reader.has_tensor(name)}
+        if not var_list:
+            _log.warning("The checkpoint %s has none of the variables: nothing is restored.", model_path)
+            return None
+    saver = Saver(var_list, reshape=reshape_variables)
+    return lambda session: saver.restore(session, model_path)
+
+
+CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        assign_from_checkpoint, assign_from_checkpoint_fn, assign_from_values, assign_from_values_fn, filter_variables,
+        get_local_variables, get_model_variables, get_trainable_variables, get_unique_variable, get_variable_full_name,
+        get_variables, get_variables_by_name, get_variables_by_suffix, get_variables_to_restore,
+    )
+}  # fmt: skip
