@@ -37,6 +37,7 @@ from graphflow.runtime.compiled.specialise import (
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
 from graphflow.runtime.cuda.cells import DeviceCell
+from graphflow.runtime.cuda.fed_sizes import FedSizes, Sizes
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
 
@@ -101,12 +102,17 @@ class DeviceExecutable:
         self._kernels = kernels
         self._ctx = ctx
         self._kept = kept
-        self._states: dict[Any, _State] = {}
+        self._states: dict[tuple[Any, Sizes], _State] = {}
         self._told: set[str] = set()
+        self._sizes = FedSizes(plan, store, kernels)
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of an operation that fails. Feeds may be DeviceArrays."""
-        key = tuple([(f.shape if isinstance(f, _ARRAYS) else (), isinstance(f, DeviceArray)) for f in feeds])
+        shapes = tuple(
+            [(f.shape if isinstance(f, _ARRAYS) else (), isinstance(f, DeviceArray)) for f in feeds]
+        )
+        sizes = self._sizes.of(run, feeds)
+        key = shapes, sizes
         state = self._states.get(key)
         if state is None:
             if len(self._states) >= _MOST_SHAPES or any(f is None for f in feeds):
@@ -119,12 +125,12 @@ class DeviceExecutable:
                 return self._on_cpu(run, feeds)
             try:
                 if state.plan is None:
-                    self._lay_out(state, self._said(feeds), feeds)
+                    self._lay_out(state, self._said(feeds), feeds, sizes)
                 if state.plan is None:
                     observed, known = observed_run(
                         self._base, self._plan, self._store, self._kernels, run, [host(f) for f in feeds]
                     )
-                    self._lay_out(state, known, feeds)
+                    self._lay_out(state, known, feeds, sizes)
                     state.given_up = state.plan is None
                     return observed
             finally:
@@ -144,9 +150,10 @@ class DeviceExecutable:
     def describe(self) -> str:
         """What runs on the GPU, for each combination of fed shapes; "" where nothing does yet."""
         return "".join(
-            f"on {self._name} for {', '.join(str(shape) for shape, _ in key) or 'no feeds'}\n"
+            f"on {self._name} for {', '.join([str(s) for s, _ in shapes]) or 'no feeds'}"
+            f"{''.join([f', dense shape {s}' for s in sizes])}\n"
             f"{state.plan.describe()}\n"
-            for key, state in self._states.items()
+            for (shapes, sizes), state in self._states.items()
             if state.plan is not None
         )
 
@@ -196,12 +203,12 @@ class DeviceExecutable:
             f"copies.{built}",
         )
 
-    def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any]) -> None:
+    def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any], sizes: Sizes) -> None:
         """Lays the launches out, where the shapes are known."""
         pairs = zip(self._plan.feeds, feeds, strict=True)
         handed = frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
         try:
-            state.plan = None if known is None else self._laid_out(known, handed)
+            state.plan = None if known is None else self._laid_out(known, handed, sizes)
         except _NoKernelError as found:
             state.failure = self._complaint(found.instruction, found.known)
             raise state.failure from None
@@ -213,8 +220,8 @@ class DeviceExecutable:
                 "A plan for %s stays on the CPU: it could not be lowered.", self._name, exc_info=True
             )
 
-    def _laid_out(self, known: Known, handed: frozenset[str]) -> Any:
-        """The launches for the shapes of a run; None where a variable has no value, so no shape."""
+    def _laid_out(self, known: Known, handed: frozenset[str], sizes: Sizes) -> Any:
+        """The launches for the shapes of a run; None where a variable has no value, or what is fed another shape."""
         from graphflow.kernels.cuda.toolkit import device_named
         from graphflow.runtime.compiled.lower import Lowering
         from graphflow.runtime.cuda.plan import DevicePlan
@@ -222,6 +229,10 @@ class DeviceExecutable:
         from graphflow.runtime.cuda.rules import DEVICE_RULES
 
         plan, known = apart_from_feeds(self._plan, known)
+        settled = self._sizes.settled(plan, sizes)
+        if settled is None:
+            return None
+        plan = settled
         complete(plan, known, self._store)
         variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
         if any(name not in known for name in (*plan.feeds, *variables)) or may_reshape(plan, known):

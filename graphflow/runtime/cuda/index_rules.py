@@ -87,7 +87,7 @@ def _batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tu
     return target
 
 
-def _numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
+def row_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
     """The numbers of what index vectors name along the first axes of a shape; -1 where there is no such thing."""
     depth = indices.shape[-1]
     columns = [
@@ -109,7 +109,7 @@ def _gather_nd(lowering: Lowering, i: Instruction) -> bool:
     if params is None or indices is None or not indices.shape or indices.shape[-1] > len(params.shape):
         return False
     x = lowering.compact(i, params)
-    ids = _numbers(lowering, i, indices, x.shape)
+    ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
     take_rows(lowering, i, rows, ids, lowering.result(i))
     return True
@@ -167,7 +167,7 @@ def _in_top_k(lowering: Lowering, i: Instruction) -> bool:
 # ---- changing rows -------------------------------------------------------------------------------------------------
 
 
-def _change_rows(
+def change_rows(
     lowering: Lowering,
     i: Instruction,
     operation: str,
@@ -203,7 +203,7 @@ def _scatter(operation: str) -> Rule:
             return False
         ids, y = lowering.compact(i, indices), lowering.compact(i, updates)
         dropping = bool(i.attrs.get("dropping"))
-        _change_rows(lowering, i, operation, variable, ids, y, [variable.root], dropping)
+        change_rows(lowering, i, operation, variable, ids, y, [variable.root], dropping)
         _changed(lowering, i, variable)
         return True
 
@@ -236,10 +236,10 @@ def _change_named(
 ) -> None:
     """Changes what index vectors name."""
     y = lowering.compact(i, updates)
-    ids = _numbers(lowering, i, indices, x.shape)
+    ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
     variables = [x.root] if x.root in lowering.variables else []
-    _change_rows(lowering, i, operation, rows, ids, y, variables)
+    change_rows(lowering, i, operation, rows, ids, y, variables)
 
 
 def _scatter_variable(operation: str) -> Rule:
@@ -290,7 +290,7 @@ def _segments(operation: str, neutral: Callable[[Any], Any]) -> Rule:
             return False
         x, ids = lowering.compact(i, data), lowering.compact(i, segments)
         target = filled(lowering, i, lowering.result(i), neutral(np.dtype(data.dtype)))
-        _change_rows(lowering, i, operation, target, ids, x, dropping=True)
+        change_rows(lowering, i, operation, target, ids, x, dropping=True)
         return True
 
     return rule

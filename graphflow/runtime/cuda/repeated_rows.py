@@ -133,7 +133,7 @@ def with_repeated_rows(plan: Plan, known: Known) -> tuple[Plan, Known]:
         changed[f.unique.name] = [replace(f.unique, type=_FIRSTS, attrs={**f.unique.attrs, "rows": rows})]
         changed.update((name, []) for name in f.sizes)
         for i in f.sums:
-            size = _constant(i, count)
+            size = constant(i, f"{i.name}/indices", np.array(count, np.int32))
             shapes[size.outputs[0]] = ((), "int32")
             changed[i.name] = [size, replace(i, inputs=(*i.inputs[:2], size.outputs[0]))]
         for name, i in f.updates.items():
@@ -141,18 +141,18 @@ def with_repeated_rows(plan: Plan, known: Known) -> tuple[Plan, Known]:
     return plan.with_instructions([n for i in plan.instructions for n in changed.get(i.name, [i])]), shapes
 
 
-def _constant(i: Instruction, count: int) -> Instruction:
-    """The number of segments of a sum."""
-    name = f"{i.name}/indices"
+def constant(i: Instruction, name: str, value: Any) -> Instruction:
+    """A constant beside an instruction."""
+    dtype = dtypes.as_dtype(value.dtype)
     return replace(
         i,
         name=name,
         type="Const",
         inputs=(),
         outputs=(f"{name}:0",),
-        dtypes=(dtypes.int32,),
-        shapes=((),),
-        attrs={"value": np.array(count, np.int32), "dtype": dtypes.int32},
+        dtypes=(dtype,),
+        shapes=(value.shape,),
+        attrs={"value": value, "dtype": dtype},
         control=(),
         op=None,
     )

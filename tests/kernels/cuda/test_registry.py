@@ -45,6 +45,7 @@ INDICES = {
     "GatherV2": (1,), **dict.fromkeys([f"UnsortedSegment{kind}" for kind in ("Sum", "Prod", "Max", "Min")], (1,)),
     **dict.fromkeys(("GatherNd", "ReverseSequence"), (1,)), "InTopKV2": (1, 2),
     **dict.fromkeys([f"TensorScatter{kind}" for kind in ("Add", "Sub", "Update")], (1, 2)),
+    "SparseTensorDenseMatMul": (1, 3), "SparseToDense": (2, 3),
     "SparseSoftmaxCrossEntropyWithLogits": (1,), "Select": (1, 2),
     "SelectV2": (1, 2), "OneHot": (2, 3), "AddN": (1,), "Fill": (1,), "BiasAdd": (1,), "Where": (1,),
     "BroadcastLike": (1,), "SumToShape": (1,), "RestoreReducedAxes": (1,), "BatchMatMulV2": (1,), "MatMul": (1,),

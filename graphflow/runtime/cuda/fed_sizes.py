@@ -1,0 +1,101 @@
+"""Sizes of results that are fed as values: the dense shapes of sparse tensors.
+
+A plan on a GPU knows all shapes. So there is one for each combination of such sizes, as there is one for each
+combination of fed shapes. The host finds them in what is fed, by the plan's own instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow.graph import shapes
+from graphflow.plan.ir import Instruction, Plan
+from graphflow.runtime.assemble import PASS_THROUGH, KernelTable, assemble
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.repeated_rows import constant
+from graphflow.runtime.explain import explain
+from graphflow.runtime.resources import ResourceStore
+
+_DENSE_SHAPES: Final = {"SparseTensorDenseMatMul": 2, "SparseToDense": 1}
+"""Types that take a dense shape, and which input it is."""
+_FOLLOWED: Final = PASS_THROUGH | {"Cast", "Const", "Reshape", "Slice", "Squeeze", "StridedSlice"}
+"""Types of what may lie between a feed and a size."""
+
+Sizes = tuple[tuple[int, ...], ...]
+
+
+class FedSizes:
+    """What of a plan has sizes that follow from its feeds."""
+
+    def __init__(self, plan: Plan, store: ResourceStore, kernels: KernelTable) -> None:
+        self._makers = {o: i for i in plan.instructions for o in i.outputs if o not in plan.feeds}
+        self._feeds = frozenset(plan.feeds)
+        self._names: dict[str, str] = {}
+        work: set[str] = set()
+        for i in plan.instructions:
+            position = _DENSE_SHAPES.get(i.type)
+            found = None if position is None else self._from_feeds(i.inputs[position])
+            if position is not None and found is not None:
+                self._names[i.name] = i.inputs[position]
+                work |= found
+        self._values = tuple(dict.fromkeys(self._names.values()))
+        instructions = [i for i in plan.instructions if i.name in work]
+        needed = {n for i in instructions for n in i.inputs} | set(self._values)
+        self._taken = [k for k, name in enumerate(plan.feeds) if name in needed]
+        part = Plan(tuple(instructions), tuple(plan.feeds[k] for k in self._taken), self._values)
+        self._part = assemble(part, store, kernels) if self._taken else None
+
+    def _from_feeds(self, name: str) -> set[str] | None:
+        """The instructions that make a value of what is fed and of constants; None where there are others."""
+        if name in self._feeds:
+            return set()
+        maker = self._makers.get(name)
+        if maker is None or maker.type not in _FOLLOWED:
+            return None
+        found = {maker.name}
+        for before in map(self._from_feeds, maker.inputs):
+            if before is None:
+                return None
+            found |= before
+        return found
+
+    def of(self, run: RunContext, feeds: Sequence[Any]) -> Sizes:
+        """The sizes for some fed values, as `settled` takes them; () where they are not the host's."""
+        given = [feeds[k] for k in self._taken]
+        if self._part is None or not all(isinstance(g, np.ndarray | np.generic) for g in given):
+            return ()
+        try:
+            with np.errstate(all="ignore"):
+                values = self._part.function(run, *given)
+        except Exception as error:
+            raise explain(error, self._part) from error
+        return tuple([tuple(np.reshape(v, -1).tolist()) for v in values])
+
+    def settled(self, plan: Plan, sizes: Sizes) -> Plan | None:
+        """The plan in which these sizes are constants; None where the graph says other shapes."""
+        known = dict(zip(self._values, sizes, strict=False))
+        instructions: list[Instruction] = []
+        for i in plan.instructions:
+            size = known.get(self._names.get(i.name, ""))
+            if size is None:
+                instructions.append(i)
+                continue
+            if not _agree(i, size):
+                return None
+            position = _DENSE_SHAPES[i.type]
+            made = constant(i, f"{i.name}/dense_shape", np.array(size, np.int64))
+            inputs = (*i.inputs[:position], made.outputs[0], *i.inputs[position + 1 :])
+            instructions += [made, replace(i, inputs=inputs)]
+        return plan.with_instructions(instructions)
+
+
+def _agree(i: Instruction, size: tuple[int, ...]) -> bool:
+    """Whether a dense shape gives the shape that the graph says of a result."""
+    dims = i.shapes[0]
+    if i.type == "SparseTensorDenseMatMul":
+        dims, size = None if dims is None else dims[:1], size[bool(i.attrs["adjoint_a"]) :][:1]
+    return dims is None or shapes.compatible(dims, size)
