@@ -23,7 +23,7 @@ _GRAIN: Final = 512
 
 
 class _Lease:
-    """A block of a device's pool, given back when the last array on it is gone."""
+    """A block of a device's pool, given back when the last array on it is gone. Made with the device's lock held."""
 
     __slots__ = ("_device", "block")
 
@@ -61,8 +61,9 @@ class DeviceArray:
         self._host: Any = None
         self._start = start
         count = math.prod(shape)
-        self._lease = _Lease(device, count * self.dtype.itemsize) if lease is None else lease
-        self.block = part(self._lease.block.memory, start, count, dtype)
+        with device.current():
+            self._lease = _Lease(device, count * self.dtype.itemsize) if lease is None else lease
+            self.block = part(self._lease.block.memory, start, count, dtype)
         """Its elements, as an array in device memory."""
 
     @property
@@ -88,8 +89,7 @@ class DeviceArray:
 
     def copied_to(self, device: Device) -> DeviceArray:
         """The value in memory of another device. The copy is made in the order of both devices' work."""
-        with device.current():
-            found = DeviceArray(device, self.shape, self.dtype.name)
+        found = DeviceArray(device, self.shape, self.dtype.name)
         if self.size:
             self._lease.block.events += (device.receive(found.block, self.block, self.device),)
         return found

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.kernels.cuda.discovery import found
 from tests.runtime.cuda.both_devices import session
 
-pytestmark = pytest.mark.device
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.skipif(not found().simulated and len(found().gpus) == 1, reason="there is one GPU"),
+]
 TWO = {"GPU": 2}
 
 
@@ -28,13 +33,13 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     from graphflow.kernels.cuda.toolkit import Device
     from graphflow.runtime.cuda.transfers import Outbox
 
-    found: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
 
     def count(kind: Any, name: str) -> None:
         real = getattr(kind, name)
 
         def call(self: Any, *rest: Any) -> Any:
-            found[f"{name} {(self if kind is Device else self._device).index}"] += 1
+            asked[f"{name} {(self if kind is Device else self._device).index}"] += 1
             return real(self, *rest)
 
         monkeypatch.setattr(kind, name, call)
@@ -42,7 +47,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for name in ("upload", "download", "receive", "wait", "allocate"):
         count(Device, name)
     count(Outbox, "wait")
-    return found
+    return asked
 
 
 def test_values_go_from_gpu_to_gpu_and_back(seen: Counter[str]) -> None:
@@ -152,3 +157,47 @@ def test_loops_on_two_gpus() -> None:
         for _ in range(3):
             values = one.run([b, slope], {x: [1.0, 2.0]})
             np.testing.assert_array_equal(values, [[24.0, 48.0], [24.0, 24.0]])
+
+
+def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread without a current GPU gets the first one from Numba, and memory there instead of where it is used."""
+    from graphflow.kernels.cuda import toolkit
+
+    current: list[int] = []
+    asked: Counter[str] = Counter()
+
+    @contextmanager
+    def being_current(self: Any) -> Iterator[None]:
+        current.append(self.index)
+        try:
+            yield
+        finally:
+            current.pop()
+
+    def check(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            if name != "part" or not isinstance(arguments[0], np.ndarray):
+                assert current, f"{name} without a current GPU"
+                asked[f"{name} {current[-1]}"] += 1
+            return real(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    monkeypatch.setattr(toolkit.Device, "_being_current", being_current)
+    for name in ("device_array", "pinned_array", "event"):
+        check(toolkit.cuda, name)
+    check(toolkit, "part")
+    with gf.device("/gpu:1"):
+        count, x = gf.placeholder(gf.int32, []), gf.placeholder(gf.float32, [3])
+        lists = gf.TensorArray(gf.float32, 3).unstack(x)
+        y = gf.while_loop(lambda i, a: i < count, lambda i, a: (i + 1, gf.tanh(a) + lists.read(i)), [0, x])[1]
+        gradient = gf.gradients(y, x)[0]
+    for device in (0, 1):
+        toolkit.device(device).pool.clear()
+    with session(device_count=TWO) as one:
+        for _ in range(3):
+            one.run([y, gradient], {count: 3, x: np.ones(3, np.float32)})
+    assert asked["device_array 1"] and asked["part 1"]
+    assert not [name for name in asked if name.endswith(" 0")]
