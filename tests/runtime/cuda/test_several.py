@@ -11,13 +11,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.cuda.discovery import found
-from tests.runtime.cuda.both_devices import session
+from tests.runtime.cuda.both_devices import needs_two_gpus, session
 
-pytestmark = [
-    pytest.mark.device,
-    pytest.mark.skipif(not found().simulated and len(found().gpus) == 1, reason="there is one GPU"),
-]
+pytestmark = [pytest.mark.device, needs_two_gpus]
 TWO = {"GPU": 2}
 
 
@@ -33,13 +29,13 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     from graphflow.kernels.cuda.toolkit import Device
     from graphflow.runtime.cuda.transfers import Outbox
 
-    asked: Counter[str] = Counter()
+    found: Counter[str] = Counter()
 
     def count(kind: Any, name: str) -> None:
         real = getattr(kind, name)
 
         def call(self: Any, *rest: Any) -> Any:
-            asked[f"{name} {(self if kind is Device else self._device).index}"] += 1
+            found[f"{name} {(self if kind is Device else self._device).index}"] += 1
             return real(self, *rest)
 
         monkeypatch.setattr(kind, name, call)
@@ -47,7 +43,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for name in ("upload", "download", "receive", "wait", "allocate"):
         count(Device, name)
     count(Outbox, "wait")
-    return asked
+    return found
 
 
 def test_values_go_from_gpu_to_gpu_and_back(seen: Counter[str]) -> None:
