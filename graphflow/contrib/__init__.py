@@ -7,7 +7,18 @@ from typing import Any
 
 from graphflow.namespaces import missing
 
-_MODULES = ("data", "distribute", "framework", "layers", "rnn", "slim", "training", "util")
+_MODULES = (
+    "data",
+    "distribute",
+    "framework",
+    "layers",
+    "losses",
+    "metrics",
+    "rnn",
+    "slim",
+    "training",
+    "util",
+)
 _missing = missing("gf.contrib", dict.fromkeys(_MODULES))
 
 

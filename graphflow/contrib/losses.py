@@ -1,0 +1,188 @@
+"""Losses with predictions before labels, and weights by example (tf.contrib.losses): gf.losses with other arguments.
+
+Weights may have fewer axes than the losses, whose first axes they then are; in gf.losses they have as many.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow import losses as by_label
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.graph.keys import GraphKeys
+from graphflow.layers.arg_scope import add_arg_scope
+from graphflow.losses import get_losses, get_regularization_losses
+from graphflow.losses.reduction import Weights, rows_axes, safe_mean
+from graphflow.namespaces import missing
+from graphflow.ops import array, indexing, math, reductions
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.rules import deprecated
+
+
+@add_arg_scope
+def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    """Adds a loss to a collection; None adds it nowhere (tf.contrib.losses.add_loss)."""
+    by_label.add_loss(loss, loss_collection)
+
+
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
+    """The sum of the collected losses and regularisation losses (tf.contrib.losses.get_total_loss).
+
+    ValueError where there is none.
+    """
+    return by_label.get_total_loss(add_regularization_losses, name)
+
+
+def _spread(weights: Any, values: Tensor) -> Any:
+    """The weights with as many axes as the values, theirs being the first; ValueError where a rank is not known."""
+    if isinstance(weights, int | float):
+        return weights
+    given = convert_to_tensor(weights)
+    if given.dims is None or values.dims is None:
+        raise ValueError(f"The ranks of losses and weights must be known: {values.shape}, {given.shape}.")
+    if len(given.dims) > 1 and given.dims[-1] in (1, None):
+        given = array.squeeze(given, [-1])
+    for _ in range(len(values.dims) - len(given.dims or ()) if given.dims else 0):
+        given = array.expand_dims(given, -1)
+    return given
+
+
+def _collected(loss: Tensor) -> Tensor:
+    add_loss(loss)
+    return loss
+
+
+def _pair(predictions: Any, labels: Any) -> tuple[Tensor, Tensor]:
+    if labels is None:
+        raise ValueError("labels must be given.")
+    p, y = convert_to_tensor(predictions), convert_to_tensor(labels)
+    p.shape.assert_is_compatible_with(y.shape)
+    return p, y
+
+
+def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """The sum of losses times weights, over the number of those whose weight is not zero; collected.
+
+    TensorFlow: tf.contrib.losses.compute_weighted_loss.
+    """
+    values = convert_to_tensor(losses)
+    return _collected(by_label.compute_weighted_loss(values, _spread(weights, values), scope, None))
+
+
+def absolute_difference(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+) -> Tensor:
+    """The mean of abs(predictions - labels) (tf.contrib.losses.absolute_difference)."""
+    p, y = _pair(predictions, labels)
+    return _collected(by_label.absolute_difference(y, p, _spread(weights, p), scope, None))
+
+
+def mean_squared_error(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+) -> Tensor:
+    """The mean of (predictions - labels) ** 2 (tf.contrib.losses.mean_squared_error)."""
+    p, y = _pair(predictions, labels)
+    return _collected(by_label.mean_squared_error(y, p, _spread(weights, p), scope, None))
+
+
+def log_loss(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
+) -> Tensor:
+    """The cross entropy of probabilities, `epsilon` added inside the logarithms (tf.contrib.losses.log_loss)."""
+    p, y = _pair(predictions, labels)
+    return _collected(by_label.log_loss(y, p, _spread(weights, p), epsilon, scope, None))
+
+
+def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
+    """max(0, 1 - y * logits) for each element, y = 2 * labels - 1; not collected (tf.contrib.losses.hinge_loss)."""
+    x, y = _pair(logits, labels)
+    return by_label.hinge_loss(y, x, 1.0, scope, None, by_label.Reduction.NONE)
+
+
+def cosine_distance(
+    predictions: Any,
+    labels: Any = None,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    dim: int | None = None,
+) -> Tensor:
+    """1 - sum(labels * predictions) along `axis`, for vectors of length 1 (tf.contrib.losses.cosine_distance)."""
+    axis = deprecated(axis, dim, "axis", "dim")
+    if axis is None:
+        raise ValueError("You must specify 'axis'.")
+    p, y = _pair(predictions, labels)
+    with op_scope(scope, "cosine_distance_loss", (p, y, weights)):
+        product = math.multiply(math.cast(p, dtypes.float32), math.cast(y, dtypes.float32))
+        return compute_weighted_loss(1 - reductions.reduce_sum(product, axis=[axis]), weights)
+
+
+def mean_pairwise_squared_error(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+) -> Tensor:
+    """The squared difference between the errors of pairs of elements of an example, over all n * n pairs.
+
+    gf.losses has it over the n * (n - 1) pairs of two (tf.contrib.losses.mean_pairwise_squared_error).
+    """
+    p, y = _pair(predictions, labels)
+    with op_scope(scope, "mean_pairwise_squared_error", (p, y, weights)):
+        difference = math.subtract(math.cast(p, dtypes.float32), math.cast(y, dtypes.float32))
+        factors = Weights(_spread(weights, difference))
+        axes = rows_axes(difference)
+        present = factors.present(difference, per_row=True)
+        squares = reductions.reduce_sum(math.square(difference), axes, keepdims=True)
+        total = reductions.reduce_sum(difference, axes, keepdims=True)
+        pairs = 2.0 * (safe_mean(squares, present) - safe_mean(math.square(total), math.square(present)))
+        loss = reductions.reduce_sum(factors.apply(pairs))
+        counted = reductions.reduce_sum(present)
+        return _collected(indexing.where(counted > 0, loss, array.zeros_like(loss), name="value"))
+
+
+def sigmoid_cross_entropy(
+    logits: Any,
+    multi_class_labels: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+) -> Tensor:
+    """The cross entropy of independent classes (tf.contrib.losses.sigmoid_cross_entropy).
+
+    `label_smoothing` moves labels towards 1/2 by that share.
+    """
+    x, y = _pair(logits, multi_class_labels)
+    return _collected(by_label.sigmoid_cross_entropy(y, x, _spread(weights, x), label_smoothing, scope, None))
+
+
+def softmax_cross_entropy(
+    logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None
+) -> Tensor:
+    """The cross entropy of exclusive classes, labels as rows of probabilities.
+
+    TensorFlow: tf.contrib.losses.softmax_cross_entropy. `label_smoothing` moves labels towards 1 / classes by that share.
+    No gradient reaches the labels.
+    """
+    x, y = _pair(logits, onehot_labels)
+    examples = _spread(weights, x[..., 0])
+    return _collected(by_label.softmax_cross_entropy(y, x, examples, label_smoothing, scope, None))
+
+
+def sparse_softmax_cross_entropy(
+    logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
+) -> Tensor:
+    """The cross entropy of exclusive classes, labels as class numbers, [batch] or [batch, 1].
+
+    TensorFlow: tf.contrib.losses.sparse_softmax_cross_entropy.
+    """
+    y = convert_to_tensor(labels)
+    y = array.reshape(y, [array.shape(y)[0]])
+    return _collected(by_label.sparse_softmax_cross_entropy(y, logits, _spread(weights, y), scope, None))
+
+
+__all__ = [
+    "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
+    "get_regularization_losses", "get_total_loss", "hinge_loss", "log_loss", "mean_pairwise_squared_error",
+    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+]  # fmt: skip
+
+__getattr__ = missing("gf.contrib.losses", globals())

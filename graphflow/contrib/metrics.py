@@ -1,0 +1,151 @@
+"""Measures with predictions before labels (tf.contrib.metrics): those of gf.metrics with other arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from graphflow import metrics
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.metrics.averages import Measure
+from graphflow.namespaces import missing
+from graphflow.ops import array, math, reductions
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.sorting import in_top_k
+
+
+def _streaming(name: str) -> Callable[..., Measure]:
+    """A measure of gf.metrics under its name here, its labels, where it has any, behind the predictions."""
+    function = getattr(metrics, name)
+    known = inspect.signature(function).parameters
+    order = [*(["predictions", "labels"] if "labels" in known else []), *known]
+    kept = [known[argument] for argument in dict.fromkeys(order)]
+    signature = inspect.Signature(kept)
+
+    def streaming(*args: Any, **kwargs: Any) -> Measure:
+        given: Measure = function(**signature.bind(*args, **kwargs).arguments)
+        return given
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{name}"
+    streaming.__signature__ = signature  # type: ignore[attr-defined]
+    streaming.__doc__ = (
+        f"gf.metrics.{name}, predictions first (tf.contrib.metrics.streaming_{name}): see there."
+    )
+    return streaming
+
+
+_NAMES = (
+    "accuracy", "auc", "false_negatives", "false_positives", "mean", "mean_absolute_error", "mean_cosine_distance",
+    "mean_iou", "mean_relative_error", "mean_squared_error", "mean_tensor", "precision", "precision_at_thresholds",
+    "recall", "recall_at_thresholds", "root_mean_squared_error", "sensitivity_at_specificity",
+    "specificity_at_sensitivity", "true_negatives", "true_positives",
+)  # fmt: skip
+globals().update({f"streaming_{name}": _streaming(name) for name in _NAMES})
+
+
+def streaming_percentage_less(
+    values: Any,
+    threshold: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The share of values below a threshold (tf.contrib.metrics.streaming_percentage_less)."""
+    below: Measure = metrics.percentage_below(
+        values, threshold, weights, metrics_collections, updates_collections, name
+    )
+    return below
+
+
+def streaming_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """The share of labels [batch] that are among the k best predictions (tf.contrib.metrics.streaming_recall_at_k)."""
+    found = math.cast(in_top_k(predictions, labels, k), dtypes.float32)
+    share: Measure = metrics.mean(
+        found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}"
+    )
+    return share
+
+
+def streaming_sparse_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """gf.metrics.recall_at_k, predictions first (tf.contrib.metrics.streaming_sparse_recall_at_k)."""
+    recall: Measure = metrics.recall_at_k(
+        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
+    )
+    return recall
+
+
+def streaming_sparse_precision_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Measure:
+    """gf.metrics.precision_at_k, predictions first (tf.contrib.metrics.streaming_sparse_precision_at_k)."""
+    precision: Measure = metrics.precision_at_k(
+        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
+    )
+    return precision
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
+    """The share of a batch's predictions that equal their labels (tf.contrib.metrics.accuracy).
+
+    weights: of the examples. ValueError where the dtypes differ or are neither integer, bool nor string.
+    """
+    p, y = convert_to_tensor(predictions), convert_to_tensor(labels)
+    if not (y.dtype.is_integer or y.dtype in (dtypes.bool_, dtypes.string)):
+        raise ValueError(
+            f"Labels should have bool, string or integer dtype, not {y.dtype.name}; use gf.argmax before."
+        )
+    p.shape.assert_is_compatible_with(y.shape)
+    if p.dtype != y.dtype:
+        raise ValueError(f"Dtypes of predictions and labels should match: {p.dtype.name} and {y.dtype.name}.")
+    with op_scope(name, "accuracy", (p, y)):
+        right = math.cast(math.equal(p, y), dtypes.float32)
+        if weights is None:
+            result: Tensor = reductions.reduce_mean(right)
+            return result
+        factors = convert_to_tensor(weights, dtype=dtypes.float32)
+        total = reductions.reduce_sum(factors * array.ones_like(right))
+        share: Tensor = reductions.reduce_sum(right * factors) / total
+        return share
+
+
+def aggregate_metrics(*value_update_tuples: Measure) -> tuple[list[Any], list[Any]]:
+    """(values, updates) of several measures (tf.contrib.metrics.aggregate_metrics); ValueError without any."""
+    if not value_update_tuples:
+        raise ValueError("Expected at least one value_tensor/update_op pair")
+    return [value for value, _ in value_update_tuples], [update for _, update in value_update_tuples]
+
+
+def aggregate_metric_map(names_to_tuples: Mapping[str, Measure]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """({name: value}, {name: update}) of measures by name (tf.contrib.metrics.aggregate_metric_map)."""
+    values = {name: value for name, (value, _) in names_to_tuples.items()}
+    return values, {name: update for name, (_, update) in names_to_tuples.items()}
+
+
+__getattr__ = missing("gf.contrib.metrics", globals())
