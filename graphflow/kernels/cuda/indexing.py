@@ -46,9 +46,9 @@ def gather_source(inner: bool) -> str:
 def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) -> str | None:
     """x[indices[k]] op= y[k] where the order does not matter: add, sub, max and min; None for other operations.
 
-    kernel(status, number, count, x, indices, y, rows, columns). Nothing is changed where an index is wrong; `dropping`
-    leaves out those below zero. A NaN becomes the largest and the smallest: atomic comparisons leave it where it is,
-    but do not put it there.
+    kernel(status, number, count, x, indices, y, rows, columns). Wrong indices are left out, others are not: a variable
+    is changed after INDEX_CHECK_SOURCE. With `dropping` those below zero are not wrong, but left out. A NaN becomes the
+    largest and the smallest: atomic comparisons leave it where it is, but do not put it there.
     """
     if operation not in ("add", "sub", "max", "min"):
         return None
@@ -76,6 +76,18 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
     )
 
 
+INDEX_CHECK_SOURCE: Final = f"""
+def kernel(status, number, count, indices, rows):
+{_WALK}        index = int64(indices[i])
+        if (index < 0 or index >= rows) and status[1] == 0:
+            status[0] = 2
+            status[1] = number
+        i += step
+"""
+"""Status 2 for an index that there is not, so that a kernel that comes after it changes nothing.
+
+kernel(status, number, count, indices, rows).
+"""
 _WRONG: Final = {False: "index < 0 or index >= rows", True: "index >= rows"}
 _IN_ORDER: Final = {
     "update": "y[k * columns + i]",
@@ -86,7 +98,7 @@ _IN_ORDER: Final = {
 
 @cache
 def scatter_source(dtype: str, operation: str, dropping: bool = False) -> str:
-    """x[indices[k]] op= y[k] in the order of k, a thread a column; nothing is written where an index is wrong.
+    """x[indices[k]] op= y[k] in the order of k, a thread a column; wrong indices are left out.
 
     kernel(status, number, count, x, indices, y, rows, taken): `count` columns, `taken` indices. `dropping` leaves out
     indices below zero.

@@ -230,7 +230,7 @@ _SCATTER = {
 
 def scatter_source(dtype: str, index_dtype: str, operation: str, scaled: bool = False) -> str:
     """Source of updating rows by index, in the order of the indices; unit: a column. TensorFlow's ScatterAdd
-    and kin.
+    and kin. Nothing is changed where an index is wrong.
 
     With `scaled` each value is first multiplied by a scalar in memory (the learning rate of a sparse update).
     """
@@ -253,8 +253,9 @@ def kernel(args, begin, end):
         index = int64(load(indices, unit, 0))
         if index < 0 or index >= rows:
             store(status, 0, {ERROR_INDEX}, 2)
-            continue
-        row = index * columns
+            return
+    for unit in range(count):
+        row = int64(load(indices, unit, 0)) * columns
         for j in range(begin, end):
             value = to_{dtype}({value})
             old = load(target, row + j, 1)

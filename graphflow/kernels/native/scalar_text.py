@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 FLOATS = ("float32", "float64")
@@ -278,3 +278,11 @@ def parse(text: str, dtype: str, names: Mapping[str, str]) -> Node:
     except SyntaxError as error:
         raise ScalarTextError(f"scalar text {text!r}: {error.msg}") from error
     return _Parser(text, names).parse(tree.body, dtype)
+
+
+def integer_divisors(node: Node) -> Iterator[Node]:
+    """What a tree divides integers by."""
+    if node.op in DIVISIONS and node.dtype in INTEGERS:
+        yield node.args[1]
+    for arg in node.args:
+        yield from integer_divisors(arg)

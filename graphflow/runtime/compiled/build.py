@@ -444,14 +444,11 @@ class CompiledPlan:
     def _fail(self, segment: _NativeSegment, status: int) -> None:
         stopped = max(0, segment.program.stopped_at - 1)
         position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
-        nodes = segment.groups[position].nodes
-        suspects = [n for n in nodes if n.instruction.type in _DIVISIONS] or nodes
-        instruction = suspects[0].instruction
+        instruction = segment.groups[position].fallible_node.instruction
         what = "Integer division by zero" if status == ERROR_DIVISION_BY_ZERO else "an index is out of range"
         op = instruction.op
         built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
         raise errors.InvalidArgumentError(None, op, f"{instruction.describe()}: {what}.{built}")
 
 
-_DIVISIONS: Final = frozenset({"FloorDiv", "FloorMod", "Div", "TruncateDiv", "TruncateMod"})
 _NOTHING: Final = nullcontext()

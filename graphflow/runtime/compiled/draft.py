@@ -18,9 +18,13 @@ from graphflow.runtime.compiled.nodes import KernelNode, PythonNode, Statements
 
 
 def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
-    """The roots that lie in memory: something outside their group takes them, or they are stored in any case."""
+    """The roots that lie in memory: something outside their group takes them, or they are stored in any case.
+
+    What nobody takes was asked to run for its errors, or is waited for; it is stored, since it would not run otherwise.
+    """
     group_of = {root: k for k, g in enumerate(groups) for n in g.nodes for root in n.makes}
-    stored: set[str] = set()
+    taken = {value.root for g in groups for n in g.nodes for value in n.reads}
+    stored = set(group_of) - taken
     for number, group in enumerate(groups):
         for node in group.nodes:
             for value in node.reads:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graphflow.runtime.compiled.nodes import Node, Statements
-from graphflow.runtime.compiled.values import boxes_apart
+from graphflow.runtime.compiled.values import Value, boxes_apart
 
 _MOST_LINES = 48
 _MOST_OPERANDS = 24
@@ -33,6 +33,13 @@ class Group:
     written: set[str] = field(default_factory=set)
     skewed: set[str] = field(default_factory=set)
     """Roots that are read otherwise than element by element."""
+    fallible: bool = False
+    """Whether one of its nodes, and no more, may find an error; such a group writes no variable after that."""
+
+    @property
+    def fallible_node(self) -> Node:
+        """The node that has found an error, where one of the group has."""
+        return next((node for node in self.nodes if node.fallible), self.nodes[0])
 
     @property
     def scalar(self) -> bool:
@@ -85,16 +92,17 @@ class _Fusing:
         bit = 1 << index
         if any(other != index and self._groups[other].needs & bit for other in direct):
             return False
+        if group.fallible and (node.fallible or node.variables):
+            return False
         if group.scalar:
             return True
         roots_read = {v.root for v in node.reads}
         if len(group.operands | roots_read | set(node.makes)) > _MOST_OPERANDS:
             return False
-        aligned = {v.root for v in node.reads if v.shape == node.space and v.contiguous and not v.offset}
         if not roots_read.isdisjoint(group.written):
             return False
         made_here = {root for n in group.nodes for root in n.makes}
-        if any(v.root in made_here and v.root not in aligned for v in node.reads):
+        if any(v.root in made_here and _skewed(v, node.space) for v in node.reads):
             return False
         if any(
             isinstance(n, Statements)
@@ -113,6 +121,7 @@ class _Fusing:
         group, node = self._groups[index], self._nodes[number]
         group.nodes.append(node)
         group.numbers.append(number)
+        group.fallible |= node.fallible
         needs = 0
         for other in direct - {index}:
             needs |= 1 << other | self._groups[other].needs
@@ -132,9 +141,7 @@ class _Fusing:
         group.written.update(node.variables)
         if isinstance(node, Statements):
             group.lines += len(node.lines)
-            group.skewed |= {
-                v.root for v in node.reads if v.shape != node.space or not v.contiguous or v.offset
-            }
+            group.skewed |= {v.root for v in node.reads if _skewed(v, node.space)}
         self._of.append(index)
 
     def ordered(self) -> list[Group]:
@@ -151,6 +158,11 @@ class _Fusing:
             done |= 1 << chosen
             result.append(left.pop(chosen))
         return result
+
+
+def _skewed(value: Value, space: tuple[int, ...]) -> bool:
+    """Whether a value is read otherwise than its block element by element."""
+    return value.shape != space or not value.contiguous or value.offset != 0
 
 
 def _apart(node: Statements, group: Group) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphflow.kernels.native.scalar_text import ScalarTextError, parse
+from graphflow.kernels.native.scalar_text import ScalarTextError, integer_divisors, parse
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import PASS_THROUGH, KernelTable
 from graphflow.runtime.compiled.nodes import KernelNode, Node, PythonNode, Statements
@@ -21,6 +21,8 @@ NATIVE_DTYPES = frozenset(
 )
 Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 
+
+_DIVISION = re.compile(r"//|%|floor(div|mod)|truncate(div|mod)")
 
 _SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
 """Types of which the second input is looked at for its shape alone."""
@@ -41,6 +43,8 @@ class Lowering:
         self.blocks: dict[str, int] = {}
         self.clusters: dict[str, tuple[str, ...]] = {}
         """For a block that lies beside others, all of them in their order."""
+        self.checked: set[tuple[str, int, int, int]] = set()
+        """Indices of which a node sees to it that they are of rows that there are: root, offset, count, rows."""
         self._kernels = kernels
         self._rules = rules
         self._plan = plan
@@ -49,6 +53,7 @@ class Lowering:
         self._readers: dict[str, list[int]] = {}
         self._writers: dict[str, int] = {}
         self._last_effect: int | None = None
+        self._fallible: list[int] = []
         self._named: dict[str, int] = {}
         self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
@@ -114,9 +119,27 @@ class Lowering:
             before.update(self._makers.get(root, ()))
             self._makers.setdefault(root, []).append(number)
         before |= self._ordered_after(node.instruction)
+        if node.variables:
+            before.update(self._fallible)
+        node.fallible = node.fallible or isinstance(node, Statements) and self._may_divide_by_zero(node)
+        if node.fallible:
+            self._fallible.append(number)
         node.after = sorted(before - {number})
         self._named[node.instruction.name] = number
         self.nodes.append(node)
+
+    def _may_divide_by_zero(self, node: Statements) -> bool:
+        """Whether statements divide integers by anything but constants."""
+        dtypes = {f"p{k}": value.dtype for k, value in enumerate(node.reads)}
+        constants = {f"p{k}": self.constants.get(value.root) for k, value in enumerate(node.reads)}
+        for target, dtype, text in node.lines:
+            if _DIVISION.search(text):
+                for divisor in integer_divisors(parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, dtypes)):
+                    number = divisor.value if divisor.op == "literal" else constants.get(divisor.name)
+                    if number is None or not np.all(number):
+                        return True
+            dtypes[target] = dtype
+        return False
 
     def _ordered_after(self, i: Instruction) -> set[int]:
         """The nodes that control dependencies put before an instruction, its own or of what it takes.
@@ -296,7 +319,7 @@ class Lowering:
 
     def _python(self, i: Instruction) -> None:
         reads = [self.values[name] for name in dict.fromkeys(i.inputs) if name in self.values]
-        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())))
+        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())), fallible=True)
         number = len(self.nodes)
         node.after = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
         if i.stateful and self._last_effect is not None:

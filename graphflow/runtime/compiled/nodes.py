@@ -17,7 +17,8 @@ class Node:
     """Something to do. `reads` are the values it takes, `makes` the roots it fills, in part or whole.
 
     `variables` are the variables' roots it writes; `instruction` is what it stands for, for messages; `after` are
-    numbers of nodes that come before it for reasons other than values.
+    numbers of nodes that come before it for reasons other than values. fallible: whether it may find an error in the
+    values that it takes; variables are written only once those before have found none.
     """
 
     instruction: Instruction
@@ -25,6 +26,7 @@ class Node:
     makes: list[str]
     variables: list[str] = field(default_factory=list)
     after: list[int] = field(default_factory=list)
+    fallible: bool = field(default=False, kw_only=True)
 
 
 @dataclass(eq=False)

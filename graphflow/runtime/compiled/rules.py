@@ -178,9 +178,17 @@ def _checked_shapes(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _rows_kernel(
-    lowering: Lowering, i: Instruction, source: str, reads: list[Value], targets: list[Value], emit: Any
+    lowering: Lowering,
+    i: Instruction,
+    source: str,
+    reads: list[Value],
+    targets: list[Value],
+    emit: Any,
+    *,
+    fallible: bool = False,
 ) -> bool:
-    lowering.add(KernelNode(i, reads, [t.root for t in targets], sources=[source], emit=emit))
+    makes = [t.root for t in targets]
+    lowering.add(KernelNode(i, reads, makes, sources=[source], emit=emit, fallible=fallible))
     return True
 
 
@@ -243,7 +251,7 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
         )
 
     source = nnkernels.sparse_cross_entropy_source(x.dtype, y.dtype)
-    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit)
+    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit, fallible=True)
 
 
 def _gather(lowering: Lowering, i: Instruction) -> bool:
@@ -274,7 +282,8 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
             address(target),
         )
 
-    return _rows_kernel(lowering, i, nnkernels.gather_source(ids.dtype), [params, ids], [target], emit)
+    source = nnkernels.gather_source(ids.dtype)
+    return _rows_kernel(lowering, i, source, [params, ids], [target], emit, fallible=True)
 
 
 def _scatter(operation: str) -> Rule:
@@ -305,7 +314,8 @@ def _scatter(operation: str) -> Rule:
             )
 
         source = nnkernels.scatter_source(variable.dtype, ids.dtype, operation)
-        lowering.add(KernelNode(i, [variable, ids, rows], [], [variable.root], sources=[source], emit=emit))
+        reads, sources = [variable, ids, rows], [source]
+        lowering.add(KernelNode(i, reads, [], [variable.root], sources=sources, emit=emit, fallible=True))
         return True
 
     return rule

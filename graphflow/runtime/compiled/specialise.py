@@ -167,16 +167,18 @@ def _constants(i: Instruction, known: Known) -> list[Instruction]:
 
 
 def _without_dead(plan: Plan) -> Plan:
-    """The plan without pure instructions whose results nobody takes."""
-    needed = set(plan.fetches)
+    """The plan without pure instructions whose results nobody takes, and that nothing runs or waits for.
+
+    What is waited for may fail, and what waits for it comes after all that it comes after itself.
+    """
+    needed = {*plan.fetches, *plan.targets}
     kept: list[Instruction] = []
     for i in reversed(plan.instructions):
         effect = i.type not in VARIABLE_TYPES and i.stateful and i.type != "Const"
-        if effect or any(o in needed for o in i.outputs):
+        if effect or i.name in needed or any(o in needed for o in i.outputs):
             kept.append(i)
-            needed.update(i.inputs)
             for inner in walk(Plan((i,))):
-                needed.update(inner.inputs)
+                needed.update(inner.inputs, inner.control)
             for body in i.bodies:
                 needed.update(body.fetches)
     return plan.with_instructions(list(reversed(kept)))

@@ -30,7 +30,7 @@ def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
 
         return not_finite(i.attrs["message"], bool(code & NAN), bool(code & INFINITE))
 
-    lowering.add(device_node(i, [x], [], build, told=told))
+    lowering.add(device_node(i, [x], [], build, told=told, fallible=True))
     lowering.define(i.outputs[0], x)
     lowering.hand_on(i)
     return True

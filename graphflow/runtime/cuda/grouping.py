@@ -14,21 +14,26 @@ _MOST_SCALARS: Final = 12
 
 
 def batches(groups: Sequence[Group]) -> list[list[int]]:
-    """The numbers of groups by launch: neighbours that are elementwise and need nothing of each other share one."""
+    """The numbers of groups by launch: neighbours that are elementwise and need nothing of each other share one.
+
+    What writes variables does so in a launch after those of what may fail.
+    """
     found: list[list[int]] = []
     read: set[str] = set()
     written: set[str] = set()
-    joins = False
+    joins = fallible = False
     for number, group in enumerate(groups):
         reads = {v.root for node in group.nodes for v in node.reads}
         writes = {root for node in group.nodes for root in (*node.makes, *node.variables)}
         plain = all(isinstance(n, Statements) and n.reduce is None for n in group.nodes)
-        if not (joins and plain) or reads & written or writes & (read | written):
+        changes = any(node.variables for node in group.nodes)
+        if not (joins and plain) or reads & written or writes & (read | written) or (fallible and changes):
             found.append([])
-            read, written = set(), set()
+            read, written, fallible = set(), set(), False
         found[-1].append(number)
         read |= reads
         written |= writes
+        fallible |= any(node.fallible for node in group.nodes)
         joins = plain
     return found
 

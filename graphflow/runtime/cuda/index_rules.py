@@ -32,6 +32,16 @@ def _takes(operation: str, dtype: str) -> bool:
     return dtype in _ATOMIC or operation in ("update", "mul") and dtype != "bool"
 
 
+def _unchecked(lowering: Lowering, ids: Value, rows: int) -> bool:
+    """Whether no node before sees to it that indices, side by side, are of rows that there are; the next one does."""
+    known = (ids.root, ids.offset, ids.size, rows)
+    if known in lowering.checked:
+        return False
+    if ids.root not in lowering.ever_written:
+        lowering.checked.add(known)
+    return True
+
+
 # ---- taking rows ---------------------------------------------------------------------------------------------------
 
 
@@ -40,6 +50,7 @@ def take_rows(
 ) -> None:
     """Adds target = x by the numbers of places along an axis, all of them side by side."""
     size, columns = x.shape[along], math.prod(x.shape[along + 1 :])
+    _unchecked(lowering, ids, size)
 
     def build(places: Places) -> Sequence[Any]:
         from graphflow.kernels.cuda.indexing import gather_source
@@ -49,7 +60,7 @@ def take_rows(
         arguments = [places.status, places.number, target.size, *arrays, size, ids.size, columns]
         return [elementwise_launch(gather_source(columns > 1), target.size, arguments)]
 
-    lowering.add(device_node(i, [x, ids], [target], build))
+    lowering.add(device_node(i, [x, ids], [target], build, fallible=True))
 
 
 def _rows(value: Value, count: int) -> Value:
@@ -177,21 +188,34 @@ def change_rows(
     variables: Sequence[str] = (),
     dropping: bool = False,
 ) -> None:
-    """Adds x[ids[k]] op= y[k], all of them rows side by side; `dropping` leaves out numbers below zero."""
+    """Adds x[ids[k]] op= y[k], all of them rows side by side; `dropping` leaves out numbers below zero.
+
+    A variable is left as it was where any number is wrong.
+    """
     rows, columns = x.shape[0], x.size // x.shape[0]
+    first = bool(variables) and not dropping and _unchecked(lowering, ids, rows)
 
     def build(places: Places) -> Sequence[Any]:
         from graphflow.kernels.cuda import indexing
         from graphflow.kernels.cuda.toolkit import elementwise_launch
 
         head, arrays = [places.status, places.number], [places.array(v) for v in (x, ids, y)]
+        check = _check_launches(places, ids, rows) if first else []
         source = indexing.scatter_atomic_source(y.dtype, operation, dropping)
         if source is not None:
-            return [elementwise_launch(source, y.size, [*head, y.size, *arrays, rows, columns])]
+            return [*check, elementwise_launch(source, y.size, [*head, y.size, *arrays, rows, columns])]
         source = indexing.scatter_source(y.dtype, operation, dropping)
-        return [elementwise_launch(source, columns, [*head, columns, *arrays, rows, ids.size])]
+        return [*check, elementwise_launch(source, columns, [*head, columns, *arrays, rows, ids.size])]
 
-    lowering.add(device_node(i, [x, ids, y], [] if variables else [x], build, variables))
+    lowering.add(device_node(i, [x, ids, y], [] if variables else [x], build, variables, fallible=True))
+
+
+def _check_launches(places: Places, ids: Value, rows: int) -> Sequence[Any]:
+    from graphflow.kernels.cuda.indexing import INDEX_CHECK_SOURCE
+    from graphflow.kernels.cuda.toolkit import elementwise_launch
+
+    arguments = [places.status, places.number, ids.size, places.array(ids), rows]
+    return [elementwise_launch(INDEX_CHECK_SOURCE, ids.size, arguments)]
 
 
 def _scatter(operation: str) -> Rule:
@@ -321,6 +345,7 @@ def _sparse_update(update: UpdateRule) -> Rule:
         ids, g = lowering.compact(i, indices), lowering.compact(i, gradient)
         rows, columns = cells[0].shape[0], cells[0].size // cells[0].shape[0]
         dropping = bool(i.attrs.get("dropping"))
+        first = not dropping and _unchecked(lowering, ids, rows)
 
         def build(places: Places) -> Sequence[Any]:
             from graphflow.kernels.cuda.indexing import row_update_source
@@ -330,10 +355,11 @@ def _sparse_update(update: UpdateRule) -> Rule:
             arrays = [places.array(v) for v in (ids, *cells, *numbers, g)]
             count, taken = (g.size, columns) if dropping else (columns, ids.size)
             head = [places.status, places.number, count, rows, taken]
-            return [elementwise_launch(source, count, [*head, *arrays])]
+            check = _check_launches(places, ids, rows) if first else []
+            return [*check, elementwise_launch(source, count, [*head, *arrays])]
 
         roots = [v.root for v in cells]
-        lowering.add(device_node(i, [*cells, *numbers, ids, g], [], build, roots))
+        lowering.add(device_node(i, [*cells, *numbers, ids, g], [], build, roots, fallible=True))
         _changed(lowering, i, cells[0])
         return True
 

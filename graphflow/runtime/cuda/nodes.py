@@ -59,6 +59,7 @@ def device_node(
     before: Before | None = None,
     words: int = 0,
     told: Told | None = None,
+    fallible: bool = False,
 ) -> DeviceNode:
     """A node that reads some values and fills others."""
     return DeviceNode(
@@ -68,6 +69,7 @@ def device_node(
         list(variables),
         build=build,
         told=told,
+        fallible=fallible,
         before=before,
         words=words,
     )

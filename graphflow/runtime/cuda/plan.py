@@ -361,13 +361,17 @@ class DevicePlan:
                 raise Unusable
             given = dict(zip(self._plan.feeds, feeds, strict=True))
             objects = {n: operand(v) for n, v in given.items() if n not in self._handed}
+            fallible = False
             try:
                 self._inbox.send(run, given | objects)
                 for segment in self._segments[: self._needed]:
                     if isinstance(segment, DeviceSegment):
                         self._run_device(segment)
-                    else:
-                        self._run_host(segment, run, objects)
+                        fallible |= segment.fallible
+                        continue
+                    if fallible:
+                        self._look_for_failure()
+                    self._run_host(segment, run, objects)
                 found, coming = self._begin_fetching(objects, keeps)
                 for segment in self._segments[self._needed :]:
                     assert isinstance(segment, DeviceSegment)
@@ -436,14 +440,14 @@ class DevicePlan:
         self, objects: dict[str, Any], keeps: Container[str]
     ) -> tuple[dict[str, Any], dict[str, Value]]:
         """What is fetched and there, or kept on the device; and what is on its way to the host."""
-        device, constants = self._device, self._lowering.constants
+        device = self._device
         found: dict[str, Any] = {}
         coming: dict[str, Value] = {}
         with device.current():
             self._find_variables()
             for name, value in self._fetched.items():
-                if value is None or name in constants:
-                    found[name] = copied(own(objects[name]) if name in objects else constants[name])
+                if value is None or name in self._lowering.constants:
+                    found[name] = copied(self._of_host(name, objects))
                 elif not value.size:
                     found[name] = np.empty(value.shape, value.dtype)
                 elif name in keeps:
@@ -456,6 +460,14 @@ class DevicePlan:
                 self._outbox.fetch(self._inbox.status, arrays)
         return found, coming
 
+    def _of_host(self, name: str, objects: dict[str, Any]) -> Any:
+        """A value that is not on the device: an object of NumPy's, a variable without elements, or a constant."""
+        if name in objects:
+            return own(objects[name])
+        if name in self._lowering.variables:
+            return self._store.cell(self._lowering.variables[name]).value
+        return self._lowering.constants[name]
+
     def _fetched_values(self, found: dict[str, Any], coming: dict[str, Value]) -> tuple[Any, ...]:
         """What is fetched, once it is there. Waits where something comes to the host, or may have failed."""
         if coming or self._fallible:
@@ -466,6 +478,13 @@ class DevicePlan:
             found[name] = array.copy() if value.shape else array[()]
         return tuple([found[name] for name in self._plan.fetches])
 
+    def _look_for_failure(self) -> None:
+        """Raises the error of a kernel so far, before the host computes with what it has left, or changes anything."""
+        with self._device.current():
+            self._outbox.fetch(self._inbox.status, {})
+        self._outbox.wait()
+        self._raise_failure()
+
     def _raise_failure(self) -> None:
         """Raises the error of a kernel, where one has left a status."""
         status = self._outbox.status
@@ -474,8 +493,7 @@ class DevicePlan:
 
     @staticmethod
     def _error(code: int, group: Group) -> errors.OpError:
-        dividing = [n for n in group.nodes if "Div" in n.instruction.type or "Mod" in n.instruction.type]
-        node = (dividing or group.nodes)[0]
+        node = group.fallible_node
         i, told = node.instruction, node.told if isinstance(node, DeviceNode) else None
         what = _WHAT[code] if code in _WHAT or told is None else told(code)
         built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)

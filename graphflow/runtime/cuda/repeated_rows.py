@@ -175,7 +175,7 @@ def _firsts(lowering: Lowering, i: Instruction) -> bool:
         sources = first_of_equal_sources(rows.dtype, positions.dtype)
         return [elementwise_launch(source, ids.size, arguments) for source in sources]
 
-    lowering.add(device_node(i, [ids], [table, rows, positions], build))
+    lowering.add(device_node(i, [ids], [table, rows, positions], build, fallible=True))
     return True
 
 

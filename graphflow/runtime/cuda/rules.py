@@ -81,7 +81,7 @@ def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
             source, arguments = kernels.cross_entropy_source(x.dtype), [rows, columns, *arrays]
         return [kernels.rows_launch(source, rows, columns, arguments)]
 
-    lowering.add(device_node(i, [x, y], [loss, gradient], build))
+    lowering.add(device_node(i, [x, y], [loss, gradient], build, fallible=sparse))
     return True
 
 

@@ -41,7 +41,7 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
         arguments = [places.status, places.number, count, pairs, row, numbers, matrix, down, across, sums]
         return [elementwise_launch(product_source(x.dtype), count, [*arguments, rows, inner, columns])]
 
-    lowering.add(device_node(i, [places_of, x, right, result], [result], build))
+    lowering.add(device_node(i, [places_of, x, right, result], [result], build, fallible=True))
     return True
 
 
@@ -79,7 +79,9 @@ def _to_dense(lowering: Lowering, i: Instruction) -> bool:
         arrays = [places.array(ids), places.array(x), each, places.array(target)]
         return [elementwise_launch(SCATTER_SOURCE, count, [places.status, places.number, count, *arrays])]
 
-    lowering.add(device_node(i, [ids, x, target], [target], build, told=lambda code: _REPEATED))
+    lowering.add(
+        device_node(i, [ids, x, target], [target], build, told=lambda code: _REPEATED, fallible=True)
+    )
     return True
 
 

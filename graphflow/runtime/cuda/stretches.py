@@ -204,7 +204,12 @@ class _Cut:
             result += [self._with_bodies(i, around) for i in before]
             if stretch:
                 inside = {i.name for i in stretch}
-                wanted = {n for i in work if i.name not in inside for n in i.taken()} | set(plan.fetches)
+                outside = [i for i in work if i.name not in inside]
+                wanted = {
+                    *plan.fetches,
+                    *plan.targets,
+                    *(n for i in outside for n in (*i.taken(), *i.control)),
+                }
                 result.append(self._stretch(stretch, around, wanted))
             result += [self._with_bodies(i, around) for i in after]
         return plan.with_instructions(result)
@@ -240,7 +245,8 @@ class _Cut:
         feeds = tuple(n for n in taken if n not in around)
         fetches = tuple(o for o in made if o in wanted)
         body = [replace(i, control=tuple(c for c in i.control if c in inside)) for i in work]
-        plan = Plan((*used.values(), *body), feeds, fetches)
+        targets = tuple(i.name for i in work if i.name in wanted)
+        plan = Plan((*used.values(), *body), feeds, fetches, targets)
         self._count += 1
         found: list[tuple[DType, Dims]] = [made[o] for o in fetches]
         return Instruction(

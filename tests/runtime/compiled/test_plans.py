@@ -231,3 +231,14 @@ def test_a_branch_uses_values_of_a_compiled_plan() -> None:
         return [y + 1.0, gf.reduce_sum(a)], {x: np.linspace(-1, 1, 16).astype("f"), flag: True}
 
     check(model)
+
+
+def test_a_value_and_other_views_of_it_in_one_operation() -> None:
+    def model() -> Any:
+        x = gf.placeholder(gf.float32, [4, 4])
+        y = x * 2.0
+        others = [gf.transpose(y), y[::-1], y[:, ::-1], y[:1], y[:, 1:2], gf.reshape(y, [4, 4])]
+        values = np.random.default_rng(3).uniform(-1, 1, [4, 4]).astype("f")
+        return [y + other for other in others] + [gf.add_n([y, gf.transpose(y)])], {x: values}
+
+    check(model)
