@@ -2,52 +2,78 @@
 
 A part may hold its thread for as long as a Python function in it sleeps, so the number of threads has no limit that
 could make another run wait, and all are daemons, so that none keeps the process from ending.
+
+What comes next goes to the thread that became idle last: the others stay idle, and end, though there is always work
+for some. In turns a burst of work would keep as many threads as it once needed.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 _IDLE_SECONDS: Final = 10.0
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class _Worker:
+    """A thread of a pool; `called` is released when there is something for it in `task`, or nothing any more."""
+
+    __slots__ = ("called", "task")
+
+    def __init__(self, task: Task) -> None:
+        self.task: Task | None = task
+        self.called = threading.Lock()
+        self.called.acquire()
 
 
 class ThreadPool:
     """Calls functions on threads of its own: an idle one where there is one, a new one otherwise. Thread-safe."""
 
     def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._tasks: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
-        self._idle = 0
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        """The idle threads, in the order in which they became so."""
         self._closed = False
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Calls function(*arguments), which must not raise, soon; nothing waits for its end."""
-        with self._condition:
-            self._tasks.append((function, arguments))
-            if self._idle >= len(self._tasks):
-                self._condition.notify()
-                return
-        threading.Thread(target=self._work, name="graphflow", daemon=True).start()
+        task = function, arguments
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        if worker is None:
+            threading.Thread(target=self._work, args=(_Worker(task),), name="graphflow", daemon=True).start()
+        else:
+            worker.task = task
+            worker.called.release()
 
     def close(self) -> None:
         """Ends the idle threads; those at work end after it."""
-        with self._condition:
+        with self._lock:
             self._closed = True
-            self._condition.notify_all()
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.called.release()
 
-    def _work(self) -> None:
-        while (task := self._next()) is not None:
-            function, arguments = task
+    def _work(self, worker: _Worker) -> None:
+        while worker.task is not None:
+            function, arguments = worker.task
+            worker.task = None
             function(*arguments)
-            del task, function, arguments
+            del function, arguments
+            self._wait(worker)
 
-    def _next(self) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
-        with self._condition:
-            if not self._tasks and not self._closed:
-                self._idle += 1
-                self._condition.wait_for(lambda: self._tasks or self._closed, _IDLE_SECONDS)
-                self._idle -= 1
-            return self._tasks.popleft() if self._tasks else None
+    def _wait(self, worker: _Worker) -> None:
+        """Returns when there is a task for the thread, or none will come."""
+        with self._lock:
+            if self._closed:
+                return
+            self._idle.append(worker)
+        if worker.called.acquire(timeout=_IDLE_SECONDS):
+            return
+        with self._lock:
+            if worker in self._idle:
+                self._idle.remove(worker)
+                return
+        worker.called.acquire()  # It was called a moment after it had waited for long enough.
