@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -113,18 +113,26 @@ def _directory() -> str:
 
 @cache
 def _called() -> bytes:
-    """The text of the functions that kernels call: Numba does not see it change, so that it is part of their names."""
-    return Path(vectors.__file__).read_bytes()
+    """What machine code depends on beside a kernel's text, and Numba does not see change: functions that kernels call,
+    and its own version.
+    """
+    version = "" if SIMULATED else import_module("importlib.metadata").version("numba-cuda")
+    return Path(vectors.__file__).read_bytes() + version.encode()
 
 
-def _path(source: str) -> Path:
-    """The file of a kernel's text."""
-    return Path(_directory()) / f"gf_{hashlib.sha256(source.encode() + _called()).hexdigest()[:32]}.py"
+def _path(source: str, kinds: tuple[str, ...]) -> Path:
+    """The file of a kernel's text for arguments of some kinds.
+
+    One for each: of two processes that compile a text for different kinds at once, Numba's cache may keep the code of
+    one under the kinds of the other.
+    """
+    text = f"{source}\n{' '.join(kinds)}".encode()
+    return Path(_directory()) / f"gf_{hashlib.sha256(text + _called()).hexdigest()[:32]}.py"
 
 
-def python_function(source: str) -> Callable[..., None]:
+def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., None]:
     """The function `kernel` of a text, under a file's name of its own, by which the simulator knows shared arrays."""
-    path = _path(source)
+    path = _path(source, kinds)
     names = dict(namespace())
     if SIMULATED:
         source = source.replace(SHUFFLE, "exchanged") + SIMULATED_SHUFFLE + _SIMULATOR_ENTRY
@@ -133,18 +141,18 @@ def python_function(source: str) -> Callable[..., None]:
 
 
 @cache
-def kernel(source: str) -> Any:
-    """The compiled kernel of a text; compiled for the dtypes of its arguments at its first launch."""
+def kernel(source: str, kinds: tuple[str, ...]) -> Any:
+    """The compiled kernel of a text for arguments of some kinds; compiled at its first launch."""
     if SIMULATED:
-        return cuda.jit(python_function(source))
-    path = _path(source)
+        return cuda.jit(python_function(source, kinds))
+    path = _path(source, kinds)
     if not path.exists():
         handle, temporary = tempfile.mkstemp(dir=_directory(), suffix=".tmp")
         with os.fdopen(handle, "w") as file:
             file.write(source)
         os.utime(temporary, (1_600_000_000,) * 2)  # Numba's cache looks at the time of the file.
         os.replace(temporary, path)
-    return cuda.jit(python_function(source), cache=True)
+    return cuda.jit(python_function(source, kinds), cache=True)
 
 
 @contextmanager
@@ -181,6 +189,11 @@ class Launch:
     blocks: int | tuple[int, int]
     threads: int
     arguments: tuple[Any, ...]
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The dtypes of arrays, and the types of other arguments."""
+        return tuple([a.dtype.name if hasattr(a, "dtype") else type(a).__name__ for a in self.arguments])
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +323,7 @@ class Device:
             work.function(int(handle))
             return
         with _patience() if SIMULATED else nullcontext():
-            kernel(work.source)[work.blocks, work.threads, stream](*work.arguments)
+            kernel(work.source, work.kinds)[work.blocks, work.threads, stream](*work.arguments)
 
     def captured(self, works: Sequence[Work]) -> Callable[[], None] | None:
         """What starts all of some work at once, as a CUDA graph; None where none can be made.

@@ -34,6 +34,8 @@ class DeviceSegment:
     groups: list[tuple[int, Group]]
     works: list[Work] = field(default_factory=list)
     written: list[DeviceCell] = field(default_factory=list)
+    fallible: bool = False
+    """Whether a kernel may leave a status; found once, since every run asks."""
     _replay: Callable[[], None] | None = None
     """Starts all of `works` at once."""
     _runs: int = 0
@@ -41,11 +43,7 @@ class DeviceSegment:
     def bind(self, works: list[Work]) -> None:
         """Sets the launches, which are to be captured anew."""
         self.works, self._replay, self._runs = works, None, 0
-
-    @property
-    def fallible(self) -> bool:
-        """Whether a kernel may leave a status."""
-        return any(isinstance(work, Launch) and _MAY_FAIL.search(work.source) for work in self.works)
+        self.fallible = any(isinstance(work, Launch) and _MAY_FAIL.search(work.source) for work in works)
 
     def run(self, device: Device) -> None:
         """Starts the launches; the device's lock is held."""

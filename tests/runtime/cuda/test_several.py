@@ -159,6 +159,7 @@ def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pyt
     """A thread without a current GPU gets the first one from Numba, and memory there instead of where it is used."""
     from graphflow.kernels.cuda import toolkit
 
+    made_current = toolkit.Device._being_current
     current: list[int] = []
     asked: Counter[str] = Counter()
 
@@ -166,7 +167,8 @@ def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pyt
     def being_current(self: Any) -> Iterator[None]:
         current.append(self.index)
         try:
-            yield
+            with made_current(self):
+                yield
         finally:
             current.pop()
 
