@@ -20,6 +20,7 @@ from graphflow import errors
 from graphflow.graph import devices, dtypes
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow.plan.passes import PassContext
+from graphflow.plan.sizes import host_has_sizes
 
 _HANDLES = (dtypes.resource, dtypes.variant)
 _NUMBERS = frozenset(
@@ -202,6 +203,8 @@ def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:
         return False
     if instruction.bodies or instruction.type in VARIABLE_TYPES:
         return True
+    if kind != "CPU" and not host_has_sizes(instruction.op, lambda op_type: ctx.has_kernel(op_type, kind)):
+        return False
     return ctx.has_kernel(instruction.type, kind)
 
 

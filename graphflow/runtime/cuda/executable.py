@@ -151,7 +151,7 @@ class DeviceExecutable:
         """What runs on the GPU, for each combination of fed shapes; "" where nothing does yet."""
         return "".join(
             f"on {self._name} for {', '.join([str(s) for s, _ in shapes]) or 'no feeds'}"
-            f"{''.join([f', dense shape {s}' for s in sizes])}\n"
+            f"{''.join([f', size {s}' for s in sizes])}\n"
             f"{state.plan.describe()}\n"
             for (shapes, sizes), state in self._states.items()
             if state.plan is not None

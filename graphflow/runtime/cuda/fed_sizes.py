@@ -1,4 +1,4 @@
-"""Sizes of results that are fed as values: the dense shapes of sparse tensors.
+"""Sizes of results that are fed as values: dense shapes, and ids of segments, of which the last is the most.
 
 A plan on a GPU knows all shapes. So there is one for each combination of such sizes, as there is one for each
 combination of fed shapes. The host finds them in what is fed, by the plan's own instructions.
@@ -14,18 +14,23 @@ import numpy as np
 
 from graphflow.graph import shapes
 from graphflow.plan.ir import Instruction, Plan
-from graphflow.runtime.assemble import PASS_THROUGH, KernelTable, assemble
+from graphflow.plan.sizes import DENSE_SHAPES, FOLLOWED, SEGMENT_IDS
+from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.arrays import host
 from graphflow.runtime.cuda.repeated_rows import constant
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
 
-_DENSE_SHAPES: Final = {"SparseTensorDenseMatMul": 2, "SparseToDense": 1}
-"""Types that take a dense shape, and which input it is."""
-_FOLLOWED: Final = PASS_THROUGH | {"Cast", "Const", "Reshape", "Slice", "Squeeze", "StridedSlice"}
-"""Types of what may lie between a feed and a size."""
+SEGMENTS: Final = "segments"
+"""The attribute of an instruction whose ids are known to name so many segments."""
 
 Sizes = tuple[tuple[int, ...], ...]
+
+
+def _segments(ids: Any) -> tuple[int, ...]:
+    """How many segments some ids name."""
+    return (int(np.reshape(ids, -1)[-1]) + 1 if np.size(ids) else 0,)
 
 
 class FedSizes:
@@ -37,7 +42,7 @@ class FedSizes:
         self._names: dict[str, str] = {}
         work: set[str] = set()
         for i in plan.instructions:
-            position = _DENSE_SHAPES.get(i.type)
+            position = DENSE_SHAPES.get(i.type, SEGMENT_IDS.get(i.type))
             found = None if position is None else self._from_feeds(i.inputs[position])
             if position is not None and found is not None:
                 self._names[i.name] = i.inputs[position]
@@ -47,14 +52,17 @@ class FedSizes:
         needed = {n for i in instructions for n in i.inputs} | set(self._values)
         self._taken = [k for k, name in enumerate(plan.feeds) if name in needed]
         part = Plan(tuple(instructions), tuple(plan.feeds[k] for k in self._taken), self._values)
-        self._part = assemble(part, store, kernels) if self._taken else None
+        self._part = assemble(part, store, kernels) if self._values else None
+        self._ids = {
+            self._names[i.name] for i in plan.instructions if i.type in SEGMENT_IDS and i.name in self._names
+        }
 
     def _from_feeds(self, name: str) -> set[str] | None:
         """The instructions that make a value of what is fed and of constants; None where there are others."""
         if name in self._feeds:
             return set()
         maker = self._makers.get(name)
-        if maker is None or maker.type not in _FOLLOWED:
+        if maker is None or maker.type not in FOLLOWED:
             return None
         found = {maker.name}
         for before in map(self._from_feeds, maker.inputs):
@@ -64,19 +72,25 @@ class FedSizes:
         return found
 
     def of(self, run: RunContext, feeds: Sequence[Any]) -> Sizes:
-        """The sizes for some fed values, as `settled` takes them; () where they are not the host's."""
-        given = [feeds[k] for k in self._taken]
-        if self._part is None or not all(isinstance(g, np.ndarray | np.generic) for g in given):
+        """The sizes for some fed values, as `settled` takes them; () where something is not fed.
+
+        What another part left on a device was made of what is fed to the run, so that it is there soon.
+        """
+        if self._part is None or any(feeds[k] is None for k in self._taken):
             return ()
+        given = [host(feeds[k]) for k in self._taken]
         try:
             with np.errstate(all="ignore"):
                 values = self._part.function(run, *given)
         except Exception as error:
             raise explain(error, self._part) from error
-        return tuple([tuple(np.reshape(v, -1).tolist()) for v in values])
+        pairs = zip(self._values, values, strict=True)
+        return tuple(
+            [_segments(v) if name in self._ids else tuple(np.reshape(v, -1).tolist()) for name, v in pairs]
+        )
 
     def settled(self, plan: Plan, sizes: Sizes) -> Plan | None:
-        """The plan in which these sizes are constants; None where the graph says other shapes."""
+        """The plan in which these sizes are known; None where the graph says other shapes."""
         known = dict(zip(self._values, sizes, strict=False))
         instructions: list[Instruction] = []
         for i in plan.instructions:
@@ -86,7 +100,12 @@ class FedSizes:
                 continue
             if not _agree(i, size):
                 return None
-            position = _DENSE_SHAPES[i.type]
+            if i.type in SEGMENT_IDS:
+                dims = i.shapes[0]
+                fixed = i.shapes if dims is None else ((*size, *dims[1:]),)
+                instructions.append(replace(i, shapes=fixed, attrs={**i.attrs, SEGMENTS: size[0]}))
+                continue
+            position = DENSE_SHAPES[i.type]
             made = constant(i, f"{i.name}/dense_shape", np.array(size, np.int64))
             inputs = (*i.inputs[:position], made.outputs[0], *i.inputs[position + 1 :])
             instructions += [made, replace(i, inputs=inputs)]
@@ -94,8 +113,9 @@ class FedSizes:
 
 
 def _agree(i: Instruction, size: tuple[int, ...]) -> bool:
-    """Whether a dense shape gives the shape that the graph says of a result."""
+    """Whether a size gives the shape that the graph says of a result."""
     dims = i.shapes[0]
-    if i.type == "SparseTensorDenseMatMul":
-        dims, size = None if dims is None else dims[:1], size[bool(i.attrs["adjoint_a"]) :][:1]
+    if i.type != "SparseToDense":
+        row = int(bool(i.attrs.get("adjoint_a")))
+        dims, size = None if dims is None else dims[:1], size[row : row + 1]
     return dims is None or shapes.compatible(dims, size)

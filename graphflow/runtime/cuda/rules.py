@@ -28,6 +28,7 @@ from graphflow.runtime.cuda.nodes import Places, device_node
 from graphflow.runtime.cuda.products import copied, product_rule
 from graphflow.runtime.cuda.random_rules import RANDOM_RULES
 from graphflow.runtime.cuda.scan_rules import SCAN_RULES
+from graphflow.runtime.cuda.segment_rules import SEGMENT_RULES
 from graphflow.runtime.cuda.sliding_rules import SLIDING_RULES
 from graphflow.runtime.cuda.sparse_rules import SPARSE_RULES
 from graphflow.runtime.cuda.strided import reduced
@@ -244,6 +245,7 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     **INDEX_RULES,
     **MOVEMENT_RULES,
     **SCAN_RULES,
+    **SEGMENT_RULES,
     **SLIDING_RULES,
     **SPARSE_RULES,
     **WINDOW_RULES,
