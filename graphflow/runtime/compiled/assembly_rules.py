@@ -47,6 +47,7 @@ def _pack(lowering: Lowering, i: Instruction) -> bool:
         return False
     target = lowering.result(i)
     axis = int(i.attrs.get("axis", 0)) % len(target.shape)
+    shape = target.shape[:axis] + target.shape[axis + 1 :]
     parts = []
     for k, value in enumerate(values):
         assert value is not None
@@ -54,7 +55,7 @@ def _pack(lowering: Lowering, i: Instruction) -> bool:
         squeezed = Value(
             place.root,
             place.dtype,
-            value.shape,
+            shape,
             place.strides[:axis] + place.strides[axis + 1 :],
             place.offset,
         )

@@ -31,6 +31,10 @@ _WITH_EMPTY_PARTS = frozenset({"AssertBroadcastable", "FusedBatchNormV3", "Fused
 """Types of which some inputs and results are empty; their rules look at them themselves."""
 
 
+class DisagreementError(Exception):
+    """What a run is fed does not fit the rest. NumPy's kernels say what is wrong."""
+
+
 class Lowering:
     """The nodes of a plan, while they are being made."""
 
@@ -101,6 +105,8 @@ class Lowering:
 
     def add(self, node: Node) -> None:
         """Adds a node after everything that it depends on."""
+        if isinstance(node, Statements) and not all(spreads(v.shape, node.space) for v in node.reads):
+            raise DisagreementError(node.instruction.describe())
         number = len(self.nodes)
         before = set(node.after)
         for value in node.reads:
@@ -202,6 +208,14 @@ class Lowering:
         self.elementwise(instruction, "{0}", [value], copy)
         return copy
 
+    def apart(self, instruction: Instruction, value: Value, other: Value) -> Value:
+        """The value, or a copy where it lies in the memory of another one, which is about to change."""
+        if value.root != other.root:
+            return value
+        copy = self.temporary(value.root, value.dtype, value.shape)
+        self.elementwise(instruction, "{0}", [value], copy)
+        return copy
+
     def hand_on(self, instruction: Instruction) -> None:
         """Has what takes a result of an instruction come after its node, also where the result lies in another's."""
         number = self._named[instruction.name]
@@ -241,7 +255,10 @@ class Lowering:
             return self._constant(i)
         if i.type in _WITH_EMPTY_PARTS:
             return self._rules[i.type](self, i)
-        if not all(n in self.values for n in i.inputs) or not i.outputs and i.type not in self._rules:
+        # A constant without elements lies nowhere, but rules know it: it may be a shape, axes, or the like.
+        if not all(n in self.values or n in self.constants for n in i.inputs):
+            return False
+        if not i.outputs and i.type not in self._rules:
             return False
         if any(
             self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0] if o in self.known else used
@@ -270,7 +287,9 @@ class Lowering:
         return True
 
     def _pass_through(self, i: Instruction) -> bool:
-        value = self.values[i.inputs[0]]
+        value = self.values.get(i.inputs[0])
+        if value is None:
+            return False
         if value.root in self.ever_written or any(c in self._named for c in i.control):
             self.elementwise(i, "{0}", [value], self.result(i))
         else:
@@ -299,9 +318,9 @@ class Lowering:
                 )
             else:
                 return False
-        if position is None:
+        value = None if position is None else self.values.get(i.inputs[position])
+        if position is None or value is None:
             return False
-        value = self.values[i.inputs[position]]
         if value.root in self.ever_written:
             copy = self.temporary(value.root, value.dtype, value.shape)
             self.elementwise(i, "{0}", [value], copy)
@@ -346,6 +365,13 @@ class Lowering:
         return has_fixed_shape(i, position, self.known, self.values, self.constants)
 
 
+def spreads(shape: tuple[int, ...], space: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    return len(shape) <= len(space) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(space), strict=False)
+    )
+
+
 def scalar_text(i: Instruction, text: str, names: Mapping[str, str]) -> str:
     """A scalar text of an op, with operands and attributes put in."""
 
@@ -363,7 +389,9 @@ def scalar_rule(lowering: Lowering, i: Instruction) -> bool:
     """Lowers an op by its `scalar` text: an elementwise statement, or an update of variables."""
     definition = i.definition
     assert definition is not None and definition.scalar is not None
-    reads = [lowering.values[n] for n in i.inputs]
+    reads = [v for v in map(lowering.value, i.inputs) if v is not None]
+    if len(reads) != len(i.inputs):
+        return False
     names = {spec.name: f"{{{position}}}" for position, spec in enumerate(definition.inputs)}
     if definition.writes:
         return _update(lowering, i, reads, names)

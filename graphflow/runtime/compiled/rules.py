@@ -43,7 +43,8 @@ def _reduce(kind: str) -> Rule:
 
 def _sum_to_shape(lowering: Lowering, i: Instruction) -> bool:
     value = lowering.value(i.inputs[0])
-    assert value is not None
+    if value is None:
+        return False
     wanted = lowering.shape(i.outputs[0])
     if value.shape == wanted:
         lowering.define(i.outputs[0], value)
@@ -67,7 +68,8 @@ def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
 
 def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
     value = lowering.value(i.inputs[0])
-    assert value is not None
+    if value is None:
+        return False
     if not value.shape:
         lowering.elementwise(i, "{0} * {0} * 0.5", [value], lowering.result(i))
         return True
@@ -298,7 +300,7 @@ def _scatter(operation: str) -> Rule:
             or updates.shape != indices.shape + variable.shape[1:]
         ):
             return False
-        ids, rows = lowering.compact(i, indices), lowering.compact(i, updates)
+        ids, rows = (lowering.compact(i, lowering.apart(i, v, variable)) for v in (indices, updates))
         columns = variable.size // variable.shape[0]
 
         def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow.kernels.cpu.array import indexer
-from graphflow.plan.ir import Instruction, Plan
+from graphflow.plan.ir import Instruction, Plan, producers
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble, operand
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
@@ -34,10 +35,18 @@ _MOST_SHAPES: Final = 16
 class _Program:
     """The plan for one combination of fed shapes, as a function of the host's that calls stretches."""
 
-    def __init__(self, function: Assembled, stretches: Sequence[_Stretch], scalars: frozenset[str]) -> None:
+    def __init__(
+        self,
+        function: Assembled,
+        stretches: Sequence[_Stretch],
+        scalars: frozenset[str],
+        there: Sequence[bool],
+    ) -> None:
         self.function = function
         self.stretches = stretches
         self.scalars = scalars
+        self.there = there
+        """Whether each fetch is made: a branch that is not taken leaves nothing for what goes back through it."""
 
 
 class _Stretch:
@@ -116,7 +125,8 @@ class ControlledExecutable:
         part = program.function
         try:
             with np.errstate(all="ignore"):
-                results: tuple[Any, ...] = part.function(run, *self._given(program, feeds))
+                made = iter(part.function(run, *self._given(program, feeds)))
+                results = [next(made) if there else None for there in program.there]
                 pairs = zip(results, self._keeps, strict=True)
                 return tuple([value if keeps else _own(value) for value, keeps in pairs])
         except Exception as error:
@@ -140,6 +150,9 @@ class ControlledExecutable:
         plan = self._specialised(feeds) if special else self._plan
         names = zip(self._plan.feeds, feeds, strict=True)
         scalars = frozenset(name for name, value in names if np.ndim(value) == 0) if special else frozenset()
+        made = {*producers(plan), *plan.feeds}
+        there = [name in made for name in plan.fetches]
+        plan = replace(plan, fetches=tuple(name for name in plan.fetches if name in made))
         cut = cut_stretches(plan, scalars)
         stretches: list[_Stretch] = []
 
@@ -157,7 +170,8 @@ class ControlledExecutable:
             lambda kind: kind == STRETCH or self._kernels.is_stateful(kind),
             self._kernels.may_view,
         )
-        return _Program(assemble(cut, self._store, table, lends=self._base.lends), stretches, scalars)
+        function = assemble(cut, self._store, table, lends=self._base.lends)
+        return _Program(function, stretches, scalars, there)
 
     def _specialised(self, feeds: Sequence[Any]) -> Plan:
         """The plan for some fed shapes, without the branches that fed truth values decide."""

@@ -205,6 +205,8 @@ class DeviceExecutable:
 
     def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any], sizes: Sizes) -> None:
         """Lays the launches out, where the shapes are known."""
+        from graphflow.runtime.compiled.lower import DisagreementError
+
         pairs = zip(self._plan.feeds, feeds, strict=True)
         handed = frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
         try:
@@ -214,6 +216,8 @@ class DeviceExecutable:
             raise state.failure from None
         except errors.ResourceExhaustedError:
             raise
+        except DisagreementError:
+            return  # NumPy raises the error, in this run and any like it.
         except Exception:
             state.given_up = True
             _LOG.warning(

@@ -225,7 +225,7 @@ def _scatter(operation: str) -> Rule:
             return False
         if not _takes(operation, variable.dtype) or updates.shape != indices.shape + variable.shape[1:]:
             return False
-        ids, y = lowering.compact(i, indices), lowering.compact(i, updates)
+        ids, y = (lowering.compact(i, lowering.apart(i, v, variable)) for v in (indices, updates))
         dropping = bool(i.attrs.get("dropping"))
         change_rows(lowering, i, operation, variable, ids, y, [variable.root], dropping)
         _changed(lowering, i, variable)
@@ -259,7 +259,7 @@ def _change_named(
     lowering: Lowering, i: Instruction, operation: str, x: Value, indices: Value, updates: Value
 ) -> None:
     """Changes what index vectors name."""
-    y = lowering.compact(i, updates)
+    y = lowering.compact(i, lowering.apart(i, updates, x))
     ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
     variables = [x.root] if x.root in lowering.variables else []

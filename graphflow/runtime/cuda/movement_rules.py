@@ -14,7 +14,7 @@ import numpy as np
 
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import filled
-from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.lower import DisagreementError, Lowering, Rule
 from graphflow.runtime.compiled.values import Value, whole
 from graphflow.runtime.cuda.strided import box, permuted, places_along, split, unwritten
 
@@ -147,6 +147,8 @@ def _roll(lowering: Lowering, i: Instruction) -> bool:
     value, shifts, axes = lowering.value(i.inputs[0]), *map(lowering.constant, i.inputs[1:])
     if value is None or shifts is None or axes is None or not value.shape or shifts.size != axes.size:
         return False
+    if not np.isin(axes, np.arange(-len(value.shape), len(value.shape))).all():
+        raise DisagreementError(i.describe())
     total = [0] * len(value.shape)
     for shift, axis in zip(np.atleast_1d(shifts), np.atleast_1d(axes), strict=True):
         total[int(axis) % len(total)] += int(shift)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from graphflow.plan.ir import Instruction
-from graphflow.runtime.compiled.lower import Lowering
+from graphflow.runtime.compiled.lower import DisagreementError, Lowering, spreads
 from graphflow.runtime.compiled.nodes import Statements
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.cuda.nodes import DeviceNode, Places
@@ -26,6 +26,8 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
     if i.attrs.get("transpose_b", False) or i.attrs.get("adj_y", False):
         b = turned(b)
     batch_shape = lowering.shape(i.outputs[0])[:-2]
+    if a.shape[-1] != b.shape[-2] or not all(spreads(v.shape[:-2], batch_shape) for v in (a, b)):
+        raise DisagreementError(i.describe())
     first, second = (_batched(lowering, i, v, batch_shape) for v in (a, b))
     target = lowering.result(i)
     add_product(lowering, i, first, second, target, math.prod(batch_shape))

@@ -17,7 +17,7 @@ from graphflow.graph.op_def import lookup
 from graphflow.kernels import registry
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction
 from graphflow.runtime.assemble import PASS_THROUGH
-from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.lower import DisagreementError, Lowering, Rule
 from graphflow.runtime.compiled.rules import RULES
 from graphflow.runtime.compiled.specialise import OF_SHAPES
 from graphflow.runtime.compiled.values import Value
@@ -92,6 +92,8 @@ def _top_k(lowering: Lowering, i: Instruction) -> bool:
         return False
     x, values, places_of = lowering.compact(i, value), lowering.result(i, 0), lowering.result(i, 1)
     columns, count = x.shape[-1], int(wanted)
+    if count > columns:
+        raise DisagreementError(i.describe())
     rows = x.size // columns
 
     def build(places: Places) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow.plan.ir import Instruction
-from graphflow.runtime.compiled.lower import Lowering, Rule
+from graphflow.runtime.compiled.lower import DisagreementError, Lowering, Rule
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.cuda.nodes import Places, device_node
 
@@ -50,6 +50,8 @@ def _scan(operation: str) -> Rule:
             return False
         if operation == "logsumexp" and value.dtype not in _FLOATS:
             return False
+        if not -len(value.shape) <= int(axis) < len(value.shape):
+            raise DisagreementError(i.describe())
         x, along = lowering.compact(i, value), int(axis) % len(value.shape)
         options = bool(i.attrs["exclusive"]), bool(i.attrs["reverse"])
         add_scan(lowering, i, operation, x, lowering.result(i), along, *options)

@@ -242,3 +242,11 @@ def test_a_value_and_other_views_of_it_in_one_operation() -> None:
         return [y + other for other in others] + [gf.add_n([y, gf.transpose(y)])], {x: values}
 
     check(model)
+
+
+def test_rows_of_a_variable_are_changed_by_those_that_it_had() -> None:
+    def model() -> Any:
+        v = gf.Variable(np.arange(12.0, dtype="f").reshape(4, 3))
+        return gf.scatter_update(v, [1, 2, 3, 0], v).op, {}
+
+    check(model)

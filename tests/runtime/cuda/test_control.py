@@ -287,3 +287,22 @@ def test_a_row_that_is_not_there_is_told() -> None:
         y = gf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z + x[i]), [0, gf.zeros([3])])[1]
     with session() as one, pytest.raises(gf.errors.InvalidArgumentError, match="out of bounds"):
         one.run(y, {x: np.ones([2, 3])})
+
+
+@pytest.mark.parametrize("fed", [True, False])
+def test_the_gradient_of_a_branch_on_the_cpu(fed: bool) -> None:
+    """What the branch leaves for it is there only where the branch was taken."""
+    x, taken = gf.placeholder(gf.float32, [3, 4]), gf.placeholder(gf.bool, [])
+    with gf.device("/gpu:0"):
+        predicate = taken if fed else gf.logical_and(taken, gf.reduce_max(x) > 0.0)
+        result = gf.cond(predicate, lambda: gf.tanh(gf.exp(x)), lambda: x * 2.0)
+    with gf.device("/cpu:0"):
+        gradient = gf.gradients(result * result, x)[0]
+    value = np.full([3, 4], 0.3, np.float32)
+    with session(allow_soft_placement=True) as one:
+        for choice in (True, True, False, False, True):
+            y, slope = (np.tanh(np.exp(0.3)), np.exp(0.3)) if choice else (0.6, 2.0)
+            slope *= (1 - y * y) if choice else 1
+            values = one.run([result, gradient], {x: value, taken: choice})
+            np.testing.assert_allclose(values[0], np.full([3, 4], y), 1e-5)
+            np.testing.assert_allclose(values[1], np.full([3, 4], 2 * y * slope), 1e-5)

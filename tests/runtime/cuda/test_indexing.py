@@ -99,6 +99,18 @@ def test_what_is_out_of_range_is_an_error(function: Callable[..., Any], values: 
         one.run(result, dict(zip(inputs, values, strict=True)))
 
 
+def test_rows_of_a_variable_are_changed_by_those_that_it_had() -> None:
+    with gf.device("/gpu:0"):
+        variable = gf.Variable([[1.0], [2.0], [3.0]])
+        moved = gf.scatter_update(variable, [1, 2, 0], variable)
+        added = gf.scatter_nd_add(variable, [[0], [0], [1]], variable)
+    with session() as one:
+        one.run(gf.global_variables_initializer())
+        one.run(moved.op)
+        assert one.run(variable).ravel().tolist() == [3.0, 1.0, 2.0]
+        assert one.run(added).ravel().tolist() == [7.0, 3.0, 2.0]
+
+
 def test_a_variable_keeps_its_value_where_an_index_is_wrong() -> None:
     with gf.device("/gpu:0"):
         variable = gf.Variable(ROWS)
