@@ -1,10 +1,13 @@
 """Gives every instruction a device.
 
-What the user asked for is completed from the first device that matches. A write of a variable goes where the variable
-is, and so does what is colocated with it. A handle, as of a queue or a dataset, means something only where it was made:
-what is joined by handles goes where the first of it that names a device asks to. A branch or a loop runs as a whole, on
-one device; the gradient of a loop runs where the loop does, which has left it what it needs. What is inside of one on a
-GPU and is not for a GPU runs on the CPU beside it.
+What the user asked for is completed from the first device that matches. What names no job runs in the session's own
+task; but a variable or a queue that names none lives in the first task by name, whatever the session, so that all
+clients of a cluster find the same one, as in TensorFlow. Local variables are each session's own.
+
+A write of a variable goes where the variable is, and so does what is colocated with it. A handle, as of a queue or a
+dataset, means something only where it was made: what is joined by handles goes where the first of it that names a
+device asks to. A branch or a loop runs as a whole, on one device; the gradient of a loop runs where the loop does,
+which has left it what it needs. What is inside of one on a GPU and is not for a GPU runs on the CPU beside it.
 
 Without soft placement a request that cannot be met is an error that says which of job, device or kernel is missing;
 with it, another device of the same task is taken.
@@ -18,6 +21,7 @@ from dataclasses import replace
 
 from graphflow import errors
 from graphflow.graph import devices, dtypes
+from graphflow.graph.keys import GraphKeys
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow.plan.passes import PassContext
 from graphflow.plan.sizes import host_has_sizes
@@ -32,6 +36,7 @@ _NUMBERS = frozenset(
 """What other devices than CPUs compute with."""
 _LISTS = frozenset({"TensorArrayV3", "TensorArrayGradV3"})
 """Types that make lists of tensors."""
+_QUEUES = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
 
 
 def place(plan: Plan, ctx: PassContext) -> Plan:
@@ -44,12 +49,14 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
     instructions: list[Instruction] = []
     variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
     for instruction in variables.values():
-        device = _resolve(instruction, instruction.device, ctx)
+        device = _resolve(instruction, _with_job(instruction, ctx), ctx)
         placed[instruction.name] = values[instruction.outputs[0]] = device
     for group in _joined_by_handles(plan) if not around else ():
         chosen = next((i for i in group if i.device), group[0])
         held = next((values[n] for i in group if i.bodies for n in i.held() if n in values), None)
-        placed.update(dict.fromkeys((i.name for i in group), held or _resolve(chosen, chosen.device, ctx)))
+        shared = any(i.type in _QUEUES for i in group)
+        wanted = _with_job(chosen, ctx) if shared else chosen.device
+        placed.update(dict.fromkeys((i.name for i in group), held or _resolve(chosen, wanted, ctx)))
     constructs = [i for i in plan.instructions if i.bodies and not around]
     stacks = {stack: i for i in constructs for stack in _stacks(i, "StackPushV2")}
     for instruction in plan.instructions:
@@ -64,6 +71,34 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
             instruction = replace(instruction, device=where, bodies=bodies)
         instructions.append(instruction)
     return plan.with_instructions(instructions)
+
+
+def _with_job(instruction: Instruction, ctx: PassContext) -> str:
+    """What was asked for a variable or a queue; where it names no task, with that where all clients look for it."""
+    wanted = instruction.device
+    asked = devices.DeviceSpec.from_string(wanted)
+    if asked.job is not None or asked.task is not None or _is_local(instruction):
+        return wanted
+    return devices.merge(_first_task(wanted, tuple(ctx.devices)), wanted)
+
+
+@functools.lru_cache(maxsize=256)
+def _first_task(wanted: str, names: tuple[str, ...]) -> str:
+    """The first task of the job whose name comes first; of those with a wanted device, if there are any."""
+    found = [name for name in names if matches(wanted, name, "")] or names
+    first = min(
+        (devices.DeviceSpec.from_string(name) for name in found),
+        key=lambda spec: (spec.job or "", spec.replica or 0, spec.task or 0),
+    )
+    return devices.DeviceSpec(first.job, first.replica, first.task).to_string()
+
+
+def _is_local(instruction: Instruction) -> bool:
+    """Whether it is among the variables that a graph calls its session's own."""
+    if instruction.op is None:
+        return False
+    local = instruction.op.graph.get_collection(GraphKeys.LOCAL_VARIABLES)
+    return any(getattr(variable, "op", None) is instruction.op for variable in local)
 
 
 def _joined_by_handles(plan: Plan) -> list[list[Instruction]]:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 import graphflow as gf
+from graphflow.plan.lower import lower
+from graphflow.plan.passes import PassContext
+from graphflow.plan.placement import place
 
 
 def placed(fetch: Any, kinds: tuple[str, ...]) -> dict[str, list[str]]:
@@ -58,3 +61,44 @@ def test_the_gradient_of_a_loop_runs_where_the_loop_does(nested: bool) -> None:
     assert len(found) == 2 and {device for where in found.values() for device in where} == {"1"}
     with gf.Session(config=gf.ConfigProto(device_count={"CPU": 3})) as session:
         assert session.run(gradient, {x: 2.0}) == 32.0  # x to the fourth power, or to the fifth less one.
+
+
+TASKS = [
+    "/job:worker/replica:0/task:1",
+    "/job:worker/replica:0/task:0",
+    "/job:ps/replica:0/task:10",
+    "/job:ps/replica:0/task:2",
+]
+
+
+def on_a_cluster(fetches: Any, gpus: tuple[str, ...] = ()) -> dict[str, str]:
+    """The devices that a plan's instructions get in a session on the first of the tasks, by name."""
+    names = [f"{task}/device:CPU:0" for task in TASKS] + [f"{task}/device:GPU:0" for task in gpus]
+    plan = place(
+        lower(fetches, [], []), PassContext(names, lambda op_type, kind: True, default_task=TASKS[0])
+    )
+    return {i.name: i.device for i in plan.instructions}
+
+
+def test_what_all_clients_share_is_in_the_first_task_by_name() -> None:
+    v = gf.Variable(1.0)
+    local = gf.Variable(1.0, collections=[gf.GraphKeys.LOCAL_VARIABLES])
+    with gf.device("/cpu:0"):
+        w = gf.Variable(1.0)
+    with gf.device("/job:worker/task:0"):
+        u = gf.Variable(1.0)
+    queue = gf.FIFOQueue(3, [gf.float32])
+    element = queue.dequeue()
+    y = gf.add_n([v + 0.0, w + 0.0, u + 0.0, local + 0.0, element])
+    found = on_a_cluster([y])
+    shared = (v.op, w.op, queue.queue_ref.op, element.op)
+    assert [found[op.name] for op in shared] == ["/job:ps/replica:0/task:2/device:CPU:0"] * 4
+    assert found[u.op.name] == "/job:worker/replica:0/task:0/device:CPU:0"
+    assert found[local.op.name] == found[y.op.name] == "/job:worker/replica:0/task:1/device:CPU:0"
+
+
+def test_of_the_tasks_that_have_the_device_it_is_the_first() -> None:
+    with gf.device("/gpu:0"):
+        v = gf.Variable(1.0, name="v")
+    found = on_a_cluster([v + 0.0], gpus=(TASKS[0], TASKS[1]))
+    assert found[v.op.name] == "/job:worker/replica:0/task:0/device:GPU:0"
