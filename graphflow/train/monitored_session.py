@@ -38,7 +38,7 @@ from graphflow.train.session_run_hook import (
     overrides,
 )
 from graphflow.train.step_functions import Attempts, StepContext, check_step_fn
-from graphflow.train.steps import get_global_step
+from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class _Monitored:
             hook.begin()
         self._before = [hook for hook in self._hooks if overrides(hook, "before_run")]
         self._after = [hook for hook in self._hooks if overrides(hook, "after_run")]
-        step = get_global_step(self._graph)
+        step = find_global_step(self._graph)
         self._step = None if step is None else StepReader(step)
         self._follows_step = progress or self._share_reading()
         self._trainer = secrets.token_hex(8)

@@ -26,7 +26,7 @@ from graphflow.train.checkpoint_management import get_checkpoint_state, latest_c
 from graphflow.train.checkpoint_utils import load_variable
 from graphflow.train.initialization_mark import InitializationMark
 from graphflow.train.progress import Waiting
-from graphflow.train.steps import get_global_step
+from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)
 
@@ -257,7 +257,7 @@ class SessionManager:
             return (
                 False  # A step that failed may have changed some variables here, and others at other workers.
             )
-        step = get_global_step(self._graph)
+        step = find_global_step(self._graph)
         whole = not self._missing(session, ready_op)
         if step is None:
             return whole and again

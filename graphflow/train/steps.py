@@ -22,25 +22,29 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     return int(sess.run(global_step_tensor))
 
 
-def get_global_step(graph: Graph | None = None) -> Any:
-    """The graph's global step, or None where there is none or more than one (tf.train.get_global_step).
-
-    TypeError where what has that name is no integer scalar.
-    """
-    graph = graph or get_default_graph()
+def find_global_step(graph: Graph) -> Any:
+    """The graph's global step, whatever its dtype, or None where there is none or more than one."""
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         names = ", ".join(f"{step.name}" for step in found)
         _log.error("Multiple tensors in global_step collection: %s.", names)
         return None
     if found:
-        step = found[0]
-    else:
-        try:
-            step = graph.get_tensor_by_name(f"{GraphKeys.GLOBAL_STEP}:0")
-        except KeyError:
-            return None
-    assert_global_step(step)
+        return found[0]
+    try:
+        return graph.get_tensor_by_name(f"{GraphKeys.GLOBAL_STEP}:0")
+    except KeyError:
+        return None
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The graph's global step, or None where there is none or more than one (tf.train.get_global_step).
+
+    TypeError where what has that name is no integer scalar.
+    """
+    step = find_global_step(graph or get_default_graph())
+    if step is not None:
+        assert_global_step(step)
     return step
 
 

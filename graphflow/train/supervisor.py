@@ -23,7 +23,7 @@ from graphflow.train.coordinator import Coordinator, LooperThread
 from graphflow.train.saving_hooks import events_can_be_written, log_rate, log_session
 from graphflow.train.session_manager import SessionManager
 from graphflow.train.session_run_hook import StepReader
-from graphflow.train.steps import get_global_step
+from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Supervisor:
             """The saver of checkpoints."""
             self.summary_op = _given(summary_op, GraphKeys.SUMMARY_OP, scaffold.default_summary_op)
             """The merged summaries."""
-            self.global_step = get_global_step() if _is_default(global_step) else global_step
+            self.global_step = _default_global_step() if _is_default(global_step) else global_step
             """The global step."""
         self.coord = Coordinator()
         """The coordinator of its threads."""
@@ -323,6 +323,14 @@ class Supervisor:
     WaitForStop = wait_for_stop
     StopOnException = stop_on_exception
     Stop = stop
+
+
+def _default_global_step() -> Any:
+    step = find_global_step(get_default_graph())
+    if step is None or step.dtype.is_integer:
+        return step
+    _log.warning("global_step is %s and no integer: this Supervisor goes without it.", step.dtype.name)
+    return None
 
 
 def _is_default(value: Any) -> bool:

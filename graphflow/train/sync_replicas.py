@@ -21,7 +21,11 @@ from graphflow.ops.control_flow import cond
 from graphflow.ops.core import apply, constant
 from graphflow.ops.flow_basics import group, no_op
 from graphflow.ops.queues import FIFOQueue
-from graphflow.ops.variable_collections import report_uninitialized_variables, trainable_variables
+from graphflow.ops.variable_collections import (
+    global_variables,
+    report_uninitialized_variables,
+    trainable_variables,
+)
 from graphflow.train.optimizer import Optimizer, present_gradients
 from graphflow.train.queue_runner import QueueRunner
 from graphflow.train.session_run_hook import SessionRunHook
@@ -119,7 +123,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
                 train_op = round_.advance(global_step, scope)
             self._counted = round_.counted
             self.local_step_init_op = self.chief_init_op = no_op(name="nothing_to_initialize")
-        self.ready_for_local_init_op = report_uninitialized_variables()
+        self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
         return train_op
 
     # ---- for programs written for TensorFlow ----------------------------------------------------------------------

@@ -147,6 +147,32 @@ def test_what_init_op_leaves_out_is_named() -> None:
         supervisor.prepare_or_wait_for_session()
 
 
+def counting_in_floats() -> tuple[gf.Variable, gf.Operation]:
+    """A global step as programs make it with an initializer alone, float32, and a step of training."""
+    step = gf.get_variable("global_step", [], initializer=gf.zeros_initializer(), trainable=False)
+    weight = gf.get_variable("weight", [])
+    return step, gf.train.GradientDescentOptimizer(0.1).minimize(gf.square(weight), global_step=step)
+
+
+def test_a_step_that_counts_in_floats_is_taken_where_it_is_given(caplog: pytest.LogCaptureFixture) -> None:
+    server = gf.train.Server.create_local_server()
+    step, train = counting_in_floats()
+    given, default = gf.train.Supervisor(global_step=step), gf.train.Supervisor()
+    assert given.global_step is step
+    assert default.global_step is None
+    assert "global_step is float32 and no integer" in caplog.text
+    with given.managed_session(server.target) as session:
+        session.run(train)
+        assert session.run(step) == 1.0
+
+
+def test_a_step_that_counts_in_floats_is_no_hindrance_to_a_monitored_session() -> None:
+    step, train = counting_in_floats()
+    with gf.train.MonitoredSession() as session:
+        session.run(train)
+        assert session.run(step) == 1.0
+
+
 def test_others_than_the_chief_wait_and_write_nothing(tmp_path: Path) -> None:
     missing = [b"weights"]
     with gf.device("/cpu:0"):

@@ -298,6 +298,18 @@ def test_promise_6_a_supervised_program_of_tensorflow_trains(tmp_path: Path) -> 
     supervisor.stop()
 
 
+def test_local_variables_may_be_initialised_after_what_replicas_share() -> None:
+    """The chief is ready for local_init_op though no local variable has a value, as in TensorFlow."""
+    gf.Variable(0.0, name="mine", collections=[gf.GraphKeys.LOCAL_VARIABLES])
+    weight, step = gf.Variable(1.0, name="weight"), gf.train.create_global_step()
+    optimizer = gf.train.SyncReplicasOptimizer(gf.train.GradientDescentOptimizer(0.1), 1, 1)
+    optimizer.minimize(gf.square(weight), global_step=step)
+    with gf.Session() as session:
+        assert set(session.run(optimizer.ready_for_local_init_op)) == {b"weight", b"global_step"}
+        session.run(gf.global_variables_initializer())
+        assert not len(session.run(optimizer.ready_for_local_init_op))
+
+
 def test_what_cannot_be_a_round_is_refused_where_it_is_built() -> None:
     model = Model()
     optimizer = sync(OPTIMIZERS["sgd"], 2)
