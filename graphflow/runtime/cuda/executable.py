@@ -181,12 +181,30 @@ class DeviceExecutable:
 
     def _look_at_moved(self, lowering: Lowering) -> None:
         """Tells of what NumPy computes in between; raises where that was not allowed."""
+        from graphflow.runtime.compiled.lower import DisagreementError
+
         for i in _on_numpy(lowering):
             if not self._ctx.soft_placement:
+                if not self._fits(i, lowering):
+                    raise DisagreementError(i.describe())
                 raise _NoKernelError(i, lowering.known)
             if self._ctx.moved is not None and i.name not in self._told:
                 self._told.add(i.name)
                 self._ctx.moved(i, cpu_beside(self._name, self._ctx))
+
+    def _fits(self, i: Instruction, lowering: Lowering) -> bool:
+        """Whether NumPy computes a pure instruction for such shapes; else that is the error, and no missing kernel."""
+        if i.stateful or i.bodies or self._kernels.is_stateful(i.type) or i.written():
+            return True
+        if not all(n in lowering.known for n in i.inputs):
+            return True
+        given = [(lowering.constant(n), *lowering.known[n]) for n in i.inputs]
+        try:
+            with np.errstate(all="ignore"):
+                self._kernels.make(i)(*[np.ones(s, d)[()] if c is None else c[()] for c, s, d in given])
+        except Exception:
+            return False
+        return True
 
     def _complaint(self, i: Instruction, known: Known) -> errors.InvalidArgumentError:
         def text(name: str) -> str:

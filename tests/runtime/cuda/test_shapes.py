@@ -72,6 +72,17 @@ UNFIT: dict[str, tuple[Any, ...]] = {
     "relu's gradient": (lambda x, y: gf.gradients(gf.nn.relu(x), x, y)[0], ([2], [2]), ([None], [3])),
     "largest": (lambda x, y: gf.nn.top_k(x, 5)[0] + y, ([None], [3]), ([5], [5])),
     "running sum": (lambda x, y: gf.cumsum(x, 1) + y, ([2], [2]), ([2], [2])),
+    "classes": (
+        lambda x, y: gf.nn.softmax_cross_entropy_with_logits_v2(labels=y, logits=x),
+        *(([2, 3], [2, 3]), ([None, None], [2, 4])),
+    ),
+    "convolution": (
+        lambda x, w: gf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"),
+        *(([1, 4, 4, None], [1, 4, 4, 2]), ([2, 2, 3, 2], [2, 2, 3, 2])),
+    ),
+    "shape": (lambda x, y: gf.reshape(x, [2, 3]) + y, ([None], [5]), ([], [])),
+    "spread": (lambda x, y: gf.broadcast_to(x, [2, 3]) + y, ([None], [4]), ([], [])),
+    "parts": (lambda x, y: gf.split(x, [1, 2])[0] + y, ([None], [4]), ([], [])),
     "roll": (lambda x, y: gf.roll(x, 1, 1) + y, ([2], [2]), ([2], [2])),
 }
 """What is computed of two values, and for each of them the shape that the graph says and the one that is fed."""
@@ -100,7 +111,9 @@ def test_constants_without_elements_do_not_cut_a_plan() -> None:
         one = gf.reshape(x, []) * 2.0
         drawn = gf.random_uniform([], seed=1)
         filled = gf.fill([], one + drawn)
-        turned = gf.transpose(filled, gf.constant([], gf.int32)) + gf.reduce_sum(x, []) + gf.reduce_max(one, [])
+        turned = (
+            gf.transpose(filled, gf.constant([], gf.int32)) + gf.reduce_sum(x, []) + gf.reduce_max(one, [])
+        )
         repeated = gf.tile(turned, [1, 1]) + gf.tile(one, gf.constant([], gf.int32))
         variable = gf.Variable([[3.0]])
         step = variable.assign_add(repeated + gf.broadcast_to(filled, []))
