@@ -36,14 +36,17 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
 
 def _spread(weights: Any, values: Tensor) -> Any:
     """The weights with as many axes as the values, theirs being the first; ValueError where a rank is not known."""
-    if isinstance(weights, int | float):
+    given = None if isinstance(weights, int | float) else convert_to_tensor(weights)
+    dims = () if given is None else given.dims
+    if values.dims is None or dims is None:
+        raise ValueError(
+            f"The ranks of losses and weights must be known, but their dims are {values.dims} and {dims}."
+        )
+    if given is None or not dims:
         return weights
-    given = convert_to_tensor(weights)
-    if given.dims is None or values.dims is None:
-        raise ValueError(f"The ranks of losses and weights must be known: {values.shape}, {given.shape}.")
-    if len(given.dims) > 1 and given.dims[-1] in (1, None):
-        given = array.squeeze(given, [-1])
-    for _ in range(len(values.dims) - len(given.dims or ()) if given.dims else 0):
+    if len(dims) > 1 and dims[-1] in (1, None):
+        given, dims = array.squeeze(given, [-1]), dims[:-1]
+    for _ in range(len(values.dims) - len(dims)):
         given = array.expand_dims(given, -1)
     return given
 
@@ -159,8 +162,8 @@ def softmax_cross_entropy(
 ) -> Tensor:
     """The cross entropy of exclusive classes, labels as rows of probabilities.
 
-    TensorFlow: tf.contrib.losses.softmax_cross_entropy. `label_smoothing` moves labels towards 1 / classes by that share.
-    No gradient reaches the labels.
+    `label_smoothing` moves labels towards 1 / classes by that share. No gradient reaches the labels. TensorFlow:
+    tf.contrib.losses.softmax_cross_entropy.
     """
     x, y = _pair(logits, onehot_labels)
     examples = _spread(weights, x[..., 0])

@@ -36,6 +36,11 @@ def has_arg_scope(func: Any) -> bool:
     return getattr(func, "_takes_arg_scope", False)
 
 
+def arg_scope_func_key(op: Any) -> Any:
+    """The key of a function in the defaults in force, itself (tf.contrib.framework.arg_scope_func_key)."""
+    return op
+
+
 @contextmanager
 def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterator[Scope]:
     """Gives functions default arguments inside the block (tf.contrib.framework.arg_scope).
@@ -64,5 +69,5 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
 
 CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
     "arg_scope": arg_scope, "add_arg_scope": add_arg_scope, "has_arg_scope": has_arg_scope,
-    "current_arg_scope": current_arg_scope,
+    "current_arg_scope": current_arg_scope, "arg_scope_func_key": arg_scope_func_key,
 }  # fmt: skip

@@ -163,13 +163,17 @@ def _multiplied(pairs: list[tuple[Any, Any]], factors: Mapping[Any, Any]) -> lis
     for gradient, variable in pairs:
         key = variable if variable in factors else variable.name
         if gradient is not None and key in factors:
-            factor = math.cast(factors[key], gradient.dtype)
-            if isinstance(gradient, IndexedSlices):
-                gradient = IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
-            else:
-                gradient = gradient * factor
+            gradient = scaled_gradient(gradient, factors[key])
         result.append((gradient, variable))
     return result
+
+
+def scaled_gradient(gradient: Any, factor: Any) -> Any:
+    """A gradient, dense or of some rows, times a factor, which is cast to its dtype."""
+    factor = math.cast(factor, gradient.dtype)
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
+    return gradient * factor
 
 
 CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {

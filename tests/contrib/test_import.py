@@ -17,6 +17,12 @@ from graphflow.contrib.distribute import MirroredStrategy
 assert tf.contrib.layers is layers and tf.contrib.rnn is rnn
 assert tf.contrib.distribute is tf.distribute and MirroredStrategy is tf.distribute.MirroredStrategy
 assert rnn.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
+import graphflow.contrib.slim as slim
+from graphflow.contrib.slim import learning
+from graphflow.contrib.slim.learning import train
+assert tf.contrib.slim is slim and slim.learning is learning and learning.train is train
+import graphflow.contrib.slim.summaries
+assert slim.conv2d is layers.conv2d and slim.losses is tf.contrib.losses
 """
 
 

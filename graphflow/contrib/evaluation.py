@@ -1,0 +1,239 @@
+"""Evaluating checkpoints: one, or each that training writes (tf.contrib.training).
+
+The number of evaluations is a local variable, `eval_step`, which a hook reads to end the session.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from graphflow.config import ConfigProto
+from graphflow.graph import dtypes
+from graphflow.graph.defaults import get_default_graph
+from graphflow.graph.keys import GraphKeys
+from graphflow.ops.get_variable import get_variable
+from graphflow.ops.initializers import Zeros
+from graphflow.ops.state import assign_add
+from graphflow.train.basic_hooks import FinalOpsHook
+from graphflow.train.checkpoint_management import latest_checkpoint
+from graphflow.train.monitored_session import MonitoredSession
+from graphflow.train.scaffold import Scaffold, default_summary_op
+from graphflow.train.session_creators import ChiefSessionCreator
+from graphflow.train.session_run_hook import SessionRunArgs, SessionRunHook
+from graphflow.train.steps import get_or_create_global_step, global_step
+
+_log = logging.getLogger(__name__)
+
+
+def get_or_create_eval_step() -> Any:
+    """The local variable that counts evaluations, made where there is none.
+
+    ValueError where there are several. TensorFlow: tf.contrib.training.get_or_create_eval_step.
+    """
+    found = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
+    if len(found) > 1:
+        raise ValueError(f"Multiple tensors added to the collection {GraphKeys.EVAL_STEP!r}.")
+    if found:
+        return found[0]
+    return get_variable(
+        "eval_step", [], dtypes.int64, Zeros(), trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
+    )  # fmt: skip
+
+
+class StopAfterNEvalsHook(SessionRunHook):
+    """Ends the session after so many evaluations, None for never (tf.contrib.training.StopAfterNEvalsHook)."""
+
+    def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
+        self._number = num_evals
+        self._logs = log_progress
+        self.completed: Any = None
+        """The tensor with the number of evaluations; evaluate_once and evaluate_repeatedly set it."""
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the number of evaluations."""
+        return None if self.completed is None else SessionRunArgs({"completed": self.completed})
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ends the session where it is reached."""
+        if self.completed is None:
+            return
+        done = run_values.results["completed"]
+        if self._logs:
+            _log.info("Evaluation [%d%s]", done, "" if self._number is None else f"/{self._number}")
+        if self._number is not None and done >= self._number:
+            run_context.request_stop()
+
+
+class SummaryAtEndHook(SessionRunHook):
+    """Writes a summary when the session ends, at the global step (tf.contrib.training.SummaryAtEndHook).
+
+    log_dir or summary_writer: where to; ValueError without either. summary_op: by default all summaries.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | None = None,
+        summary_writer: Any = None,
+        summary_op: Any = None,
+        feed_dict: Mapping[Any, Any] | None = None,
+    ) -> None:
+        if log_dir is None and summary_writer is None:
+            raise ValueError("One of log_dir or summary_writer should be used.")
+        self._directory = log_dir
+        self._writer = summary_writer
+        self._given = summary_op
+        self._feeds = feed_dict
+
+    def begin(self) -> None:
+        """Merges the summaries."""
+        self._summary_op = default_summary_op() if self._given is None else self._given
+        self._step = get_or_create_global_step()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Opens the event file."""
+        if self._writer is None:
+            from graphflow.summary import FileWriterCache
+
+            self._writer = FileWriterCache.get(self._directory)
+
+    def end(self, session: Any) -> None:
+        """Computes and writes the summary."""
+        if self._summary_op is not None:
+            step = global_step(session, self._step)
+            self._writer.add_summary(session.run(self._summary_op, self._feeds), step)
+        self._writer.flush()
+
+
+def wait_for_new_checkpoint(
+    checkpoint_dir: str,
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
+    timeout: float | None = None,
+) -> str | None:
+    """The latest checkpoint of a folder, once it is not last_checkpoint; None after `timeout` seconds.
+
+    TensorFlow: tf.contrib.training.wait_for_new_checkpoint.
+    """
+    _log.info("Waiting for a new checkpoint in %s", checkpoint_dir)
+    limit = None if timeout is None else time.monotonic() + timeout
+    while True:
+        found = latest_checkpoint(checkpoint_dir)
+        if found is not None and found != last_checkpoint:
+            _log.info("Found the new checkpoint %s", found)
+            return found
+        if limit is not None and time.monotonic() + seconds_to_sleep > limit:
+            return None
+        time.sleep(seconds_to_sleep)
+
+
+def checkpoints_iterator(
+    checkpoint_dir: str,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], Any] | None = None,
+) -> Iterator[str]:
+    """Each new latest checkpoint of a folder, min_interval_secs apart (tf.contrib.training.checkpoints_iterator).
+
+    Ends where none comes for `timeout` seconds, unless timeout_fn() then says with False that more may come.
+    """
+    last: str | None = None
+    while True:
+        found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
+        if found is None:
+            if timeout_fn is None or timeout_fn():
+                _log.info("No new checkpoint has come in time.")
+                return
+            continue
+        began = time.monotonic()
+        last = found
+        yield found
+        time.sleep(max(0.0, began + min_interval_secs - time.monotonic()))
+
+
+def _counted(eval_ops: Any, hooks: Sequence[Any]) -> Any:
+    """The evaluation, which counts itself; the hooks know the count."""
+    update = assign_add(get_or_create_eval_step(), 1)
+    for hook in hooks:
+        if isinstance(hook, StopAfterNEvalsHook):
+            hook.completed = update
+    if isinstance(eval_ops, Mapping):
+        return {**eval_ops, "update_eval_step": update}
+    return [*(eval_ops if isinstance(eval_ops, list | tuple) else [eval_ops]), update]
+
+
+def _evaluate(creator: ChiefSessionCreator, hooks: Sequence[Any], eval_ops: Any, feeds: Any) -> None:
+    with MonitoredSession(creator, hooks) as session:
+        while eval_ops is not None and not session.should_stop():
+            session.run(eval_ops, feeds)
+
+
+def evaluate_once(
+    checkpoint_path: str,
+    master: str = "",
+    scaffold: Scaffold | None = None,
+    eval_ops: Any = None,
+    feed_dict: Mapping[Any, Any] | None = None,
+    final_ops: Any = None,
+    final_ops_feed_dict: Mapping[Any, Any] | None = None,
+    hooks: Sequence[Any] | None = None,
+    config: ConfigProto | None = None,
+) -> Any:
+    """Restores a checkpoint, runs eval_ops until a hook ends that, then final_ops, whose values it returns.
+
+    TensorFlow: tf.contrib.training.evaluate_once. hooks: a StopAfterNEvalsHook says how many times eval_ops run.
+    """
+    given = list(hooks or ())
+    counted = None if eval_ops is None else _counted(eval_ops, given)
+    final = FinalOpsHook(final_ops, final_ops_feed_dict)
+    creator = ChiefSessionCreator(
+        scaffold, checkpoint_filename_with_path=checkpoint_path, master=master, config=config
+    )
+    _evaluate(creator, [*given, final], counted, feed_dict)
+    return final.final_ops_values
+
+
+def evaluate_repeatedly(
+    checkpoint_dir: str,
+    master: str = "",
+    scaffold: Scaffold | None = None,
+    eval_ops: Any = None,
+    feed_dict: Mapping[Any, Any] | None = None,
+    final_ops: Any = None,
+    final_ops_feed_dict: Mapping[Any, Any] | None = None,
+    eval_interval_secs: float = 60,
+    hooks: Sequence[Any] | None = None,
+    config: ConfigProto | None = None,
+    max_number_of_evaluations: int | None = None,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], Any] | None = None,
+) -> Any:
+    """evaluate_once for each new checkpoint of a folder; the last values of final_ops.
+
+    TensorFlow: tf.contrib.training.evaluate_repeatedly. Ends after max_number_of_evaluations, or as
+    checkpoints_iterator does.
+    """
+    given = list(hooks or ())
+    counted = None if eval_ops is None else _counted(eval_ops, given)
+    final = FinalOpsHook(final_ops, final_ops_feed_dict)
+    paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
+    for evaluations, path in enumerate(paths, 1):
+        creator = ChiefSessionCreator(
+            scaffold, checkpoint_filename_with_path=path, master=master, config=config
+        )
+        _evaluate(creator, [*given, final], counted, feed_dict)
+        if max_number_of_evaluations is not None and evaluations >= max_number_of_evaluations:
+            break
+    return final.final_ops_values
+
+
+CONTRIB_TRAINING_EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        StopAfterNEvalsHook, SummaryAtEndHook, checkpoints_iterator, evaluate_once, evaluate_repeatedly,
+        get_or_create_eval_step, wait_for_new_checkpoint,
+    )
+}  # fmt: skip

@@ -1,0 +1,48 @@
+"""How large a model is (tf.contrib.slim.model_analyzer)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from graphflow.graph import shapes
+from graphflow.graph.graph import Graph
+
+
+def tensor_description(var: Any) -> str:
+    """dtype and shape, such as (float32 3x4) (tf.contrib.slim.model_analyzer.tensor_description)."""
+    sizes = "x".join(str(size) for size in var.shape.as_list())
+    return f"({var.dtype.base_dtype.name} {sizes})"
+
+
+def analyze_ops(graph: Graph, print_info: bool = False) -> int:
+    """The number of elements of all outputs whose shapes are known (tf.contrib.slim.model_analyzer.analyze_ops).
+
+    print_info: prints each operation, its outputs and their size.
+    """
+    total = 0
+    if print_info:
+        print("---------\nOperations: name -> (type shapes) [size]\n---------")
+    for op in graph.get_operations():
+        size = sum(shapes.size_of(output.dims) or 0 for output in op.outputs)
+        if print_info:
+            described = ", ".join(tensor_description(output) for output in op.outputs if output.dims)
+            print(f"{op.name} \t-> {described} [{size}]")
+        total += size
+    return total
+
+
+def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
+    """(elements, bytes) of some variables (tf.contrib.slim.model_analyzer.analyze_vars); print_info prints each."""
+    total = total_bytes = 0
+    if print_info:
+        print("---------\nVariables: name (type shape) [size]\n---------")
+    for variable in variables:
+        size = shapes.size_of(variable.dims) or 0
+        count = size * variable.dtype.base_dtype.size
+        if print_info:
+            print(f"{variable.name} {tensor_description(variable)} [{size}, bytes: {count}]")
+        total, total_bytes = total + size, total_bytes + count
+    if print_info:
+        print(f"Total size of variables: {total}\nTotal bytes of variables: {total_bytes}")
+    return total, total_bytes
