@@ -126,6 +126,36 @@ def pool_source(dtype: str, largest: bool) -> str:
 
 
 @cache
+def pool_places_source(dtype: str, output: str, with_batch: bool) -> str:
+    """max_pool, and the place of each first largest, in its image or in all: kernel(count, x, y, places, ...).
+
+    Of a window with NaNs it is the first of them.
+    """
+    start = "0" if with_batch else "n * height * width * channels"
+    return _kernel(
+        "x, y, places",
+        [
+            *_decode("n", "oh", "ow", "c"),
+            f"best = {dtype}(-1e999)",
+            "place = -1",
+            "for a in range(kh):",
+            "    h = oh * sh + a * dh - ph",
+            "    if h >= 0 and h < height:",
+            "        for b in range(kw):",
+            "            w = ow * sw + b * dw - pw",
+            "            if w >= 0 and w < width:",
+            "                here = ((n * height + h) * width + w) * channels + c",
+            "                value = x[here]",
+            "                if value > best or place < 0 or (value != value and best == best):",
+            "                    best = value",
+            f"                    place = here - {start}",
+            "y[i] = best",
+            f"places[i] = {output}(place)",
+        ],
+    )
+
+
+@cache
 def max_pool_gradient_source(dtype: str) -> str:
     """The first largest element of each window gets its gradient: kernel(count, x, y, g, out, ...)."""
     return _kernel(
@@ -136,12 +166,13 @@ def max_pool_gradient_source(dtype: str) -> str:
             *_over_windows(
                 "place = ((n * rows + oh) * columns + ow) * channels + c",
                 "largest = y[place]",
-                "first = x[i] == largest",
+                "first = x[i] == largest or (x[i] != x[i] and largest != largest)",
                 "for before in range(a * kw + b):",
                 "    up = oh * sh + before // kw * dh - ph",
                 "    left = ow * sw + before % kw * dw - pw",
                 "    if up >= 0 and up < height and left >= 0 and left < width:",
-                "        if x[((n * height + up) * width + left) * channels + c] == largest:",
+                "        other = x[((n * height + up) * width + left) * channels + c]",
+                "        if other == largest or (other != other and largest != largest):",
                 "            first = False",
                 "if first:",
                 "    total += g[place]",

@@ -222,6 +222,25 @@ def _pool(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+def _pool_with_places(lowering: Lowering, i: Instruction) -> bool:
+    values = None if _channels_first(i) else images_of(lowering, i, 0)
+    w = None if values is None else pool_windows_of(i, values[0].shape, lowering.shape(i.outputs[0]))
+    if values is None or w is None:
+        return False
+    x, target, chosen = values[0], lowering.result(i, 0), lowering.result(i, 1)
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow.kernels.cuda.toolkit import elementwise_launch
+        from graphflow.kernels.cuda.windows import pool_places_source
+
+        source = pool_places_source(x.dtype, chosen.dtype, bool(i.attrs["include_batch_in_index"]))
+        arrays = [places.array(v) for v in (x, target, chosen)]
+        return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments])]
+
+    lowering.add(device_node(i, [x], [target, chosen], build))
+    return True
+
+
 def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     values = images_of(lowering, i, 0, 1, 2)
     w = None if values is None else pool_windows_of(i, values[0].shape, values[2].shape)
@@ -248,6 +267,7 @@ WINDOW_RULES: Final[dict[str, Rule]] = {
     "Conv2DBackpropFilter": _filter_gradient,
     "MaxPool": _pool,
     "AvgPool": _pool,
+    "MaxPoolWithArgmax": _pool_with_places,
     "MaxPoolGrad": _max_pool_gradient,
     "AvgPoolGrad": _avg_pool_gradient,
 }

@@ -24,6 +24,7 @@ ON_HOST = {
         ("ApproximateEqual", "EuclideanNorm", "Mean", "Pow", "Reciprocal", "ScatterDiv"), "integers"
     ),
     **dict.fromkeys(("MatMul", "BatchMatMulV2", "MaxPool", "MaxPoolGrad", "MaxPoolGradGrad"), "integers"),
+    "MaxPoolWithArgmax": "integers",
     **dict.fromkeys(("Assign", "ScatterUpdate"), "variables of bool and of small integers"),
     **dict.fromkeys(
         ("BroadcastTo", "Fill", "Slice", "SplitV", "RandomUniformInt", "Tile"), "results without elements"
