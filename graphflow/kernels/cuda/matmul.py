@@ -78,10 +78,14 @@ def product_source(
         f"    x = thread % {tile.across}",
         f"    y = thread // {tile.across}",
         f"    across = (columns + {width - 1}) // {width}",
-        f"    top = cuda.blockIdx.x // across * {height}",
-        f"    left = cuda.blockIdx.x % across * {width}",
-        "    a_start = cuda.blockIdx.y * a_batch",
-        "    b_start = cuda.blockIdx.y * b_batch",
+        # The blocks are numbered in one row: a grid has no more than 65535 of these.
+        f"    tiles = (rows + {height - 1}) // {height} * across",
+        "    matrix = cuda.blockIdx.x // tiles",
+        "    tile = cuda.blockIdx.x % tiles",
+        f"    top = tile // across * {height}",
+        f"    left = tile % across * {width}",
+        "    a_start = matrix * a_batch",
+        "    b_start = matrix * b_batch",
         *(f"    c_{i}_{j} = {dtype}(0)" for i, j in cells),
         f"    for start in range(0, depth, {depth}):",
         f"        for e in range(thread, {height * depth}, {threads}):",
@@ -106,7 +110,7 @@ def product_source(
         ),
         *(f"            c_{i}_{j} += a_{i} * b_{j}" for i, j in cells),
         "        cuda.syncthreads()",
-        "    start = cuda.blockIdx.y * rows * columns",
+        "    start = matrix * rows * columns",
     ]
     for i in range(tile.rows):
         lines.append(f"    i = top + y * {tile.rows} + {i}")
@@ -148,4 +152,4 @@ def product_launch(
         *([bias] if biased else []),
     )  # fmt: skip
     source = product_source(dtype, tile, (a.column == 1, b.column == 1), accumulate, biased, relu)
-    return Launch(source, (blocks, batch), tile.down * tile.across, arguments)
+    return Launch(source, blocks * batch, tile.down * tile.across, arguments)
