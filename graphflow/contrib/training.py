@@ -1,4 +1,4 @@
-"""Steps of training, evaluation of checkpoints, load balancing (tf.contrib.training)."""
+"""Hyperparameters, steps of training, evaluation of checkpoints, load balancing (tf.contrib.training)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from graphflow.namespaces import exports, missing
 
 globals().update(
     exports(
-        "cluster.device_setter", "contrib.train_op", "contrib.evaluation", names="CONTRIB_TRAINING_EXPORTS"
+        "cluster.device_setter",
+        "contrib.train_op",
+        "contrib.evaluation",
+        "contrib.hparams",
+        names="CONTRIB_TRAINING_EXPORTS",
     )
 )
 __getattr__ = missing("gf.contrib.training", globals())
