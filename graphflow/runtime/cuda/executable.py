@@ -143,6 +143,12 @@ class DeviceExecutable:
             return result
         except Unusable:
             return self._on_cpu(run, feeds)
+        except errors.OpError:
+            raise
+        except Exception as error:  # of the driver or of Numba, whose kinds are theirs
+            raise errors.InternalError(
+                None, None, f"{self._name} failed: {type(error).__name__}: {error}"
+            ) from error
 
     def _on_cpu(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return self._base.run(run, [host(f) for f in feeds])

@@ -357,6 +357,24 @@ def test_too_little_memory_for_a_value_between_parts(monkeypatch: pytest.MonkeyP
         np.testing.assert_array_equal(one.run(y, feeds), before)
 
 
+def test_a_gpu_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphflow.kernels.cuda.toolkit import Device
+
+    def fails(self: Any, source: Any, target: Any, stream: Any = None) -> None:
+        raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    with gf.device("/gpu:0"):
+        x = gf.placeholder(gf.float32, [3])
+        y = x * 2.0
+    with session() as one:
+        one.run(y, {x: [1.0, 2.0, 3.0]})
+        monkeypatch.setattr(Device, "download", fails)
+        with pytest.raises(
+            gf.errors.InternalError, match=r"GPU:0 failed: RuntimeError: CUDA_ERROR_ILLEGAL_ADDRESS"
+        ):
+            one.run(y, {x: [1.0, 2.0, 3.0]})
+
+
 def test_the_gpu_is_current_where_the_host_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphflow.kernels.cuda import toolkit
 
