@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from graphflow.contrib.recurrent import (
+    InputProjectionWrapper,
+    LayerNormBasicLSTMCell,
+    LSTMBlockCell,
+    OutputProjectionWrapper,
+    stack_bidirectional_dynamic_rnn,
+)
 from graphflow.namespaces import missing
 from graphflow.nn.cell_wrappers import DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
@@ -14,11 +21,16 @@ __all__ = [
     "BasicRNNCell",
     "DropoutWrapper",
     "GRUCell",
+    "InputProjectionWrapper",
+    "LSTMBlockCell",
     "LSTMCell",
     "LSTMStateTuple",
+    "LayerNormBasicLSTMCell",
     "MultiRNNCell",
+    "OutputProjectionWrapper",
     "RNNCell",
     "ResidualWrapper",
+    "stack_bidirectional_dynamic_rnn",
     "static_bidirectional_rnn",
     "static_rnn",
 ]

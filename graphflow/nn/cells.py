@@ -338,7 +338,7 @@ class LSTMCell(RNNCell):
         kept = math.multiply(memory, math.sigmoid(forgetting))
         memory = math.add(kept, math.multiply(math.sigmoid(entering), self._activation(value)))
         if self._cell_clip is not None:
-            memory = clip.clip_by_value(memory, -self._cell_clip, self._cell_clip)
+            memory = self._clipped(memory, self._cell_clip)
         if self._peepholes:
             leaving = leaving + see_output * memory
         output = math.multiply(self._activation(memory), math.sigmoid(leaving))
@@ -349,6 +349,10 @@ class LSTMCell(RNNCell):
         if self._state_is_tuple:
             return output, LSTMStateTuple(memory, output)
         return output, array.concat([memory, output], 1)
+
+    def _clipped(self, memory: Tensor, limit: float) -> Tensor:
+        result: Tensor = clip.clip_by_value(memory, -limit, limit)
+        return result
 
 
 class BasicLSTMCell(LSTMCell):

@@ -1,0 +1,33 @@
+"""Optimizers that only tf.contrib.opt has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph.slices import IndexedSlices
+from graphflow.namespaces import missing
+from graphflow.ops.array import gather
+from graphflow.ops.flow_basics import group
+from graphflow.ops.math import sqrt, square
+from graphflow.ops.state import scatter_sub, scatter_update
+from graphflow.train.optimizers import AdamOptimizer
+
+
+class LazyAdamOptimizer(AdamOptimizer):
+    """Adam whose averages decay only in the rows that a sparse gradient has (tf.contrib.opt.LazyAdamOptimizer)."""
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._numbers(var)
+        rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        rows, locking = grad.indices, self._use_locking
+        new_m = beta1 * gather(m, rows) + (1 - beta1) * grad.values
+        new_v = beta2 * gather(v, rows) + (1 - beta2) * square(grad.values)
+        return group(
+            scatter_update(m, rows, new_m, use_locking=locking),
+            scatter_update(v, rows, new_v, use_locking=locking),
+            scatter_sub(var, rows, rate * new_m / (sqrt(new_v) + epsilon), use_locking=locking),
+        )
+
+
+__getattr__ = missing("gf.contrib.opt", globals())

@@ -1,0 +1,251 @@
+"""Cells and an unrolling that only tf.contrib.rnn has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphflow import nn
+from graphflow.graph.elements import Tensor
+from graphflow.graph.shapes import TensorShape
+from graphflow.layers.contrib import layer_norm
+from graphflow.nn.cells import LSTMCell, LSTMStateTuple, RNNCell
+from graphflow.nn.layers import dropout
+from graphflow.nn.rnn import bidirectional_dynamic_rnn
+from graphflow.ops import array, linalg, math
+from graphflow.ops.core import convert_to_tensor
+from graphflow.ops.initializers import Constant, Zeros
+from graphflow.ops.variable_scope import variable_scope
+
+_NORMALISED = ("input", "transform", "forget", "output", "state")
+
+
+class LSTMBlockCell(LSTMCell):
+    """An LSTM cell whose variables are in `lstm_cell` (tf.contrib.rnn.LSTMBlockCell).
+
+    There it is one operation; here every cell that is run in a loop is compiled, so it is LSTMCell with its arguments.
+    As there, gradients pass cell_clip as if it were not there.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        dtype: Any = None,
+        reuse: bool | None = None,
+        name: str = "lstm_cell",
+    ) -> None:
+        super().__init__(
+            num_units, use_peephole, cell_clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype
+        )
+
+    def _clipped(self, memory: Tensor, limit: float) -> Tensor:
+        beyond = super()._clipped(memory, limit) - memory
+        return memory + array.stop_gradient(beyond)
+
+
+class LayerNormBasicLSTMCell(RNNCell):
+    """An LSTM cell with layer normalisation, and with dropout of what enters the memory.
+
+    TensorFlow: tf.contrib.rnn.LayerNormBasicLSTMCell. The methods are those of Ba, Kiros and Hinton (2016) and of
+    Semeniuta, Severyn and Barth (2016). layer_norm: whether to normalise gates and memory, with norm_gain and
+    norm_shift as first factors and offsets; otherwise there is a bias. input_size is accepted and not used.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        input_size: Any = None,
+        activation: Callable[[Any], Tensor] = math.tanh,
+        layer_norm: bool = True,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+        dropout_keep_prob: Any = 1.0,
+        dropout_prob_seed: int | None = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._num_units = num_units
+        self._forget_bias = forget_bias
+        self._activation = activation
+        self._normalises = layer_norm
+        self._gain, self._shift = norm_gain, norm_shift
+        self._keep_prob, self._seed = dropout_keep_prob, dropout_prob_seed
+
+    @property
+    def state_size(self) -> LSTMStateTuple:
+        """LSTMStateTuple(num_units, num_units)."""
+        return LSTMStateTuple(self._num_units, self._num_units)
+
+    @property
+    def output_size(self) -> int:
+        """num_units."""
+        return self._num_units
+
+    def build(self, inputs_shape: TensorShape) -> None:
+        """Makes the kernel, and the bias or the factors and offsets of the normalisation."""
+        units = self._num_units
+        rows = last_size(inputs_shape) + units
+        self._kernel = self.add_variable("kernel", [rows, 4 * units])
+        if not self._normalises:
+            self._bias = self.add_variable("bias", [4 * units])
+            return
+        for part in _NORMALISED:
+            self.add_variable(f"{part}/gamma", [units], Constant(self._gain))
+            self.add_variable(f"{part}/beta", [units], Constant(self._shift))
+
+    def _normalised(self, value: Tensor, part: str) -> Tensor:
+        result: Tensor = layer_norm(value, reuse=True, scope=part) if self._normalises else value
+        return result
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step."""
+        memory, fed_back = state
+        gates = linalg.matmul(array.concat([inputs, fed_back], 1), self._kernel)
+        if not self._normalises:
+            gates = nn.bias_add(gates, self._bias)
+        parts = array.split(gates, 4, axis=1)
+        entering, value, forgetting, leaving = (
+            self._normalised(gate, part) for gate, part in zip(parts, _NORMALISED, strict=False)
+        )
+        value = self._activation(value)
+        if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
+            value = dropout(value, self._keep_prob, seed=self._seed)
+        kept = memory * math.sigmoid(forgetting + self._forget_bias)
+        memory = self._normalised(kept + math.sigmoid(entering) * value, "state")
+        output = self._activation(memory) * math.sigmoid(leaving)
+        return output, LSTMStateTuple(memory, output)
+
+
+def last_size(shape: TensorShape) -> int:
+    """The size of the last axis; ValueError where it is not known."""
+    size: int | None = None if shape.ndims is None else shape.as_list()[-1]
+    if size is None:
+        raise ValueError(f"The size of the inputs' last axis must be known, but their shape is {shape}.")
+    return size
+
+
+class _Projection(RNNCell):
+    """What the two wrappers share: a cell, and a linear layer before or behind it."""
+
+    def __init__(self, cell: Any, size: int, activation: Any, reuse: bool | None) -> None:
+        super().__init__(_reuse=reuse)
+        if size < 1:
+            raise ValueError(f"{type(self).__name__}: the size must be above 0, got {size}.")
+        self._cell = cell
+        self._size = size
+        self._activation = activation
+
+    @property
+    def state_size(self) -> Any:
+        """The cell's."""
+        return self._cell.state_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The cell's."""
+        return self._cell.zero_state(batch_size, dtype)
+
+    def _projected(self, x: Any) -> Tensor:
+        if not self.built:
+            rows = last_size(convert_to_tensor(x).shape)
+            self._kernel = self.add_variable("kernel", [rows, self._size])
+            self._bias = self.add_variable("bias", [self._size], Zeros(dtype=self._dtype))
+        projected = nn.bias_add(linalg.matmul(x, self._kernel), self._bias)
+        result: Tensor = projected if self._activation is None else self._activation(projected)
+        return result
+
+
+class InputProjectionWrapper(_Projection):
+    """A cell whose inputs go through a linear layer first (tf.contrib.rnn.InputProjectionWrapper)."""
+
+    def __init__(
+        self,
+        cell: Any,
+        num_proj: int,
+        activation: Any = None,
+        input_size: Any = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(cell, num_proj, activation, reuse)
+
+    @property
+    def output_size(self) -> Any:
+        """The cell's."""
+        return self._cell.output_size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step."""
+        output, following = self._cell(self._projected(inputs), state)
+        return output, following
+
+
+class OutputProjectionWrapper(_Projection):
+    """A cell whose outputs go through a linear layer (tf.contrib.rnn.OutputProjectionWrapper)."""
+
+    def __init__(
+        self, cell: Any, output_size: int, activation: Any = None, reuse: bool | None = None
+    ) -> None:
+        super().__init__(cell, output_size, activation, reuse)
+
+    @property
+    def output_size(self) -> int:
+        """The size that was given."""
+        return self._size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step."""
+        output, following = self._cell(inputs, state)
+        return self._projected(output), following
+
+
+def stack_bidirectional_dynamic_rnn(
+    cells_fw: list[Any],
+    cells_bw: list[Any],
+    inputs: Any,
+    initial_states_fw: list[Any] | None = None,
+    initial_states_bw: list[Any] | None = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    parallel_iterations: int | None = None,
+    time_major: bool = False,
+    scope: Any = None,
+    swap_memory: bool = False,
+) -> tuple[Tensor, tuple[Any, ...], tuple[Any, ...]]:
+    """Layers of gf.nn.bidirectional_dynamic_rnn, each taking both outputs of the one below.
+
+    Returns (outputs of the last layer side by side, states forward, states backward), the states by layer. ValueError
+    where the lists are empty, no lists, or of different lengths. TensorFlow:
+    tf.contrib.rnn.stack_bidirectional_dynamic_rnn.
+    """
+    for argument, given in (
+        ("cells_fw", cells_fw), ("cells_bw", cells_bw), ("initial_states_fw", initial_states_fw),
+        ("initial_states_bw", initial_states_bw),
+    ):  # fmt: skip
+        if given is None and argument.startswith("initial"):
+            continue
+        if not isinstance(given, list) or not given or len(given) != len(cells_fw):
+            raise ValueError(f"{argument} must be a list with one element a layer, got {given!r}.")
+    outputs = inputs
+    states_fw, states_bw = [], []
+    with variable_scope(scope or "stack_bidirectional_rnn"):
+        for layer, (forward, backward) in enumerate(zip(cells_fw, cells_bw, strict=True)):
+            with variable_scope(f"cell_{layer}"):
+                both, (state_fw, state_bw) = bidirectional_dynamic_rnn(
+                    forward,
+                    backward,
+                    outputs,
+                    sequence_length,
+                    initial_states_fw[layer] if initial_states_fw else None,
+                    initial_states_bw[layer] if initial_states_bw else None,
+                    dtype,
+                    parallel_iterations,
+                    swap_memory,
+                    time_major,
+                )
+                outputs = array.concat(both, 2)
+            states_fw.append(state_fw)
+            states_bw.append(state_bw)
+    return outputs, tuple(states_fw), tuple(states_bw)
