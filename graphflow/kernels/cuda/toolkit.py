@@ -25,7 +25,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.graph.devices import DeviceSpec
-from graphflow.kernels.cuda import dropped, peers, vectors
+from graphflow.kernels.cuda import copies, dropped, peers, vectors
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
@@ -266,15 +266,24 @@ class Device:
 
     def upload(self, target: Any, source: Any, stream: Any = None) -> None:
         """Copies a host array to a block of the same dtype and size, in the order of the stream or of another."""
-        target.copy_to_device(source, stream=stream or self.stream)
+        if SIMULATED:
+            target.copy_to_device(source, stream=stream or self.stream)
+        else:
+            copies.upload(target, source, stream or self.stream)
 
     def download(self, source: Any, target: Any, stream: Any = None) -> None:
         """Copies a block to a host array of the same dtype and size, in the order of the stream or of another."""
-        source.copy_to_host(target, stream=stream or self.stream)
+        if SIMULATED:
+            source.copy_to_host(target, stream=stream or self.stream)
+        else:
+            copies.download(target, source, stream or self.stream)
 
     def copy(self, target: Any, source: Any) -> None:
         """Copies a block to another of the same dtype and size on this device, in the order of the stream."""
-        target.copy_to_device(source, stream=self.stream)
+        if SIMULATED:
+            target.copy_to_device(source, stream=self.stream)
+        else:
+            copies.copy(target, source, self.stream)
 
     def event(self) -> Any:
         """What can be recorded in a stream, and waited for by the host or by another stream."""
