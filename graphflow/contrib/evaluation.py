@@ -85,17 +85,18 @@ class SummaryAtEndHook(SessionRunHook):
             raise ValueError("One of log_dir or summary_writer should be used.")
         self._directory = log_dir
         self._writer = summary_writer
-        self._given = summary_op
+        self._summary_op = summary_op
         self._feeds = feed_dict
 
     def begin(self) -> None:
         """Merges the summaries."""
-        self._summary_op = default_summary_op() if self._given is None else self._given
+        if self._summary_op is None:
+            self._summary_op = default_summary_op()
         self._step = get_or_create_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Opens the event file."""
-        if self._writer is None:
+        if self._writer is None and self._summary_op is not None:
             from graphflow.summary import FileWriterCache
 
             self._writer = FileWriterCache.get(self._directory)
@@ -105,7 +106,7 @@ class SummaryAtEndHook(SessionRunHook):
         if self._summary_op is not None:
             step = global_step(session, self._step)
             self._writer.add_summary(session.run(self._summary_op, self._feeds), step)
-        self._writer.flush()
+            self._writer.flush()
 
 
 def wait_for_new_checkpoint(
