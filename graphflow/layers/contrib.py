@@ -127,6 +127,12 @@ def avg_pool2d(
     return _pooled(layer, inputs, scope, "AvgPool2D", outputs_collections)
 
 
+class _BetaFirst(normalization.BatchNormalization):
+    def _build_factors(self, shape: list[int]) -> None:
+        self._build_beta(shape)
+        self._build_gamma(shape)
+
+
 @add_arg_scope
 def batch_norm(
     inputs: Any,
@@ -168,7 +174,9 @@ def batch_norm(
     flat = images.dims is not None and len(images.dims) == 2
     initial, losses = param_initializers or {}, param_regularizers or {}
     with layer_scope(scope, "BatchNorm", inputs, reuse, {}, variables_collections) as opened:
-        layer = normalization.BatchNormalization(
+        # For these TensorFlow has other implementations, which make the variables in the other order.
+        swapped = updates_collections is not GraphKeys.UPDATE_OPS or flat and fused is not False
+        layer = (_BetaFirst if swapped else normalization.BatchNormalization)(
             1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, initial.get("beta", Zeros()),
             initial.get("gamma", Ones()), initial.get("moving_mean", Zeros()),
             initial.get("moving_variance", Ones()), losses.get("beta"), losses.get("gamma"), fused=fused,

@@ -122,6 +122,15 @@ class BatchNormalization(Layer):
         self.input_spec = InputSpec(ndim=rank, axes=sizes)
         shape = [sizes.get(axis) or 1 for axis in range(rank)] if len(axes) > 1 else [dims[axes[0]] or 0]
         self.gamma = self.beta = None
+        self._build_factors(shape)
+        self._build_averages(shape)
+        self.built = True
+
+    def _build_factors(self, shape: list[int]) -> None:
+        self._build_gamma(shape)
+        self._build_beta(shape)
+
+    def _build_gamma(self, shape: list[int]) -> None:
         if self.scale:
             self.gamma = self._weight(
                 "gamma", shape, initializer=self.gamma_initializer, regularizer=self.gamma_regularizer,
@@ -129,6 +138,8 @@ class BatchNormalization(Layer):
             )  # fmt: skip
         elif self.fused:
             self._no_gamma = constant(1.0, dtypes.float32, shape)
+
+    def _build_beta(self, shape: list[int]) -> None:
         if self.center:
             self.beta = self._weight(
                 "beta", shape, initializer=self.beta_initializer, regularizer=self.beta_regularizer,
@@ -136,8 +147,6 @@ class BatchNormalization(Layer):
             )  # fmt: skip
         elif self.fused:
             self._no_beta = constant(0.0, dtypes.float32, shape)
-        self._build_averages(shape)
-        self.built = True
 
     def _build_averages(self, shape: list[int]) -> None:
         # They are never cut into parts: a partitioner is for what is trained.

@@ -33,7 +33,16 @@ FAMILY.expressions(
     [v.name for v in [tf.contrib.layers.linear(ph(f(2, 3)), 4, scope="s"), tf.model_variables()][1]]
     [v.name for v in [tf.contrib.layers.layer_norm(ph(f(2, 3))), tf.model_variables()][1]]
     [v.name for v in [tf.contrib.layers.batch_norm(ph(f(2, 3))), tf.model_variables()][1]]
-    sorted(v.name for v in [tf.contrib.layers.batch_norm(ph(f(2, 3)), scale=True), tf.global_variables()][1])
+    [v.name for v in [tf.contrib.layers.batch_norm(ph(f(2, 3)), scale=True), tf.global_variables()][1]]
+    [v.name for v in [tf.contrib.layers.batch_norm(ph(f(2, 2, 3, 1)), scale=True), tf.global_variables()][1]]
+    [v.name for v in [tf.contrib.layers.batch_norm(ph(f(2, 2, 3)), scale=True), tf.global_variables()][1]]
+    [v.name for v in [tf.contrib.layers.batch_norm(ph(f(2, 3)), scale=True, fused=False), tf.global_variables()][1]]
+    [v.name for v in [
+        tf.contrib.layers.batch_norm(ph(f(2, 2, 3, 1)), 0.9, True, True, updates_collections=None),
+        tf.global_variables()][1]]
+    [v.name for v in [
+        tf.contrib.layers.batch_norm(ph(f(2, 2, 3, 1)), 0.9, True, True, updates_collections=None, fused=False),
+        tf.global_variables()][1]]
     tf.contrib.layers.fully_connected(ph(f(2, 3)), 4).name
     tf.contrib.layers.conv2d(ph(f(2, 3, 3, 1)), 4, 2).name
     """
