@@ -175,7 +175,7 @@ def batch_norm(
     initial, losses = param_initializers or {}, param_regularizers or {}
     with layer_scope(scope, "BatchNorm", inputs, reuse, {}, variables_collections) as opened:
         # For these TensorFlow has other implementations, which make the variables in the other order.
-        swapped = updates_collections is not GraphKeys.UPDATE_OPS or flat and fused is not False
+        swapped = updates_collections != GraphKeys.UPDATE_OPS or flat and fused is not False
         layer = (_BetaFirst if swapped else normalization.BatchNormalization)(
             1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, initial.get("beta", Zeros()),
             initial.get("gamma", Ones()), initial.get("moving_mean", Zeros()),
