@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from graphflow import nest
 from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph import Graph
@@ -98,9 +99,12 @@ def fetch_key(structure: Any) -> Any:
 
 
 def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
-    """The values by the tensor they are fed to; TypeError or ValueError where something cannot be fed."""
+    """The values by the tensor they are fed to; TypeError or ValueError where something cannot be fed.
+
+    A key may be a tuple, as the state of a cell is: its value then has the same structure, or as many leaves.
+    """
     result: dict[Tensor, Any] = {}
-    for key, value in feed_dict.items():
+    for key, value in (pair for item in feed_dict.items() for pair in _single_feeds(*item)):
         if isinstance(key, SparseTensor | IndexedSlices):
             result.update(_expand_composite(key, value))
             continue
@@ -113,6 +117,23 @@ def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any
             raise ValueError(f"Tensor {element.name} may not be fed.")
         result[element] = value
     return result
+
+
+def _single_feeds(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """What is fed, each with its value, of a key that may be a tuple of tensors and tuples."""
+    if not isinstance(key, tuple):
+        yield key, value
+    elif isinstance(value, list | tuple) and len(value) == len(key):
+        for one, its_value in zip(key, value, strict=True):
+            yield from _single_feeds(one, its_value)
+    else:
+        keys, values = nest.flatten(key), nest.flatten(value)
+        if len(keys) != len(values):
+            raise ValueError(
+                f"A key of feed_dict is {len(keys)} tensors, but its value is {len(values)}: feed a value for each. "
+                f"Key: {key!r}, value: {value!r}."
+            )
+        yield from zip(keys, values, strict=True)
 
 
 def _expand_composite(key: Any, value: Any) -> dict[Tensor, Any]:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, NoReturn
 
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
@@ -19,7 +20,6 @@ from graphflow.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow.graph import defaults
 from graphflow.graph.elements import Tensor
 from graphflow.graph.graph import Graph
-from graphflow.graph.slices import IndexedSlices, SparseTensor
 from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.devices import DeviceAttributes, device_attributes, device_names
@@ -207,9 +207,8 @@ class BaseSession:
         values = expand_feeds(self._graph, feed_dict or {})
         self._growth.look()
         traced = options is not None and options.trace_level > 0 and metadata is not None
-        direct = all(not isinstance(k, SparseTensor | IndexedSlices) for k in feed_dict or ()) and len(
-            values
-        ) == len(feed_dict or ())
+        given = (feed_dict or {}).values()
+        direct = len(values) == len(given) and all(map(is_, values.values(), given))
         prepared = None if traced or key is None else self._kept(key, direct)
         if prepared is None:
             prepared = self._prepare(fetches, list(values), traced)
@@ -268,7 +267,7 @@ class BaseSession:
         feeds have become compiled, what was fused and the places of results in memory follow. On a cluster it is what
         each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
         """
-        feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_dict or ())))
+        feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
         plan, _ = self.plan(fetches, feeds)
         prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
         executable = None if prepared is None else prepared.executable

@@ -240,6 +240,35 @@ def test_a_feed_is_converted_without_loss(case: Any) -> None:
         assert got.dtype == dtype.as_numpy_dtype
 
 
+def test_a_key_may_be_the_state_of_a_cell() -> None:
+    c, h, x = (gf.placeholder(gf.float32, [2], name=name) for name in "chx")
+    state = gf.nn.rnn_cell.LSTMStateTuple(c, h)
+    total = c + 2.0 * h
+    ones, twos = np.ones(2, np.float32), np.full(2, 2, np.float32)
+    with gf.Session() as session:
+        for _ in range(2):  # The second run is one that is known.
+            for key, value in (
+                (state, gf.nn.rnn_cell.LSTMStateTuple(ones, twos)),
+                ((c, h), [[1, 1], [2, 2]]),
+                ((c, (h,)), (ones, [twos])),
+                ((c, (h, x)), (ones, twos, ones)),
+            ):
+                assert list(session.run(total, {key: value})) == [5, 5]
+        fed = session.run(total, {state: state._replace(c=ones, h=twos), x: ones})
+        assert list(fed) == [5, 5]
+        assert session.explain(total, {state: None}).startswith("feed c:0, h:0\n")
+        with pytest.raises(ValueError, match="2 tensors, but its value is 1"):
+            session.run(total, {state: ones})
+        with pytest.raises(TypeError, match="Cannot interpret feed_dict key"):
+            session.run(total, {(c, 3.0): (ones, twos)})
+
+
+def test_explain_takes_what_a_run_is_fed() -> None:
+    sparse = gf.sparse_placeholder(gf.float32, [2, 2], name="sparse")
+    with gf.Session() as session:
+        assert "sparse/values:0" in session.explain(gf.sparse_tensor_to_dense(sparse), {sparse: None})
+
+
 def test_tensors_and_variables_are_no_feeds() -> None:
     x = gf.placeholder(gf.float32)
     for value in (gf.constant(1.0), gf.Variable(1.0)):

@@ -6,7 +6,7 @@ how one step changes them; the hooks have TensorFlow 1's names, so that optimize
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from typing import Any
 
 from graphflow.autodiff import gradients
@@ -332,8 +332,10 @@ def present_gradients(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[A
 
 
 def _flat_variables(var_list: Any) -> list[Any]:
+    if isinstance(var_list, Mapping):
+        var_list = [var_list[key] for key in sorted(var_list)]
     variables: list[Any] = []
-    for item in var_list if isinstance(var_list, list | tuple) else [var_list]:
+    for item in var_list if isinstance(var_list, list | tuple | ValuesView) else [var_list]:
         if isinstance(item, list | tuple) or hasattr(item, "_get_variable_list"):
             variables += _flat_variables(list(item))
         elif isinstance(item, Tensor) or hasattr(item, "_ref"):
