@@ -20,5 +20,5 @@ def test_variables_may_come_in_many_forms(form: Any) -> None:
 
 
 def test_what_is_no_variable_is_named() -> None:
-    with pytest.raises(TypeError, match="Argument is not a gf.Variable: 3"):
+    with pytest.raises(TypeError, match=r"Argument is not a gf\.Variable: 3"):
         gf.train.GradientDescentOptimizer(0.1).compute_gradients(gf.Variable(1.0) * 2.0, var_list=[3])
