@@ -220,7 +220,9 @@ def test_the_library_on_a_gpu(
     gpu, c = device(0), np.full_like(expected, np.nan)
     with gpu.current():
         blocks = [gpu.allocate(v.size, "float32") for v in (*stored, c, bias)]
-        for block, values in zip(blocks, (*stored, c, bias), strict=True):  # Without `accumulate` c is not read.
+        for block, values in zip(
+            blocks, (*stored, c, bias), strict=True
+        ):  # Without `accumulate` c is not read.
             gpu.upload(block, values.reshape(-1))
         placed = [
             Matrix(block, m.batch, m.row, m.column) for block, m in zip(blocks, described, strict=False)
