@@ -211,7 +211,7 @@ def test_an_unfed_placeholder_is_named_with_its_line() -> None:
         with pytest.raises(gf.errors.InvalidArgumentError) as caught:
             session.run(x * 2.0)
         assert caught.value.op is x.op
-        for part in ("wanted", "float32", "(?, 2)", "feed_dict", "test_session.py"):
+        for part in ("wanted", "float32", "(?, 2)", "feed_dict", "test_feeds.py"):
             assert part in str(caught.value)
         assert session.run(x * 2.0, {x: [[1.0, 2.0]]}).tolist() == [[2.0, 4.0]]
 
