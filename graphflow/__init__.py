@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from graphflow import contrib as contrib
     from graphflow import data as data
     from graphflow import distribute as distribute
+    from graphflow import distributions as distributions
     from graphflow import flags as flags
     from graphflow import gfile as gfile
     from graphflow import graph_util as graph_util
@@ -126,8 +127,8 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "contrib", "data", "distribute", "flags", "gfile", "graph_util", "io", "layers",
-    "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader",
+    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "flags", "gfile", "graph_util", "io",
+    "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader",
     "saved_model", "summary", "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {

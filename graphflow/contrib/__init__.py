@@ -8,8 +8,8 @@ from typing import Any
 from graphflow.namespaces import missing
 
 _MODULES = (
-    "data", "distribute", "framework", "layers", "legacy_seq2seq", "losses", "metrics", "opt", "rnn", "seq2seq", "slim",
-    "training", "util",
+    "data", "distribute", "distributions", "framework", "layers", "legacy_seq2seq", "losses", "metrics", "opt", "rnn",
+    "seq2seq", "slim", "training", "util",
 )  # fmt: skip
 _missing = missing("gf.contrib", dict.fromkeys(_MODULES))
 

@@ -1,0 +1,108 @@
+"""The Bernoulli distribution, and how the parameters of classes are given as logits or as probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
+from graphflow.distributions.kullback_leibler import RegisterKL
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
+from graphflow.ops.assertions import assert_less_equal, assert_non_negative
+from graphflow.ops.comparison import greater, less
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.creation import zeros_like
+from graphflow.ops.nn import softplus
+from graphflow.ops.numeric import cast
+from graphflow.ops.random import random_uniform
+from graphflow.ops.scopes import control_dependencies
+from graphflow.ops.shaping import identity
+from graphflow.ops.transcendental import log, log1p, sigmoid
+
+
+def one_of(logits: Any, probs: Any) -> tuple[Tensor | None, Tensor | None]:
+    """The one of the two that is given, as a float tensor; ValueError where both are or neither is."""
+    if (logits is None) == (probs is None):
+        raise ValueError("Give a distribution logits or probs, but not both.")
+    name = "probs" if logits is None else "logits"
+    tensor = convert_to_tensor(probs if logits is None else logits, name=f"{name}_value")
+    if not tensor.dtype.is_floating:
+        raise TypeError(f"The {name} of a distribution must be floats, not {tensor.dtype.name}.")
+    return (None, tensor) if logits is None else (tensor, None)
+
+
+class Bernoulli(ScalarDistribution):
+    """Ones with the probability `probs` = sigmoid(`logits`), else zeros (tf.distributions.Bernoulli).
+
+    Draws are of `dtype`. ValueError unless one of logits and probs is given; with `validate_args`, InvalidArgumentError
+    where a probability is not from 0 to 1. No gradient flows through samples.
+    """
+
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = dtypes.int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Bernoulli",
+    ) -> None:
+        parameters = dict(locals())
+        with op_scope(name, "Bernoulli", [logits, probs]) as scope:
+            given, shares = one_of(logits, probs)
+            if given is not None:
+                self._logits = identity(given, name="logits")
+                self._probs = sigmoid(given, name="probs")
+            elif shares is not None:
+                with control_dependencies(
+                    [assert_non_negative(shares), assert_less_equal(shares, 1.0)] if validate_args else []
+                ):
+                    self._probs = identity(shares, name="probs")
+                with op_scope("logits", "", []):
+                    self._logits = log(self._probs) - log1p(-self._probs)
+        super().__init__(
+            dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
+            [self._logits, self._probs], scope,
+        )  # fmt: skip
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the odds of a one."""
+        return self._logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities of a one."""
+        return self._probs
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        drawn = random_uniform(self._sample_shape(n), dtype=self._probs.dtype, seed=seed)
+        ones: Tensor = cast(less(drawn, self._probs), self.dtype)
+        return ones
+
+    def _log_prob(self, event: Tensor) -> Tensor:
+        ones = cast(event, self._logits.dtype)
+        logits = self._logits + zeros_like(ones)
+        return -sigmoid_cross_entropy_with_logits(labels=ones + zeros_like(logits), logits=logits)
+
+    def _entropy(self) -> Tensor:
+        return softplus(-self._logits) - self._logits * (sigmoid(self._logits) - 1.0)
+
+    def _mean(self) -> Tensor:
+        return identity(self._probs)
+
+    def _variance(self) -> Tensor:
+        return self._probs * (1.0 - self._probs)
+
+    def _mode(self) -> Tensor:
+        likelier: Tensor = cast(greater(self._probs, 0.5), self.dtype)
+        return likelier
+
+
+@RegisterKL(Bernoulli, Bernoulli)
+def _divergence(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Tensor:
+    with op_scope(name, "kl_bernoulli_bernoulli", [a.logits, b.logits]):
+        zeros = softplus(b.logits) - softplus(a.logits)
+        ones = softplus(-b.logits) - softplus(-a.logits)
+        return sigmoid(a.logits) * ones + sigmoid(-a.logits) * zeros

@@ -1,0 +1,329 @@
+"""What all distributions offer, each number derived from what the family gives.
+
+A family is a class with hooks named as TensorFlow names them (`_sample_n`, `_log_prob`, `_mean`, ...), so that a
+program's own subclasses work as they are. A hook that a family does not have is derived from another where mathematics
+allows it (`prob` from `log_prob`, `stddev` from `variance`); there are no hooks that only raise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+from graphflow.distributions import kullback_leibler
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Operation, Tensor
+from graphflow.graph.shapes import TensorShape
+from graphflow.ops.checking import assert_true
+from graphflow.ops.core import constant, convert_to_tensor, op_scope, partial_vector
+from graphflow.ops.indexing import where_v2
+from graphflow.ops.joining import concat
+from graphflow.ops.layout import broadcast_dynamic_shape, broadcast_static_shape
+from graphflow.ops.reductions import reduce_all, reduce_prod
+from graphflow.ops.scopes import control_dependencies
+from graphflow.ops.shaping import identity, reshape, shape, size
+from graphflow.ops.transcendental import exp, log, log1p, sqrt, square
+
+
+class ReparameterizationType:
+    """Says whether gradients flow through samples to the parameters (tf.distributions.ReparameterizationType)."""
+
+    def __init__(self, rep_type: str) -> None:
+        self._rep_type = rep_type
+
+    def __repr__(self) -> str:
+        return f"<Reparameterization Type: {self._rep_type}>"
+
+
+FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
+NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
+
+_Way = tuple[str, Callable[[Tensor], Tensor]]
+_WAYS: Mapping[str, tuple[_Way, ...]] = {
+    "log_prob": (("_log_prob", lambda v: v), ("_prob", log)),
+    "prob": (("_prob", lambda v: v), ("_log_prob", exp)),
+    "log_cdf": (("_log_cdf", lambda v: v), ("_cdf", log)),
+    "cdf": (("_cdf", lambda v: v), ("_log_cdf", exp)),
+    "log_survival_function": (
+        ("_log_survival_function", lambda v: v),
+        ("_cdf", lambda v: log1p(-v)),
+        ("_log_cdf", lambda v: log1p(-exp(v))),
+    ),
+    "survival_function": (
+        ("_survival_function", lambda v: v),
+        ("_cdf", lambda v: 1.0 - v),
+        ("_log_cdf", lambda v: 1.0 - exp(v)),
+    ),
+    "variance": (("_variance", lambda v: v), ("_stddev", square)),
+    "stddev": (("_stddev", lambda v: v), ("_variance", sqrt)),
+}
+"""How a number is found, the first hook that the family has: its own, or another's and what to make of it."""
+
+
+class Distribution:
+    """A batch of distributions of one family (tf.distributions.Distribution).
+
+    Samples have the shape sample_shape + batch_shape + event_shape; a value given to prob and the like broadcasts with
+    batch_shape + event_shape, and the result has no event_shape. Whatever a family does not define raises
+    NotImplementedError. Of a graph: not to be shared by threads that build.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        reparameterization_type: ReparameterizationType,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any] | None = None,
+        graph_parents: Sequence[Tensor] | None = None,
+        name: str | None = None,
+    ) -> None:
+        parents = list(graph_parents or ())
+        if not name or not name.endswith("/"):
+            with op_scope(name, type(self).__name__, parents) as name:
+                pass
+        self._dtype = dtype
+        self._reparameterization_type = reparameterization_type
+        self._validate_args = validate_args
+        self._allow_nan_stats = allow_nan_stats
+        self._parameters = parameters or {}
+        self._graph_parents = parents
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name scope of the distribution's ops, with a "/" at its end."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of samples."""
+        return self._dtype
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the distribution was made with, by the names of its constructor's arguments."""
+        return {k: v for k, v in self._parameters.items() if k != "self" and not k.startswith("__")}
+
+    @property
+    def reparameterization_type(self) -> ReparameterizationType:
+        """FULLY_REPARAMETERIZED where gradients flow through samples, else NOT_REPARAMETERIZED."""
+        return self._reparameterization_type
+
+    @property
+    def allow_nan_stats(self) -> bool:
+        """Whether an undefined mean, mode or variance is NaN; an InvalidArgumentError at the run where it is False."""
+        return self._allow_nan_stats
+
+    @property
+    def validate_args(self) -> bool:
+        """Whether the parameters are checked at the run."""
+        return self._validate_args
+
+    def copy(self, **override_parameters_kwargs: Any) -> Any:
+        """A distribution made with the same arguments, but those given (tf.distributions.Distribution.copy)."""
+        return type(self)(**{**self.parameters, **override_parameters_kwargs})
+
+    # -- shapes ------------------------------------------------------------------------------------------------
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The static shape of the batch: one distribution for each of its places."""
+        return self._static("_batch_shape")
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """The static shape of one draw of one distribution."""
+        return self._static("_event_shape")
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """The shape of the batch, int32 (rank,)."""
+        return self._dynamic(self.batch_shape, "batch_shape", name)
+
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        """The shape of one draw, int32 (rank,)."""
+        return self._dynamic(self.event_shape, "event_shape", name)
+
+    def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
+        """Whether the batch is one distribution, bool ()."""
+        return self._is_scalar(self.batch_shape, self.batch_shape_tensor, name)
+
+    def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
+        """Whether one draw is one number, bool ()."""
+        return self._is_scalar(self.event_shape, self.event_shape_tensor, name)
+
+    # -- numbers -----------------------------------------------------------------------------------------------
+    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
+        """Draws of the shape sample_shape + batch_shape + event_shape (tf.distributions.Distribution.sample).
+
+        sample_shape: int32 () or (rank,). Another run draws other numbers; `seed` is that of the op that draws.
+        """
+        with self._name_scope(name, [sample_shape]):
+            sizes = convert_to_tensor(sample_shape, dtype=dtypes.int32, name="sample_shape")
+            sizes = sizes if sizes.shape.ndims == 1 else reshape(sizes, [-1])
+            known = partial_vector(sizes)
+            whole = known is not None and None not in known
+            count = math.prod(d or 0 for d in known or ()) if whole else reduce_prod(sizes)
+            drawn = self._hook("sample", "_sample_n")(count, seed)
+            result = reshape(drawn, concat([sizes, shape(drawn)[1:]], 0))
+            static = TensorShape(known).concatenate(self.batch_shape).concatenate(self.event_shape)
+            result.set_shape(result.shape.merge_with(static))
+            return result
+
+    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+        """The logarithm of the density, or of the probability of a value that can be counted."""
+        return self._at(value, "log_prob", name)
+
+    def prob(self, value: Any, name: str = "prob") -> Tensor:
+        """The density, or the probability of a value that can be counted."""
+        return self._at(value, "prob", name)
+
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+        """The logarithm of cdf."""
+        return self._at(value, "log_cdf", name)
+
+    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+        """The probability of a draw that is not above `value`."""
+        return self._at(value, "cdf", name)
+
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+        """The logarithm of survival_function."""
+        return self._at(value, "log_survival_function", name)
+
+    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+        """The probability of a draw above `value`."""
+        return self._at(value, "survival_function", name)
+
+    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+        """The number of which `value`, from 0 to 1, is the cdf."""
+        return self._at(value, "quantile", name)
+
+    def entropy(self, name: str = "entropy") -> Tensor:
+        """The entropy in nats, of the shape batch_shape."""
+        return self._number("entropy", name)
+
+    def mean(self, name: str = "mean") -> Tensor:
+        """The mean, of the shape batch_shape + event_shape."""
+        return self._number("mean", name)
+
+    def mode(self, name: str = "mode") -> Tensor:
+        """The likeliest draw, of the shape batch_shape + event_shape."""
+        return self._number("mode", name)
+
+    def variance(self, name: str = "variance") -> Tensor:
+        """The variance of each element, of the shape batch_shape + event_shape."""
+        return self._number("variance", name)
+
+    def stddev(self, name: str = "stddev") -> Tensor:
+        """The square root of variance."""
+        return self._number("stddev", name)
+
+    def covariance(self, name: str = "covariance") -> Tensor:
+        """The covariances of an event's elements, of the shape batch_shape + (size, size)."""
+        return self._number("covariance", name)
+
+    def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
+        """The Kullback-Leibler divergence of this from `other`; see gf.distributions.kl_divergence."""
+        with self._name_scope(name):
+            return kullback_leibler.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
+
+    def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
+        """The entropy of this and its divergence from `other`, added."""
+        with self._name_scope(name):
+            return kullback_leibler.cross_entropy(self, other)
+
+    def __repr__(self) -> str:
+        dtype = None if self._dtype is None else dtypes.as_dtype(self._dtype).name
+        return (
+            f"<gf.distributions.{type(self).__name__} {self._name!r} batch_shape={self.batch_shape} "
+            f"event_shape={self.event_shape} dtype={dtype}>"
+        )
+
+    # -- for the families --------------------------------------------------------------------------------------
+    @contextmanager
+    def _name_scope(self, name: str, values: Sequence[Any] = ()) -> Iterator[str]:
+        with op_scope(self._name, "", [*self._graph_parents, *values]), op_scope(name, "", []) as scope:
+            yield scope
+
+    def _hook(self, what: str, *names: str) -> Any:
+        """The first of these hooks that the family has; NotImplementedError if there is none."""
+        for name in names:
+            rule = getattr(self, name, None)
+            if rule is not None:
+                return rule
+        raise NotImplementedError(f"{type(self).__name__} defines no {what}.")
+
+    def _derived(self, what: str, *arguments: Any) -> Tensor:
+        ways = dict(_WAYS.get(what, ((f"_{what}", lambda v: v),)))
+        rule = self._hook(what, *ways)
+        result: Tensor = ways[rule.__name__](rule(*arguments))
+        return result
+
+    def _at(self, value: Any, what: str, name: str) -> Tensor:
+        with self._name_scope(name, [value]):
+            return self._derived(what, convert_to_tensor(value, name="value", preferred_dtype=self.dtype))
+
+    def _number(self, what: str, name: str) -> Tensor:
+        with self._name_scope(name):
+            return self._derived(what)
+
+    def _static(self, hook: str) -> TensorShape:
+        rule = getattr(self, hook, None)
+        return TensorShape(None if rule is None else rule())
+
+    def _dynamic(self, static: TensorShape, what: str, name: str) -> Tensor:
+        with self._name_scope(name):
+            if static.is_fully_defined():
+                return constant(static.as_list(), dtype=dtypes.int32, name=what)
+            result: Tensor = self._hook(what, f"_{what}_tensor")()
+            return result
+
+    def _is_scalar(self, static: TensorShape, dynamic: Callable[[], Tensor], name: str) -> Tensor:
+        with self._name_scope(name):
+            if static.ndims is not None:
+                return constant(static.ndims == 0, name=name)
+            return size(dynamic()) <= 0
+
+    def _defined(self, condition: Tensor, value: Tensor, message: str) -> Tensor:
+        """The value where it is defined; elsewhere NaN, or an error if NaN is not allowed."""
+        if self._allow_nan_stats:
+            return where_v2(condition, value, math.nan)
+        with control_dependencies([assert_true(reduce_all(condition), message, [condition])]):
+            return identity(value)
+
+
+class ScalarDistribution(Distribution):
+    """A distribution of single numbers: the batch has the shape of the parameters (`graph_parents`) broadcast."""
+
+    def _batch_shape(self) -> TensorShape:
+        return reduce(broadcast_static_shape, [parameter.shape for parameter in self._graph_parents])
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return reduce(broadcast_dynamic_shape, [shape(parameter) for parameter in self._graph_parents])
+
+    def _event_shape(self) -> TensorShape:
+        return TensorShape([])
+
+    def _sample_shape(self, count: Any) -> Tensor:
+        """The shape of `count` draws for the batch."""
+        return concat([[count], self.batch_shape_tensor()], 0)
+
+
+def float_parameters(checks: Sequence[Operation], **given: Any) -> tuple[Tensor, ...]:
+    """The parameters as tensors of these names, after the checks; ValueError where they are not floats of one dtype."""
+    with control_dependencies(checks):
+        found = [
+            identity(convert_to_tensor(value, name=f"{name}_value"), name=name)
+            for name, value in given.items()
+        ]
+    for tensor in found:
+        if not tensor.dtype.is_floating:
+            raise ValueError(f"A distribution's {tensor.name} must be of floats, not of {tensor.dtype.name}.")
+        if tensor.dtype is not found[0].dtype:
+            raise ValueError(
+                f"The parameters of a distribution must have one dtype, but {found[0].name} is of "
+                f"{found[0].dtype.name} and {tensor.name} of {tensor.dtype.name}."
+            )
+    return tuple(found)

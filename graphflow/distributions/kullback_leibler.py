@@ -1,0 +1,91 @@
+"""Kullback-Leibler divergences: a formula for each pair of families, found by the classes of the two distributions.
+
+The formulas stand beside their families; a program adds its own with RegisterKL. A pair without one of its own takes
+that of the nearest base classes, so that an Exponential is compared with a Gamma as the Gamma it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from graphflow.graph.elements import Tensor
+from graphflow.ops.checking import assert_true
+from graphflow.ops.comparison import is_nan, logical_not
+from graphflow.ops.core import op_scope
+from graphflow.ops.reductions import reduce_all
+from graphflow.ops.scopes import control_dependencies
+from graphflow.ops.shaping import identity
+
+if TYPE_CHECKING:
+    from graphflow.distributions.distribution import Distribution
+
+Formula = Callable[..., Tensor]
+_formulas: dict[tuple[type, type], Formula] = {}
+
+
+class RegisterKL:
+    """Decorates `formula(a, b, name=None)`, the divergence of two classes (tf.distributions.RegisterKL).
+
+    TypeError where the formula is not callable, ValueError where the pair of classes has one.
+    """
+
+    def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
+        self._pair = (dist_cls_a, dist_cls_b)
+
+    def __call__(self, kl_fn: Formula) -> Formula:
+        a, b = (cls.__name__ for cls in self._pair)
+        if not callable(kl_fn):
+            raise TypeError(f"The divergence of {a} and {b} must be a function of both, not {kl_fn!r}.")
+        if self._pair in _formulas:
+            raise ValueError(f"The divergence of {a} and {b} is registered: {_formulas[self._pair]!r}.")
+        _formulas[self._pair] = kl_fn
+        return kl_fn
+
+
+def _formula(a: type, b: type) -> Formula | None:
+    """The formula of the classes, or of those bases that are the fewest steps away."""
+    pairs = [
+        (up_a + up_b, up_a, (base_a, base_b))
+        for up_a, base_a in enumerate(a.__mro__)
+        for up_b, base_b in enumerate(b.__mro__)
+        if (base_a, base_b) in _formulas
+    ]
+    return _formulas[min(pairs, key=lambda pair: pair[:2])[2]] if pairs else None
+
+
+def kl_divergence(
+    distribution_a: Distribution,
+    distribution_b: Distribution,
+    allow_nan_stats: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The Kullback-Leibler divergence of a from b, for each pair of the two batches (tf.distributions.kl_divergence).
+
+    The result has the batch shapes broadcast. NotImplementedError where the pair of classes has no formula;
+    InvalidArgumentError at the run where a number is NaN and `allow_nan_stats` is False.
+    """
+    a, b = type(distribution_a), type(distribution_b)
+    formula = _formula(a, b)
+    if formula is None:
+        raise NotImplementedError(
+            f"There is no Kullback-Leibler divergence of {a.__name__} from {b.__name__}: "
+            "give one with gf.distributions.RegisterKL."
+        )
+    with op_scope(None, "KullbackLeibler", []):
+        divergence = formula(distribution_a, distribution_b, name=name)
+        if allow_nan_stats:
+            return divergence
+        defined = reduce_all(logical_not(is_nan(divergence)))
+        message = f"The divergence of {a.__name__} from {b.__name__} is NaN."
+        with control_dependencies([assert_true(defined, message, [divergence])]):
+            return identity(divergence, name="checked")
+
+
+def cross_entropy(ref: Distribution, other: Distribution, name: str | None = None) -> Tensor:
+    """The cross entropy of `ref` and `other`: the entropy of `ref` and its divergence from `other`, added.
+
+    Shapes and errors are those of kl_divergence (tf.distributions.Distribution.cross_entropy).
+    """
+    with op_scope(name, "cross_entropy", []):
+        return ref.entropy() + kl_divergence(ref, other)

@@ -1,0 +1,98 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
+from graphflow.distributions.kullback_leibler import RegisterKL
+from graphflow.distributions.special import log_ndtr, ndtr, ndtri
+from graphflow.graph.elements import Tensor
+from graphflow.ops.arithmetic import squared_difference
+from graphflow.ops.assertions import assert_positive
+from graphflow.ops.core import op_scope
+from graphflow.ops.creation import ones_like
+from graphflow.ops.random import random_normal
+from graphflow.ops.transcendental import log, square
+
+
+class Normal(ScalarDistribution):
+    """The normal distribution with mean `loc` and standard deviation `scale` (tf.distributions.Normal).
+
+    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
+    InvalidArgumentError where a scale is not positive. Gradients flow through samples.
+    """
+
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
+    ) -> None:
+        parameters = dict(locals())
+        with op_scope(name, "Normal", [loc, scale]) as scope:
+            checks = [assert_positive(scale)] if validate_args else []
+            self._loc, self._scale = float_parameters(checks, loc=loc, scale=scale)
+        super().__init__(
+            self._loc.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
+            [self._loc, self._scale], scope,
+        )  # fmt: skip
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean."""
+        return self._loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation."""
+        return self._scale
+
+    def _standard(self, x: Tensor) -> Tensor:
+        return (x - self._loc) / self._scale
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        drawn = random_normal(self._sample_shape(n), dtype=self.dtype, seed=seed)
+        return drawn * self._scale + self._loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        squared: Tensor = square(self._standard(x))
+        return -0.5 * squared - (0.5 * math.log(2 * math.pi) + log(self._scale))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return ndtr(self._standard(x))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return log_ndtr(self._standard(x))
+
+    def _survival_function(self, x: Tensor) -> Tensor:
+        return ndtr(-self._standard(x))
+
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return log_ndtr(-self._standard(x))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return ndtri(p) * self._scale + self._loc
+
+    def _entropy(self) -> Tensor:
+        return 0.5 * math.log(2 * math.pi * math.e) + log(self._stddev())
+
+    def _mean(self) -> Tensor:
+        return self._loc * ones_like(self._scale)
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+    def _stddev(self) -> Tensor:
+        return self._scale * ones_like(self._loc)
+
+
+@RegisterKL(Normal, Normal)
+def _divergence(a: Normal, b: Normal, name: str | None = None) -> Tensor:
+    with op_scope(name, "kl_normal_normal", [a.loc, b.loc]):
+        ratio: Tensor = square(a.scale / b.scale)
+        distance: Tensor = squared_difference(a.loc, b.loc) / square(b.scale)
+        return 0.5 * (distance + ratio - 1.0 - log(ratio))
