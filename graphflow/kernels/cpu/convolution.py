@@ -22,6 +22,9 @@ Axes: TypeAlias = tuple[Axis, Axis]
 
 # The matrix of windows is made for so many bytes of images at once, to be multiplied while it is in the cache.
 BLOCK_BYTES = 1 << 21
+# An input's gradient is a convolution with the mirrored filter where the input has at most so many times the places of
+# the output. A filter as wide as the input, as of convolutions over texts, would meet little else than padding.
+_MOST_SPREADING = 2
 
 
 def window_axes(
@@ -64,7 +67,9 @@ def conv2d_backprop_input(
     axes = rows, columns = window_axes(input_sizes, w.shape[:2], strides, padding, dilations)
     _check_channels(int(input_sizes[3]), w)
     _check_gradient(gradient, axes, int(input_sizes[0]), w.shape[3])
-    if rows.stride == columns.stride == 1 and rows.before < rows.extent and columns.before < columns.extent:
+    narrow = rows.inputs * columns.inputs > _MOST_SPREADING * rows.outputs * columns.outputs
+    strided = not rows.stride == columns.stride == 1
+    if not (narrow or strided) and rows.before < rows.extent and columns.before < columns.extent:
         mirrored: list[Axis] = []
         widths = [(0, 0)]
         for axis in axes:
@@ -74,11 +79,15 @@ def conv2d_backprop_input(
             mirrored.append(Axis(axis.outputs, axis.size, 1, axis.dilation, front, axis.inputs))
         padded = np.pad(gradient, [*widths, (0, 0)])
         return _convolve(padded, w[::-1, ::-1].transpose(0, 1, 3, 2), (mirrored[0], mirrored[1]))
-    images, channels = gradient.shape[0], w.shape[2]
+    images, channels, outputs = gradient.shape[0], w.shape[2], w.shape[3]
     result = np.zeros(_padded_shape((images, *input_sizes[1:3], channels), axes), gradient.dtype)
-    flat = gradient.reshape(-1, w.shape[3])
-    for (i, j), view in _tap_views(result, axes):
-        view += np.matmul(flat, w[i, j].T).reshape(view.shape)
+    matrix = np.ascontiguousarray(w.reshape(-1, outputs).T)
+    step = _images_at_once(rows.outputs * columns.outputs * matrix.shape[1] * gradient.itemsize)
+    for first in range(0, images, step):
+        some = gradient[first : first + step]
+        windows = np.matmul(some.reshape(-1, outputs), matrix).reshape(*some.shape[:3], *w.shape[:3])
+        for (i, j), view in _tap_views(result[first : first + step], axes):
+            view += windows[:, :, :, i, j]
     return _unpadded(result, axes)
 
 
@@ -292,6 +301,10 @@ def _tap_views(padded: Array, axes: Axes) -> Iterator[tuple[tuple[int, int], Arr
             yield (i, j), padded[:, along(rows, i), along(columns, j)]
 
 
+def _images_at_once(bytes_each: int) -> int:
+    return max(BLOCK_BYTES // max(bytes_each, 1), 1)
+
+
 def _window_blocks(padded: Array, axes: Axes) -> Iterator[tuple[slice, Array]]:
     """The windows of some images at a time, as the rows of a matrix [images and positions, window elements]."""
     rows, columns = axes
@@ -301,8 +314,7 @@ def _window_blocks(padded: Array, axes: Axes) -> Iterator[tuple[slice, Array]]:
     strides = (n, r * rows.stride, c * columns.stride, r * rows.dilation, c * columns.dilation, e)
     windows = np.lib.stride_tricks.as_strided(padded, shape, strides, writeable=False)
     elements = rows.size * columns.size * channels
-    per_image = rows.outputs * columns.outputs * elements * padded.itemsize
-    step = max(BLOCK_BYTES // max(per_image, 1), 1)
+    step = _images_at_once(rows.outputs * columns.outputs * elements * padded.itemsize)
     for first in range(0, images, step):
         block = slice(first, min(first + step, images))
         yield block, windows[block].reshape(-1, elements)

@@ -129,3 +129,19 @@ def test_inputs_are_not_written_and_results_are_fresh() -> None:
 def test_what_does_not_fit_is_refused(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call(np.ones((1, 4, 4, 2), np.float32), np.ones((3, 3, 2, 3), np.float32))
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 10, kernels.BLOCK_BYTES])
+@pytest.mark.parametrize("stride, padding", [(1, "VALID"), (1, "SAME"), (2, "SAME"), (2, "VALID")])
+@pytest.mark.parametrize("height, width", [(3, 8), (9, 8), (2, 3), (1, 1)])
+def test_the_gradient_of_an_input_is_that_of_its_definition_for_wide_filters(
+    height: int, width: int, stride: int, padding: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "BLOCK_BYTES", block_bytes)
+    generator = np.random.default_rng(0)
+    x, w = generator.standard_normal((5, 9, 8, 2)), generator.standard_normal((height, width, 2, 3))
+    arguments: tuple[Any, ...] = ([1, stride, stride, 1], padding)
+    dy = generator.standard_normal(kernels.conv2d(x, w, *arguments).shape)
+    dx = kernels.conv2d_backprop_input(x.shape, w, dy, *arguments)
+    along = generator.standard_normal(x.shape)
+    assert np.vdot(kernels.conv2d(along, w, *arguments), dy) == pytest.approx(np.vdot(along, dx))
