@@ -12,6 +12,12 @@ from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import place
 
 
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with gf.Graph().as_default() as made:
+        yield made
+
+
 def placed(fetch: Any, kinds: tuple[str, ...]) -> dict[str, list[str]]:
     """The last character of the devices of the constructs of these kinds, with those of what is inside, by name."""
     with gf.Session(config=gf.ConfigProto(device_count={"CPU": 3})) as session:
