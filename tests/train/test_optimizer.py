@@ -9,6 +9,12 @@ import pytest
 import graphflow as gf
 
 
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with gf.Graph().as_default() as made:
+        yield made
+
+
 @pytest.mark.parametrize("form", [list, tuple, lambda v: [[v[0]], (v[1],)], lambda v: dict(zip("ab", v, strict=True)),
                                   lambda v: dict(zip("ab", v, strict=True)).values()])  # fmt: skip
 def test_variables_may_come_in_many_forms(form: Any) -> None:
