@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphflow as gf
 from graphflow import errors
 from graphflow.graph import dtypes
 from graphflow.graph.graph import Graph
@@ -67,6 +68,18 @@ def test_a_state_taken_from_the_store_can_be_put_back(name: str) -> None:
         another.store.set_state(states)
         assert another.store.get_state().keys() == states.keys()
         assert np.array_equal(another.run(drawn), expected)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 2.0, 50.0, 1e5])
+def test_gamma_draws_move_with_alpha_as_their_moments_do(alpha: float) -> None:
+    parameter = gf.constant(alpha, dtype=dtypes.float64)
+    drawn = random.random_gamma([20_000], parameter, dtype=dtypes.float64, seed=4)
+    moments = gf.reduce_mean(drawn), gf.reduce_mean(drawn * drawn)
+    slopes = [gf.gradients(moment, parameter)[0] for moment in moments]
+    with Session() as session:
+        mean, square = session.run(slopes)
+    np.testing.assert_allclose(mean, 1.0, rtol=0.05)  # The mean is alpha,
+    np.testing.assert_allclose(square, 1.0 + 2.0 * alpha, rtol=0.1)  # that of squares alpha + alpha ** 2.
 
 
 def test_no_random_op_is_folded_or_merged() -> None:
