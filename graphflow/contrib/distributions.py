@@ -1,4 +1,4 @@
-"""Distributions under the name that programs of TensorFlow 1 know them by: those of gf.distributions."""
+"""The distributions of gf.distributions under contrib's name, and those that only tf.contrib.distributions has."""
 
 from __future__ import annotations
 
@@ -6,25 +6,41 @@ from graphflow.distributions import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
     Bernoulli,
+    Beta,
     Categorical,
+    Dirichlet,
     Distribution,
+    Exponential,
+    Gamma,
+    Laplace,
+    Multinomial,
     Normal,
     RegisterKL,
     ReparameterizationType,
+    StudentT,
     Uniform,
     kl_divergence,
 )
+from graphflow.distributions.multivariate_normal import MultivariateNormalDiag
 from graphflow.namespaces import missing
 
 __all__ = [
     "FULLY_REPARAMETERIZED",
     "NOT_REPARAMETERIZED",
     "Bernoulli",
+    "Beta",
     "Categorical",
+    "Dirichlet",
     "Distribution",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Multinomial",
+    "MultivariateNormalDiag",
     "Normal",
     "RegisterKL",
     "ReparameterizationType",
+    "StudentT",
     "Uniform",
     "kl_divergence",
 ]

@@ -294,21 +294,52 @@ class Distribution:
             return identity(value)
 
 
-class ScalarDistribution(Distribution):
-    """A distribution of single numbers: the batch has the shape of the parameters (`graph_parents`) broadcast."""
+class _ShapedByParameters(Distribution):
+    """A distribution whose parameters (`graph_parents`), broadcast, have the shape of the batch and its events."""
 
-    def _batch_shape(self) -> TensorShape:
+    def _whole_shape(self) -> TensorShape:
         return reduce(broadcast_static_shape, [parameter.shape for parameter in self._graph_parents])
 
-    def _batch_shape_tensor(self) -> Tensor:
+    def _whole_shape_tensor(self) -> Tensor:
+        static = self._whole_shape()
+        if static.is_fully_defined():
+            return constant(static.as_list(), dtype=dtypes.int32)
         return reduce(broadcast_dynamic_shape, [shape(parameter) for parameter in self._graph_parents])
+
+    def _sample_shape(self, count: Any) -> Tensor:
+        """The shape of `count` draws for the batch."""
+        return concat([[count], self._whole_shape_tensor()], 0)
+
+
+class ScalarDistribution(_ShapedByParameters):
+    """A distribution of single numbers: the batch has the shape of the parameters."""
+
+    def _batch_shape(self) -> TensorShape:
+        return self._whole_shape()
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return self._whole_shape_tensor()
 
     def _event_shape(self) -> TensorShape:
         return TensorShape([])
 
-    def _sample_shape(self, count: Any) -> Tensor:
-        """The shape of `count` draws for the batch."""
-        return concat([[count], self.batch_shape_tensor()], 0)
+
+class VectorDistribution(_ShapedByParameters):
+    """A distribution of vectors: the last axis of the parameters is that of the events."""
+
+    def _batch_shape(self) -> TensorShape:
+        batch: TensorShape = self._whole_shape()[:-1]
+        return batch
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return self._whole_shape_tensor()[:-1]
+
+    def _event_shape(self) -> TensorShape:
+        event: TensorShape = self._whole_shape()[-1:]
+        return event
+
+    def _event_shape_tensor(self) -> Tensor:
+        return self._whole_shape_tensor()[-1:]
 
 
 def float_parameters(checks: Sequence[Operation], **given: Any) -> tuple[Tensor, ...]:

@@ -1,0 +1,94 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
+from graphflow.graph.elements import Tensor
+from graphflow.ops.assertions import assert_positive
+from graphflow.ops.core import op_scope
+from graphflow.ops.creation import ones_like
+from graphflow.ops.indexing import where_v2
+from graphflow.ops.numeric import abs_, sign
+from graphflow.ops.random import random_uniform
+from graphflow.ops.transcendental import exp, expm1, log, log1p
+
+
+class Laplace(ScalarDistribution):
+    """The Laplace distribution with mean `loc` and mean distance from it `scale` (tf.distributions.Laplace).
+
+    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
+    InvalidArgumentError where a scale is not positive. Gradients flow through samples.
+    """
+
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
+    ) -> None:
+        parameters = dict(locals())
+        with op_scope(name, "Laplace", [loc, scale]) as scope:
+            checks = [assert_positive(scale)] if validate_args else []
+            self._loc, self._scale = float_parameters(checks, loc=loc, scale=scale)
+        super().__init__(
+            self._loc.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
+            [self._loc, self._scale], scope,
+        )  # fmt: skip
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean."""
+        return self._loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The mean distance from the mean."""
+        return self._scale
+
+    def _standard(self, x: Tensor) -> Tensor:
+        return (x - self._loc) / self._scale
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        number = self.dtype.as_numpy_dtype
+        lowest = np.nextafter(number(-1.0), number(0.0))
+        drawn = random_uniform(self._sample_shape(n), lowest, 1.0, dtype=self.dtype, seed=seed)
+        towards: Tensor = sign(drawn)
+        return self._loc - self._scale * towards * log1p(-abs_(drawn))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        distance: Tensor = abs_(self._standard(x))
+        return -distance - (math.log(2.0) + log(self._scale))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        z = self._standard(x)
+        side: Tensor = sign(z)
+        return 0.5 - 0.5 * side * expm1(-abs_(z))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return _log_cdf(self._standard(x))
+
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return _log_cdf(-self._standard(x))
+
+    def _entropy(self) -> Tensor:
+        return log(self._scale * ones_like(self._loc)) + (1.0 + math.log(2.0))
+
+    def _mean(self) -> Tensor:
+        return self._loc * ones_like(self._scale)
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+    def _stddev(self) -> Tensor:
+        return math.sqrt(2.0) * self._scale * ones_like(self._loc)
+
+
+def _log_cdf(z: Tensor) -> Tensor:
+    return where_v2(z < 0.0, z - math.log(2.0), log1p(-0.5 * exp(-abs_(z))))

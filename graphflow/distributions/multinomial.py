@@ -1,0 +1,93 @@
+"""The multinomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.distributions.categorical import class_parameters
+from graphflow.distributions.distribution import NOT_REPARAMETERIZED, VectorDistribution
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.ops.assertions import assert_non_negative
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.creation import one_hot, ones_like, sequence_mask
+from graphflow.ops.linalg import matrix_set_diag
+from graphflow.ops.numeric import cast
+from graphflow.ops.random import multinomial
+from graphflow.ops.reductions import reduce_max, reduce_sum
+from graphflow.ops.scopes import control_dependencies
+from graphflow.ops.shaping import expand_dims, reshape, shape, transpose
+from graphflow.ops.softmax import log_softmax
+from graphflow.ops.special import lgamma
+
+
+class Multinomial(VectorDistribution):
+    """How often each class comes in `total_count` draws with `probs` (tf.distributions.Multinomial).
+
+    The parameters are (..., classes), the counts broadcast with their first axes. ValueError unless one of
+    logits and probs is given; with `validate_args`, InvalidArgumentError where a count or a probability is negative.
+    Draws are of the parameters' dtype; no gradient flows through them.
+    """
+
+    def __init__(
+        self,
+        total_count: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Multinomial",
+    ) -> None:
+        parameters = dict(locals())
+        with op_scope(name, "Multinomial", [total_count, logits, probs]) as scope:
+            self._logits, self._probs = class_parameters(logits, probs, validate_args)
+            counts = convert_to_tensor(
+                total_count, name="total_count_value", preferred_dtype=self._probs.dtype
+            )
+            with control_dependencies([assert_non_negative(counts)] if validate_args else []):
+                self._total_count: Tensor = cast(counts, self._probs.dtype, name="total_count")
+            wide = expand_dims(self._total_count, -1)
+        super().__init__(
+            self._probs.dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
+            [wide, self._probs], scope,
+        )  # fmt: skip
+
+    @property
+    def total_count(self) -> Tensor:
+        """The number of draws."""
+        return self._total_count
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities but for a constant, (..., classes)."""
+        return self._logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities, (..., classes)."""
+        return self._probs
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        classes = shape(self._logits)[-1]
+        counts = cast(self._total_count, dtypes.int32) * cast(ones_like(self._mean()[..., 0]), dtypes.int32)
+        rows = reshape(self._logits * ones_like(self._mean()), [-1, classes])
+        most = reduce_max(counts)
+        drawn = reshape(multinomial(rows, n * most, seed=seed), [-1, n, most])
+        taken = sequence_mask(reshape(counts, [-1, 1]), most, dtype=self.dtype)
+        found = reduce_sum(one_hot(drawn, classes, dtype=self.dtype) * expand_dims(taken, -1), 2)
+        return reshape(transpose(found, [1, 0, 2]), self._sample_shape(n))
+
+    def _log_prob(self, counts: Tensor) -> Tensor:
+        orders = lgamma(self._total_count + 1.0) - reduce_sum(lgamma(counts + 1.0), -1)
+        return reduce_sum(counts * log_softmax(self._logits), -1) + orders
+
+    def _mean(self) -> Tensor:
+        return self._graph_parents[0] * self._probs
+
+    def _variance(self) -> Tensor:
+        return self._mean() * (1.0 - self._probs)
+
+    def _covariance(self) -> Tensor:
+        shares = self._probs * ones_like(self._graph_parents[0])
+        products = expand_dims(self._mean(), -1) * expand_dims(shares, -2)
+        return matrix_set_diag(-products, self._variance())
