@@ -72,7 +72,7 @@ class Multinomial(VectorDistribution):
         counts = cast(self._total_count, dtypes.int32) * cast(ones_like(self._mean()[..., 0]), dtypes.int32)
         rows = reshape(self._logits * ones_like(self._mean()), [-1, classes])
         most = reduce_max(counts)
-        drawn = reshape(multinomial(rows, n * most, seed=seed), [-1, n, most])
+        drawn = reshape(multinomial(rows, n * most, seed=seed), [shape(rows)[0], n, most])
         taken = sequence_mask(reshape(counts, [-1, 1]), most, dtype=self.dtype)
         found = reduce_sum(one_hot(drawn, classes, dtype=self.dtype) * expand_dims(taken, -1), 2)
         return reshape(transpose(found, [1, 0, 2]), self._sample_shape(n))

@@ -239,6 +239,7 @@ FAMILY.expressions(
     sorted(tf.distributions.Exponential(2.0).parameters.items())
     [tf.distributions.Exponential(2.0).name, tf.distributions.Exponential(2.0).name]
     tf.distributions.Multinomial(4.0, ph(f(3))).sample([2, 3], seed=2)
+    tf.distributions.Multinomial(0.0, ph(f(3))).sample(2, seed=2)
     tf.distributions.Multinomial(3.0, probs=ph(unit(3))).sample(2, seed=2)
     tf.distributions.Multinomial([4.0, 2.0], ph(f(3))).batch_shape
     tf.distributions.Dirichlet(ph(pos(2, 3), [None, None])).event_shape_tensor()
