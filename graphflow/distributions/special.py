@@ -1,9 +1,9 @@
 """The distribution function of the standard normal distribution, its logarithm and its inverse, made of public ops.
 
 The logarithm far below zero, where the function itself underflows, is its asymptotic series. The inverse is by
-Wichura's algorithm AS 241 (Applied Statistics 37, 1988), exact to 16 digits. Every branch is computed for
-every number, so each sees only arguments in which it is finite:
-a gradient through a branch that is not taken must be zero, not NaN.
+Wichura's algorithm AS 241 (Applied Statistics 37, 1988), exact to 16 digits. Every branch is computed for every
+number, so each sees only arguments in which it is finite: a gradient through a branch that is not taken must be zero,
+not NaN.
 """
 
 from __future__ import annotations
