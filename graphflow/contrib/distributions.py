@@ -2,47 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow.distributions import (
-    FULLY_REPARAMETERIZED,
-    NOT_REPARAMETERIZED,
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Distribution,
-    Exponential,
-    Gamma,
-    Laplace,
-    Multinomial,
-    Normal,
-    RegisterKL,
-    ReparameterizationType,
-    StudentT,
-    Uniform,
-    kl_divergence,
-)
-from graphflow.distributions.multivariate_normal import MultivariateNormalDiag
+from graphflow import distributions
+from graphflow.distributions.multivariate_normal import MultivariateNormalDiag as MultivariateNormalDiag
 from graphflow.namespaces import missing
 
-__all__ = [
-    "FULLY_REPARAMETERIZED",
-    "NOT_REPARAMETERIZED",
-    "Bernoulli",
-    "Beta",
-    "Categorical",
-    "Dirichlet",
-    "Distribution",
-    "Exponential",
-    "Gamma",
-    "Laplace",
-    "Multinomial",
-    "MultivariateNormalDiag",
-    "Normal",
-    "RegisterKL",
-    "ReparameterizationType",
-    "StudentT",
-    "Uniform",
-    "kl_divergence",
-]
-
+globals().update({name: getattr(distributions, name) for name in distributions.__all__})
 __getattr__ = missing("gf.contrib.distributions", globals())

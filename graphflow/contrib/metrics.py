@@ -16,9 +16,9 @@ from graphflow.ops.core import convert_to_tensor, op_scope
 from graphflow.ops.sorting import in_top_k
 
 
-def _streaming(name: str) -> Callable[..., Measure]:
+def _streaming(name: str, measure: str) -> Callable[..., Measure]:
     """A measure of gf.metrics under its name here, its labels, where it has any, behind the predictions."""
-    function = getattr(metrics, name)
+    function = getattr(metrics, measure)
     known = inspect.signature(function).parameters
     order = [*(["predictions", "labels"] if "labels" in known else []), *known]
     kept = [known[argument] for argument in dict.fromkeys(order)]
@@ -31,7 +31,7 @@ def _streaming(name: str) -> Callable[..., Measure]:
     streaming.__name__ = streaming.__qualname__ = f"streaming_{name}"
     streaming.__signature__ = signature  # type: ignore[attr-defined]
     streaming.__doc__ = (
-        f"gf.metrics.{name}, predictions first (tf.contrib.metrics.streaming_{name}): see there."
+        f"gf.metrics.{measure}, predictions first (tf.contrib.metrics.streaming_{name}): see there."
     )
     return streaming
 
@@ -42,22 +42,13 @@ _NAMES = (
     "recall", "recall_at_thresholds", "root_mean_squared_error", "sensitivity_at_specificity",
     "specificity_at_sensitivity", "true_negatives", "true_positives",
 )  # fmt: skip
-globals().update({f"streaming_{name}": _streaming(name) for name in _NAMES})
-
-
-def streaming_percentage_less(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Measure:
-    """The share of values below a threshold (tf.contrib.metrics.streaming_percentage_less)."""
-    below: Measure = metrics.percentage_below(
-        values, threshold, weights, metrics_collections, updates_collections, name
-    )
-    return below
+_RENAMED = {
+    "percentage_less": "percentage_below",
+    "sparse_precision_at_k": "precision_at_k",
+    "sparse_recall_at_k": "recall_at_k",
+}
+for _name in (*_NAMES, *_RENAMED):
+    globals()[f"streaming_{_name}"] = _streaming(_name, _RENAMED.get(_name, _name))
 
 
 def streaming_recall_at_k(
@@ -75,40 +66,6 @@ def streaming_recall_at_k(
         found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}"
     )
     return share
-
-
-def streaming_sparse_recall_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Measure:
-    """gf.metrics.recall_at_k, predictions first (tf.contrib.metrics.streaming_sparse_recall_at_k)."""
-    recall: Measure = metrics.recall_at_k(
-        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
-    )
-    return recall
-
-
-def streaming_sparse_precision_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Measure:
-    """gf.metrics.precision_at_k, predictions first (tf.contrib.metrics.streaming_sparse_precision_at_k)."""
-    precision: Measure = metrics.precision_at_k(
-        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
-    )
-    return precision
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
