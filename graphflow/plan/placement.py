@@ -77,9 +77,10 @@ def _with_job(instruction: Instruction, ctx: PassContext) -> str:
     """What was asked for a variable or a queue; where it names no task, with that where all clients look for it."""
     wanted = instruction.device
     asked = devices.DeviceSpec.from_string(wanted)
-    if asked.job is not None or asked.task is not None or _is_local(instruction):
+    if asked.job is not None or asked.task is not None:
         return wanted
-    return devices.merge(_first_task(wanted, tuple(ctx.devices)), wanted)
+    home = _first_task(wanted, tuple(ctx.devices))
+    return wanted if home == ctx.default_task or _is_local(instruction) else devices.merge(home, wanted)
 
 
 @functools.lru_cache(maxsize=256)
