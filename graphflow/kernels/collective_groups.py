@@ -46,6 +46,11 @@ class Seat:
     """Why its last formation has ended."""
     past: tuple[int, Counts] = (0, {})
 
+    @property
+    def under_way(self) -> bool:
+        """Whether it is in the middle of an operation of its present formation, or of one that is to be."""
+        return bool(self.waiting) or any(number == self.number for number, _, _ in self.open)
+
     def completed(self) -> Counts:
         """How many rounds of each instance it has behind it."""
         found = dict(self.counts)
@@ -108,6 +113,8 @@ class Group:
         """The last formation that somebody has left, and was not lost to."""
         self._gone: set[str] = set()
         """Its members that have left since: all that they had to tell came before."""
+        self._ended: Mapping[str, int] = {}
+        """What the members of the last formation that has ended had joined with."""
         self._early: list[Callable[[], list[Instruction] | None]] = []
         """What came before the group was formed."""
         self.last_seen: dict[str, tuple[int, int]] = {}
@@ -117,8 +124,8 @@ class Group:
 
     def joined(self, member: str, number: int, size: int) -> list[Instruction]:
         """A member of another task has joined; where it takes the group for another size the members here fail."""
-        if self._joined.get(member) == number:
-            return []
+        if number in (self._joined.get(member), self._ended.get(member)):
+            return []  # Tasks that meet say again who has joined, and may not know yet that the formation has ended.
         found: list[Instruction] = []
         try:
             self._check_size(member, size)
@@ -152,7 +159,7 @@ class Group:
     ) -> list[Instruction]:
         """A member has left; `error` is what that means to the others, None where it had nothing under way."""
         if self._joined.get(member) == number:
-            if error is None and completed and self.formation is None:
+            if error is None and self.formation is None:
                 self._keep(lambda: self.left(member, number, None, completed))
                 return []  # It has seen the group formed, so what forms it is on its way here.
             return self._out(member, error, completed)
@@ -166,6 +173,8 @@ class Group:
         found: list[Instruction] = []
         for member in [m for m in self._joined if task_of(m) == task and m not in self.seats]:
             found += self._out(member, error)
+        # It has lost this task, too: who has joined by its word when they meet again is in no ended formation.
+        self._ended = {m: number for m, number in self._ended.items() if task_of(m) != task}
         past = self._past
         if past is not None and any(
             task_of(m) == task and m not in self.seats and m not in self._gone for m in past.members
@@ -175,11 +184,18 @@ class Group:
         return found
 
     def leave(self, member: str, error: errors.OpError | None) -> list[Instruction]:
-        """A member of this task leaves; `error` is what that means to the others."""
+        """A member of this task leaves; `error` is what that means to the others.
+
+        Where it is None and an operation is under way all the same, those who wait for this member have to know. So who
+        leaves quietly has seen the group formed.
+        """
         seat = self.seats.get(member)
         if seat is None:
             return []
         completed = seat.completed()
+        if error is None and seat.under_way:
+            text = f"{member} has left the group {self.group}: its session was closed in the middle of an operation."
+            error = errors.AbortedError(None, None, text)
         seat.open.clear()
         seat.owed = None
         seat.past = 0, {}
@@ -210,6 +226,7 @@ class Group:
                         seat.reason = error
         else:
             self._joined.clear()
+            self._ended = formation.joined
             reason = error or errors.AbortedError(
                 None, None, f"{member} has left the group {self.group}: its session was closed."
             )

@@ -60,24 +60,17 @@ class _Segment:
     def __init__(self, size: int) -> None:
         self.size = size
         self.file = os.memfd_create("graphflow", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(self.file, size)
-            fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-            self.inode = os.fstat(self.file).st_ino
-            self.memory = mmap.mmap(self.file, size)
-            self.address = _address(np.frombuffer(self.memory, np.uint8))
-        except BaseException:
-            os.close(self.file)
-            raise
+        weakref.finalize(self, os.close, self.file).atexit = False
+        os.ftruncate(self.file, size)
+        fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        self.inode = os.fstat(self.file).st_ino
+        self.memory = mmap.mmap(self.file, size)
+        self.address = _address(np.frombuffer(self.memory, np.uint8))
         self.root: weakref.ref[Array] | None = None
         self.leases: dict[int, Hashable] = {}
         """Its leases, as far as it is not known that they have ended, and who has them."""
         self.idle_since = 0.0
         self.abandoned = False
-
-    def __del__(self) -> None:
-        if hasattr(self, "inode"):
-            os.close(self.file)
 
 
 class SharedMemory:
