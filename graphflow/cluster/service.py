@@ -415,7 +415,10 @@ class Service(Reports):
             self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, tensors=i.values))
 
     def _tell_failed(self, i: TellFailed, following: task_steps.Instructions) -> None:
+        context = self._contexts.get(i.key)
         self._ended(i.key)
+        if context is not None:  # Another device may be at a stage, or wait for what nobody wants any more.
+            context.cancel()
         details = as_details(i.error)
         if i.key[0] == self._incarnation:
             self._direct(self._master.failed(self._task, i.key[1], details))

@@ -22,18 +22,27 @@ class Sharing:
     def __init__(self, wanted: bool = True) -> None:
         self.memory = SharedMemory(wanted)
         self._partners: dict[Hashable, PartnerMemory] = {}
+        self._addresses: dict[Hashable, Mapping[str, Any]] = {}
+        """Where the memory of each partner is."""
         self._shares: dict[Hashable, Share] = {}
         self._trimmed = 0.0
 
     def met(self, name: Hashable, details: Mapping[str, Any]) -> None:
-        """Somebody said hello: if each can open the other's memory, they are partners from now on."""
+        """Somebody said hello: if each can open the other's memory, they are partners from now on.
+
+        Who says hello once more is the same partner still, and reads what is on its way to it.
+        """
+        address = details.get("memory")
+        if name in self._partners and address == self._addresses[name]:
+            return
         self.gone(name)
-        if not (self.memory.usable and self.memory.wanted) or not isinstance(details.get("memory"), Mapping):
+        if not (self.memory.usable and self.memory.wanted) or not isinstance(address, Mapping):
             return
         try:
-            self._partners[name] = PartnerMemory(details["memory"])
+            self._partners[name] = PartnerMemory(address)
         except SharedMemoryError:
             return  # On another machine, or another user's.
+        self._addresses[name] = address
         self._shares[name] = partial(self.memory.lease, holder=name)
         self.memory.has_partners = True
 
@@ -42,7 +51,7 @@ class Sharing:
         partner = self._partners.pop(name, None)
         if partner is not None:
             partner.close()
-            del self._shares[name]
+            del self._shares[name], self._addresses[name]
             self.memory.abandon(name)
 
     def close(self) -> None:

@@ -258,6 +258,21 @@ def test_a_message_carries_handles_of_large_tensors_alone() -> None:
     theirs.close()
 
 
+def test_who_says_hello_once_more_reads_what_was_on_its_way() -> None:
+    mine, theirs = Sharing(), Sharing()
+    mine.met("them", {"memory": dict(theirs.memory.address)})
+    theirs.met("me", {"memory": dict(mine.memory.address)})
+    array = np.arange(COUNT)
+    frames = Message(Kind.TENSOR, 1, 2, tensors=[array.copy()]).frames(mine.share("them"))
+    theirs.met("me", {"memory": dict(mine.memory.address)})
+    mine.met("them", {"memory": dict(theirs.memory.address)})
+    mine.trim()
+    found = Message.of([bytes(f) for f in frames], theirs.of("me"))
+    np.testing.assert_array_equal(found.tensors[0], array)
+    mine.close()
+    theirs.close()
+
+
 def test_who_cannot_open_the_memory_is_no_partner() -> None:
     mine, theirs = Sharing(), Sharing()
     mine.met("a", {"memory": {**theirs.memory.address, "secret": "00" * 32}})
