@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
+from graphflow.distributions.location_scale import LocationScale
 from graphflow.graph.elements import Tensor
-from graphflow.ops.assertions import assert_positive
-from graphflow.ops.core import op_scope
 from graphflow.ops.creation import ones_like
 from graphflow.ops.indexing import where_v2
 from graphflow.ops.numeric import abs_, sign
@@ -18,7 +16,7 @@ from graphflow.ops.random import random_uniform
 from graphflow.ops.transcendental import exp, expm1, log, log1p
 
 
-class Laplace(ScalarDistribution):
+class Laplace(LocationScale):
     """The Laplace distribution with mean `loc` and mean distance from it `scale` (tf.distributions.Laplace).
 
     Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
@@ -33,27 +31,7 @@ class Laplace(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
-        parameters = dict(locals())
-        with op_scope(name, "Laplace", [loc, scale]) as scope:
-            checks = [assert_positive(scale)] if validate_args else []
-            self._loc, self._scale = float_parameters(checks, loc=loc, scale=scale)
-        super().__init__(
-            self._loc.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
-            [self._loc, self._scale], scope,
-        )  # fmt: skip
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The mean distance from the mean."""
-        return self._scale
-
-    def _standard(self, x: Tensor) -> Tensor:
-        return (x - self._loc) / self._scale
+        super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         number = self.dtype.as_numpy_dtype
@@ -79,12 +57,6 @@ class Laplace(ScalarDistribution):
 
     def _entropy(self) -> Tensor:
         return log(self._scale * ones_like(self._loc)) + (1.0 + math.log(2.0))
-
-    def _mean(self) -> Tensor:
-        return self._loc * ones_like(self._scale)
-
-    def _mode(self) -> Tensor:
-        return self._mean()
 
     def _stddev(self) -> Tensor:
         return math.sqrt(2.0) * self._scale * ones_like(self._loc)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
+from graphflow.distributions.location_scale import LocationScale
 from graphflow.distributions.special import log_ndtr, ndtr, ndtri
 from graphflow.graph.elements import Tensor
 from graphflow.ops.arithmetic import squared_difference
-from graphflow.ops.assertions import assert_positive
 from graphflow.ops.core import op_scope
 from graphflow.ops.creation import ones_like
 from graphflow.ops.random import random_normal
 from graphflow.ops.transcendental import log, square
 
 
-class Normal(ScalarDistribution):
+class Normal(LocationScale):
     """The normal distribution with mean `loc` and standard deviation `scale` (tf.distributions.Normal).
 
     Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
@@ -32,27 +31,7 @@ class Normal(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        parameters = dict(locals())
-        with op_scope(name, "Normal", [loc, scale]) as scope:
-            checks = [assert_positive(scale)] if validate_args else []
-            self._loc, self._scale = float_parameters(checks, loc=loc, scale=scale)
-        super().__init__(
-            self._loc.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters,
-            [self._loc, self._scale], scope,
-        )  # fmt: skip
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation."""
-        return self._scale
-
-    def _standard(self, x: Tensor) -> Tensor:
-        return (x - self._loc) / self._scale
+        super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = random_normal(self._sample_shape(n), dtype=self.dtype, seed=seed)
@@ -79,12 +58,6 @@ class Normal(ScalarDistribution):
 
     def _entropy(self) -> Tensor:
         return 0.5 * math.log(2 * math.pi * math.e) + log(self._stddev())
-
-    def _mean(self) -> Tensor:
-        return self._loc * ones_like(self._scale)
-
-    def _mode(self) -> Tensor:
-        return self._mean()
 
     def _stddev(self) -> Tensor:
         return self._scale * ones_like(self._loc)
