@@ -135,14 +135,8 @@ def _cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
     return loss, exponentials / total - labels
 
 
-def _sparse_cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
-    if logits.ndim != 2 or labels.shape != logits.shape[:1]:
-        raise InvalidArgumentError(
-            None, None,
-            "logits and labels must have the same first dimension, "
-            f"got logits shape {logits.shape} and labels shape {labels.shape}",
-        )  # fmt: skip
-    classes = logits.shape[1]
+def check_labels(labels: Any, classes: int) -> None:
+    """InvalidArgumentError where a label is not in [0, classes)."""
     bad = (labels < 0) | (labels >= classes)
     if bad.any():
         raise InvalidArgumentError(
@@ -150,6 +144,16 @@ def _sparse_cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
             f"Received a label value of {labels[bad][0]} which is outside the valid range of [0, {classes}). "
             f"Label values: {' '.join(map(str, labels[:20]))}",
         )  # fmt: skip
+
+
+def _sparse_cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
+    if logits.ndim != 2 or labels.shape != logits.shape[:1]:
+        raise InvalidArgumentError(
+            None, None,
+            "logits and labels must have the same first dimension, "
+            f"got logits shape {logits.shape} and labels shape {labels.shape}",
+        )  # fmt: skip
+    check_labels(labels, logits.shape[1])
     shifted = _shifted(logits)
     exponentials = np.exp(shifted)
     total = exponentials.sum(axis=1, keepdims=True)

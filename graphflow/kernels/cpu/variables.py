@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
+from graphflow.kernels.cpu.indexing import check_range
 from graphflow.kernels.registry import Kernel, Node, kernel
 
 
@@ -51,17 +52,6 @@ kernel("AssignSub")(_in_place(np.subtract))
 kernel("IsVariableInitialized")(lambda node: lambda cell: np.bool_(cell.value is not None))
 
 
-def _check_indices(array: Any, indices: Any) -> Any:
-    indices = np.asarray(indices)
-    bad = (indices < 0) | (indices >= array.shape[0])
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise errors.InvalidArgumentError(
-            None, None, f"indices{list(where)} = {int(indices[where])} is not in [0, {array.shape[0]})"
-        )
-    return indices
-
-
 def _apart(updates: Any, array: Any) -> Any:
     """The updates, copied where they are the variable itself, which changes while they are read."""
     return np.array(updates) if np.may_share_memory(updates, array) else updates
@@ -71,7 +61,8 @@ def _scatter(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel
     def factory(node: Node) -> Kernel:
         def run(cell: Any, indices: Any, updates: Any) -> Any:
             def apply(array: Any) -> None:
-                change(array, _check_indices(array, indices), _apart(updates, array))
+                check_range(indices, array.shape[0], "indices")
+                change(array, indices, _apart(updates, array))
 
             cell.modify(apply)
             return _snapshot(node, cell)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
-from graphflow.kernels.native import ERROR_DIVISION_BY_ZERO, PROGRAM_STATUS, Machine
+from graphflow.kernels.native import PROGRAM_STATUS, Machine
 from graphflow.kernels.native.blas import single_threaded
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
@@ -317,16 +317,17 @@ class CompiledPlan:
             constant = self._lowering.constants.get(name)
             return (lambda objects: objects[name]) if constant is None else (lambda objects: constant)
         if value.root in self._externals:
-            root, item = value.root, np.dtype(value.dtype).itemsize
-            strides = tuple(s * item for s in value.strides)
-
-            def read(objects: dict[str, Any]) -> Any:
-                block = objects[root]
-                return np.ndarray(value.shape, value.dtype, block, value.offset * item, strides)
-
-            return read
+            return lambda objects: self._view(value, objects)
         array = self._array(value)
         return (lambda objects: array[()]) if not value.shape else (lambda objects: array)
+
+    def _view(self, value: Value, objects: dict[str, Any]) -> Any:
+        """A value of this run where it lies."""
+        if value.root not in self._externals:
+            return self._array(value)
+        item = np.dtype(value.dtype).itemsize
+        strides = tuple(s * item for s in value.strides)
+        return np.ndarray(value.shape, value.dtype, objects[value.root], value.offset * item, strides)
 
     def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
@@ -381,7 +382,7 @@ class CompiledPlan:
                         if isinstance(segment, _NativeSegment):
                             status = segment.program.run(run.check)
                             if status:
-                                self._fail(segment, status)
+                                self._fail(segment, status, objects)
                         else:
                             self._run_python(segment, run, objects)
                 return tuple([fetch(objects) for fetch in self._fetch])
@@ -441,14 +442,20 @@ class CompiledPlan:
             else:
                 objects[name] = operand(result)
 
-    def _fail(self, segment: _NativeSegment, status: int) -> None:
+    def _fail(self, segment: _NativeSegment, status: int, objects: dict[str, Any]) -> None:
         stopped = max(0, segment.program.stopped_at - 1)
         position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
-        instruction = segment.groups[position].fallible_node.instruction
-        what = "Integer division by zero" if status == ERROR_DIVISION_BY_ZERO else "an index is out of range"
+        node = segment.groups[position].fallible_node
+        what = "Integer division by zero. Keep zeros out of the divisor."
+        if isinstance(node, KernelNode) and node.indices is not None and node.check is not None:
+            try:  # What was read is still there, since nothing has run after it.
+                node.check(self._view(node.indices, objects))
+            except errors.InvalidArgumentError as error:
+                what = error.message
+        instruction = node.instruction
         op = instruction.op
         built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
-        raise errors.InvalidArgumentError(None, op, f"{instruction.describe()}: {what}.{built}")
+        raise errors.InvalidArgumentError(None, op, f"{instruction.describe()}: {what}{built}")
 
 
 _NOTHING: Final = nullcontext()

@@ -50,10 +50,15 @@ class Statements(Node):
 
 @dataclass(eq=False)
 class KernelNode(Node):
-    """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses."""
+    """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses.
+
+    indices: those that it may find to be out of range; `check`, given their array, raises what is wrong with them.
+    """
 
     sources: Sequence[str] = ()
     emit: Callable[[Sequence[int], Address], Sequence[Any]] | None = None
+    indices: Value | None = None
+    check: Callable[[Any], None] | None = None
     blas: bool = False
 
 

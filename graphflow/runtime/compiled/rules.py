@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow.errors import InvalidArgumentError
+from graphflow.kernels.cpu.indexing import check_range
+from graphflow.kernels.cpu.nn import check_labels
 from graphflow.kernels.native import nnkernels
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import ASSEMBLY_RULES
@@ -186,11 +189,15 @@ def _rows_kernel(
     reads: list[Value],
     targets: list[Value],
     emit: Any,
-    *,
-    fallible: bool = False,
+    indices: Value | None = None,
+    check: Callable[[Any], None] | None = None,
 ) -> bool:
-    makes = [t.root for t in targets]
-    lowering.add(KernelNode(i, reads, makes, sources=[source], emit=emit, fallible=fallible))
+    makes, fallible = [t.root for t in targets], indices is not None
+    lowering.add(
+        KernelNode(
+            i, reads, makes, sources=[source], emit=emit, indices=indices, check=check, fallible=fallible
+        )
+    )
     return True
 
 
@@ -253,7 +260,8 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
         )
 
     source = nnkernels.sparse_cross_entropy_source(x.dtype, y.dtype)
-    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit, fallible=True)
+    check = partial(check_labels, classes=columns)
+    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit, y, check)
 
 
 def _gather(lowering: Lowering, i: Instruction) -> bool:
@@ -285,7 +293,8 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
         )
 
     source = nnkernels.gather_source(ids.dtype)
-    return _rows_kernel(lowering, i, source, [params, ids], [target], emit, fallible=True)
+    check = partial(check_range, limit=rows, what="indices")
+    return _rows_kernel(lowering, i, source, [params, ids], [target], emit, ids, check)
 
 
 def _scatter(operation: str) -> Rule:
@@ -316,8 +325,13 @@ def _scatter(operation: str) -> Rule:
             )
 
         source = nnkernels.scatter_source(variable.dtype, ids.dtype, operation)
-        reads, sources = [variable, ids, rows], [source]
-        lowering.add(KernelNode(i, reads, [], [variable.root], sources=sources, emit=emit, fallible=True))
+        reads, roots = [variable, ids, rows], [variable.root]
+        check = partial(check_range, limit=variable.shape[0], what="indices")
+        lowering.add(
+            KernelNode(
+                i, reads, [], roots, sources=[source], emit=emit, indices=ids, check=check, fallible=True
+            )
+        )
         return True
 
     return rule

@@ -150,8 +150,11 @@ FAILING: dict[str, Callable[[], Failing]] = {
 }
 
 
-def check(build: Callable[[], Failing], **options: Any) -> None:
-    """Runs that work, then one that fails and leaves all variables as they were, then one that works again."""
+def check(build: Callable[[], Failing], **options: Any) -> str:
+    """Runs that work, then one that fails and leaves all variables as they were, then one that works again.
+
+    The message of the one that fails.
+    """
     fetches, good, bad, operation = build()
     with gf.Session(config=gf.ConfigProto(allow_soft_placement=True, **options)) as session:
         session.run(gf.global_variables_initializer())
@@ -159,8 +162,9 @@ def check(build: Callable[[], Failing], **options: Any) -> None:
             session.run(fetches, good)
         before = session.run(gf.global_variables())
         for _ in range(2):
-            with pytest.raises(gf.errors.InvalidArgumentError, match=rf"'.*{operation}.*':"):
+            with pytest.raises(gf.errors.InvalidArgumentError, match=rf"'.*{operation}.*':") as raised:
                 session.run(fetches, bad)
             for value, expected in zip(session.run(gf.global_variables()), before, strict=True):
                 np.testing.assert_array_equal(value, expected)
         session.run(fetches, good)
+    return str(raised.value)
