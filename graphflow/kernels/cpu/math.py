@@ -6,12 +6,14 @@ NumPy's own functions wherever their results are TensorFlow's; the others say wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from graphflow.errors import InvalidArgumentError
 from graphflow.kernels.registry import Kernel, Node, kernel, simple
+
+DIVISION_BY_ZERO: Final = "Integer division by zero. Keep zeros out of the divisor."
 
 Array = Any
 
@@ -39,7 +41,7 @@ def _divided_as_integers(function: Callable[..., Any], otherwise: Callable[..., 
         if x.dtype.kind not in "iu":
             return otherwise(x, y)
         if x.size and not np.all(y):
-            raise InvalidArgumentError(None, None, "Integer division by zero. Keep zeros out of the divisor.")
+            raise InvalidArgumentError(None, None, DIVISION_BY_ZERO)
         return function(x, y)
 
     return compute

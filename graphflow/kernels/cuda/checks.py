@@ -23,8 +23,8 @@ def kernel(status, number, count, x):
             found |= {NAN} if value != value else {INFINITE}
         i += step
     if found != 0:
-        owner = cuda.atomic.cas(status, 1, int32(0), int32(number))
+        owner = cuda.atomic.cas(status, 1, int64(0), int64(number))
         if owner == 0 or owner == number:
-            cuda.atomic.or_(status, 0, int32(found))
+            cuda.atomic.or_(status, 0, int64(found))
 """
 """Whether there is a NaN or an infinity: kernel(status, number, count, x)."""

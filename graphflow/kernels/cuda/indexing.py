@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final
 
 from graphflow.kernels.cuda.scalar_source import translate
+from graphflow.kernels.cuda.status import wrong_index
 from graphflow.kernels.native.scalar_source import variable
 
 _WALK: Final = "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n    while i < count:\n"
@@ -32,9 +33,7 @@ def gather_source(inner: bool) -> str:
         rest = {rest}
         index = int64(indices[rest % taken])
         if index < 0 or index >= size:
-            if status[1] == 0:
-                status[0] = 2
-                status[1] = number
+            {wrong_index("index", "size", 12)}
         else:
             y[i] = x[(rest // taken * size + index) * columns + b]
         i += step
@@ -66,9 +65,7 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
         + _WALK
         + f"""        index = int64(indices[i // columns])
         if {_WRONG[dropping]}:
-            if status[1] == 0:
-                status[0] = 2
-                status[1] = number
+            {wrong_index("index", "rows", 12)}
         elif index >= 0:
             {body}
         i += step
@@ -79,9 +76,8 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
 INDEX_CHECK_SOURCE: Final = f"""
 def kernel(status, number, count, indices, rows):
 {_WALK}        index = int64(indices[i])
-        if (index < 0 or index >= rows) and status[1] == 0:
-            status[0] = 2
-            status[1] = number
+        if index < 0 or index >= rows:
+            {wrong_index("index", "rows", 12)}
         i += step
 """
 """Status 2 for an index that there is not, so that a kernel that comes after it changes nothing.
@@ -111,9 +107,7 @@ def kernel(status, number, count, x, indices, y, rows, taken):
 {_WALK}        for k in range(taken):
             index = int64(indices[k])
             if {_WRONG[dropping]}:
-                if status[1] == 0:
-                    status[0] = 2
-                    status[1] = number
+                {wrong_index("index", "rows", 16)}
             elif index >= 0:
                 place = index * columns + i
                 x[place] = {dtype}({_IN_ORDER[operation]})
@@ -141,11 +135,9 @@ def first_of_equal_sources(dtype: str, positions: str) -> tuple[str, str, str]:
     return tuple(  # type: ignore[return-value]
         head
         + _WALK
-        + """        index = int64(indices[i])
+        + f"""        index = int64(indices[i])
         if index < 0 or index >= rows:
-            if status[1] == 0:
-                status[0] = 2
-                status[1] = number
+            {wrong_index("index", "rows", 12)}
         else:
 """
         + "".join(f"            {line}\n" for line in lines)
@@ -190,9 +182,7 @@ def row_update_source(
         f"        for k in {walk}:",
         "            index = int64(indices[k])",
         f"            if {_WRONG[dropping]}:",
-        "                if status[1] == 0:",
-        "                    status[0] = 2",
-        "                    status[1] = number",
+        f"                {wrong_index('index', 'rows', 16)}",
         "            elif index >= 0:",
         f"                place = {place}",
         *(f"                {variable(f'old_{slot}')} = p_{slot}[place]" for slot in slots),

@@ -5,7 +5,7 @@ whole grid, by four neighbours along the last axis where all operands lie so tha
 Otherwise it loads several elements before it computes any where the space is one axis, since a GPU is kept busy by
 loads under way. Reductions are kernels of their own for each set of axes (reductions.py).
 
-Arguments: status (int32[2]), the region's number in the plan, what the kind of kernel needs, the sizes, and for each
+Arguments: status (int64[4]), the region's number in the plan, what the kind of kernel needs, the sizes, and for each
 operand its array and a stride for each axis along which it varies.
 """
 

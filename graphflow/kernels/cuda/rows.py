@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
+from graphflow.kernels.cuda.status import wrong_index
 from graphflow.kernels.cuda.toolkit import BLOCK, Launch
 from graphflow.kernels.cuda.warps import Found, combined
 
@@ -131,9 +132,7 @@ def sparse_cross_entropy_source(dtype: str) -> str:
             ),
             "if thread == 0:",
             "    if label < 0 or label >= columns:",
-            "        if status[1] == 0:",
-            "            status[0] = 2",
-            "            status[1] = number",
+            *(f"        {line}" for line in wrong_index("int64(label)", "columns", 0).split("\n")),
             "    else:",
             f"        loss[row] = log_{dtype}(total) - (x[start + label] - top)",
         ],

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from graphflow.kernels.cuda.status import RANGE, wrong_index
+
 UNSORTED: Final = 3
 """The code of ids that decrease, or are negative."""
 _STEPS: Final = {
@@ -40,12 +42,11 @@ def kernel(status, number, count, x, height, indices, ids, given, rows, columns,
     step = cuda.gridsize(1)
     k = i
     while k < given:
-        code = 2 if ids[k] >= rows else 0
+        code = {RANGE} if ids[k] >= rows else 0
         if ids[k] < 0 or (k > 0 and ids[k] < ids[k - 1]):
             code = {UNSORTED}
-        if code != 0 and status[1] == 0:
-            status[0] = code
-            status[1] = number
+        if code != 0:
+            {wrong_index("int64(ids[k])", "rows", 12, "code")}
         k += step
     while i < count:
         row = i // columns
@@ -63,9 +64,7 @@ def kernel(status, number, count, x, height, indices, ids, given, rows, columns,
         while k < given and ids[k] == row:
             place = {place}
             if place < 0 or place >= height:
-                if status[1] == 0:
-                    status[0] = 2
-                    status[1] = number
+                {wrong_index("place", "height", 16)}
             else:
                 value = x[place * columns + i % columns]
                 total = {dtype}({_STEPS.get(kind, "total + value")})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from graphflow.kernels.cuda.status import RANGE, wrong_index
+
 TWICE: Final = 3
 """The code of an index that is not greater than the one before it."""
 
@@ -27,9 +29,7 @@ def kernel(status, number, count, places, row, values, b, down, across, y, rows,
         r = int64(places[2 * k + row])
         c = int64(places[2 * k + 1 - row])
         if r < 0 or r >= rows or c < 0 or c >= inner:
-            if status[1] == 0:
-                status[0] = 2
-                status[1] = number
+            {wrong_index("r", "rows", 12)}
         else:
             cuda.atomic.add(y, r * columns + j, {dtype}(values[k] * b[c * down + j * across]))
         i += step
@@ -42,14 +42,13 @@ def kernel(status, number, count, ids, values, each, y):
     step = cuda.gridsize(1)
     while i < count:
         place = ids[i]
-        code = 2 if place < 0 else 0
+        code = {RANGE} if place < 0 else 0
         if i > 0 and place >= 0 and place <= ids[i - 1]:
             code = {TWICE}
         if code == 0:
             y[place] = values[i * each]
-        elif status[1] == 0:
-            status[0] = code
-            status[1] = number
+        else:
+            {wrong_index("int64(place)", "0", 12, "code")}
         i += step
 """
 """y[ids[k]] = values[k * each] for ids that increase: kernel(status, number, count, ids, values, each, y)."""

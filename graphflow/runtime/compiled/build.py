@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow.kernels.cpu.math import DIVISION_BY_ZERO
 from graphflow.kernels.native import PROGRAM_STATUS, Machine
 from graphflow.kernels.native.blas import single_threaded
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
@@ -446,7 +447,7 @@ class CompiledPlan:
         stopped = max(0, segment.program.stopped_at - 1)
         position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
         node = segment.groups[position].fallible_node
-        what = "Integer division by zero. Keep zeros out of the divisor."
+        what = DIVISION_BY_ZERO
         if isinstance(node, KernelNode) and node.indices is not None and node.check is not None:
             try:  # What was read is still there, since nothing has run after it.
                 node.check(self._view(node.indices, objects))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow.kernels.cpu.control import not_finite
+from graphflow.kernels.cuda.checks import FINITE_SOURCE, INFINITE, NAN
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.cuda.nodes import Places, device_node
@@ -18,18 +20,16 @@ def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
     x = lowering.compact(i, unwritten(lowering, i, value))
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda.checks import FINITE_SOURCE
         from graphflow.kernels.cuda.toolkit import elementwise_launch
 
         arguments = [places.status, places.number, x.size, places.array(x)]
         return [elementwise_launch(FINITE_SOURCE, x.size, arguments)]
 
-    def told(code: int) -> str:
-        from graphflow.kernels.cpu.control import not_finite
-        from graphflow.kernels.cuda.checks import INFINITE, NAN
-
-        return not_finite(i.attrs["message"], bool(code & NAN), bool(code & INFINITE))
-
+    told = {
+        has_nan | has_infinity: not_finite(i.attrs["message"], bool(has_nan), bool(has_infinity))
+        for has_nan in (0, NAN)
+        for has_infinity in (0, INFINITE)
+    }
     lowering.add(device_node(i, [x], [], build, told=told, fallible=True))
     lowering.define(i.outputs[0], x)
     lowering.hand_on(i)

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow.kernels.cuda.status import RANGE
 from graphflow.ops.training import RULES as UPDATES
 from graphflow.ops.training import UpdateRule
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import filled
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.values import Value, whole
-from graphflow.runtime.cuda.nodes import Places, device_node
+from graphflow.runtime.cuda.nodes import Places, Told, device_node
 from graphflow.runtime.cuda.strided import places_along, reduced
 
 _FLOATS: Final = ("float32", "float64")
@@ -46,7 +47,13 @@ def _unchecked(lowering: Lowering, ids: Value, rows: int) -> bool:
 
 
 def take_rows(
-    lowering: Lowering, i: Instruction, x: Value, ids: Value, target: Value, along: int = 0
+    lowering: Lowering,
+    i: Instruction,
+    x: Value,
+    ids: Value,
+    target: Value,
+    along: int = 0,
+    told: Told | None = None,
 ) -> None:
     """Adds target = x by the numbers of places along an axis, all of them side by side."""
     size, columns = x.shape[along], math.prod(x.shape[along + 1 :])
@@ -60,7 +67,7 @@ def take_rows(
         arguments = [places.status, places.number, target.size, *arrays, size, ids.size, columns]
         return [elementwise_launch(gather_source(columns > 1), target.size, arguments)]
 
-    lowering.add(device_node(i, [x, ids], [target], build, fallible=True))
+    lowering.add(device_node(i, [x, ids], [target], build, told=told, fallible=True))
 
 
 def _rows(value: Value, count: int) -> Value:
@@ -83,7 +90,8 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
     if along != batch or indices.shape[:batch] != x.shape[:batch]:
         return False
     ids = _batch_numbers(lowering, i, indices, x.shape[: batch + 1])
-    take_rows(lowering, i, _rows(x, math.prod(x.shape[: batch + 1])), ids, lowering.result(i))
+    rows, told = math.prod(x.shape[: batch + 1]), {RANGE: f"an index is not in [0, {x.shape[batch]})"}
+    take_rows(lowering, i, _rows(x, rows), ids, lowering.result(i), told=told)
     return True
 
 
@@ -96,6 +104,11 @@ def _batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tu
     total = " + ".join(["cast({0}, int64)", *terms])
     lowering.elementwise(i, f"({total}) if {{0}} >= 0 and {{0}} < {shape[-1]} else -1", reads, target)
     return target
+
+
+def outside(shape: tuple[int, ...]) -> Told:
+    """What it means where the numbers of index vectors are of nothing that there is."""
+    return {RANGE: f"the indices do not index into shape {list(shape)}"}
 
 
 def row_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
@@ -122,7 +135,7 @@ def _gather_nd(lowering: Lowering, i: Instruction) -> bool:
     x = lowering.compact(i, params)
     ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
-    take_rows(lowering, i, rows, ids, lowering.result(i))
+    take_rows(lowering, i, rows, ids, lowering.result(i), told=outside(x.shape))
     return True
 
 
@@ -147,7 +160,8 @@ def _reverse_sequence(lowering: Lowering, i: Instruction) -> bool:
     ids = lowering.temporary(i.name, "int64", space)
     text = f"({total}) if {{0}} >= 0 and {{0}} <= {space[time]} else -1"
     lowering.elementwise(i, text, reads, ids)
-    take_rows(lowering, i, _rows(x, ids.size), ids, lowering.result(i))
+    told = {RANGE: f"a length is not in [0, {space[time]}]"}
+    take_rows(lowering, i, _rows(x, ids.size), ids, lowering.result(i), told=told)
     return True
 
 
@@ -187,6 +201,7 @@ def change_rows(
     y: Value,
     variables: Sequence[str] = (),
     dropping: bool = False,
+    told: Told | None = None,
 ) -> None:
     """Adds x[ids[k]] op= y[k], all of them rows side by side; `dropping` leaves out numbers below zero.
 
@@ -207,7 +222,8 @@ def change_rows(
         source = indexing.scatter_source(y.dtype, operation, dropping)
         return [*check, elementwise_launch(source, columns, [*head, columns, *arrays, rows, ids.size])]
 
-    lowering.add(device_node(i, [x, ids, y], [] if variables else [x], build, variables, fallible=True))
+    made = [] if variables else [x]
+    lowering.add(device_node(i, [x, ids, y], made, build, variables, told=told, fallible=True))
 
 
 def _check_launches(places: Places, ids: Value, rows: int) -> Sequence[Any]:
@@ -263,7 +279,7 @@ def _change_named(
     ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
     variables = [x.root] if x.root in lowering.variables else []
-    change_rows(lowering, i, operation, rows, ids, y, variables)
+    change_rows(lowering, i, operation, rows, ids, y, variables, told=outside(x.shape))
 
 
 def _scatter_variable(operation: str) -> Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,7 +19,7 @@ class Places:
     """Where things lie on the device.
 
     device: the number of the GPU. array: the elements of a value's block, from the value's lowest on.
-    status: where kernels say what went wrong: a code, and the number of the node, from 1 on.
+    status: where kernels say what went wrong, as kernels/cuda/status has it.
     number: the node's, for the status. words: the words that `before` of the node returns, None where it has none.
     """
 
@@ -31,7 +31,7 @@ class Places:
 
 
 Build: TypeAlias = "Callable[[Places], Sequence[Work]]"
-Told: TypeAlias = "Callable[[int], str]"
+Told: TypeAlias = "Mapping[int, str]"
 Before: TypeAlias = "Callable[[Any], Any]"
 """Given the run, the words (an int64 array of fixed size) that the node's kernels take this time."""
 
@@ -41,7 +41,8 @@ class DeviceNode(KernelNode):
     """What is no fused region: `build` gives its launches, in order.
 
     before: where it is given, a run first asks it for `words` words from the host, such as the counter of a random
-    state; they reach the device with the feeds. told: what a code in the status means.
+    state; they reach the device with the feeds. told: what codes in the status mean, but for
+    what the plan says of itself.
     """
 
     build: Build | None = None

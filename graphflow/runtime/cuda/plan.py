@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Container, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +36,13 @@ from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray
 from graphflow.runtime.cuda.cells import DeviceCell
+from graphflow.runtime.cuda.failures import raise_failure
 from graphflow.runtime.cuda.grouping import batches, lowest, reach, small_groups
 from graphflow.runtime.cuda.nodes import DeviceNode, Places
 from graphflow.runtime.cuda.segments import DeviceSegment, HostSegment, Segment, cut_after
 from graphflow.runtime.cuda.transfers import Inbox, Outbox, bytes_of
 from graphflow.runtime.explain import explain
 from graphflow.runtime.resources import ResourceStore
-
-_WHAT: Final = {1: "Integer division by zero.", 2: "an index is out of range."}
 
 
 class Unusable(Exception):
@@ -472,7 +471,7 @@ class DevicePlan:
         """What is fetched, once it is there. Waits where something comes to the host, or may have failed."""
         if coming or self._fallible:
             self._outbox.wait()
-            self._raise_failure()
+            raise_failure(self._outbox.status.tolist(), self.groups)
         for name, value in coming.items():
             array = self._outbox.place(name).view(value.dtype).reshape(value.shape)
             found[name] = array.copy() if value.shape else array[()]
@@ -483,18 +482,4 @@ class DevicePlan:
         with self._device.current():
             self._outbox.fetch(self._inbox.status, {})
         self._outbox.wait()
-        self._raise_failure()
-
-    def _raise_failure(self) -> None:
-        """Raises the error of a kernel, where one has left a status."""
-        status = self._outbox.status
-        if status[0]:
-            raise self._error(int(status[0]), self.groups[int(status[1]) - 1])
-
-    @staticmethod
-    def _error(code: int, group: Group) -> errors.OpError:
-        node = group.fallible_node
-        i, told = node.instruction, node.told if isinstance(node, DeviceNode) else None
-        what = _WHAT[code] if code in _WHAT or told is None else told(code)
-        built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
-        return errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {what}{built}")
+        raise_failure(self._outbox.status.tolist(), self.groups)

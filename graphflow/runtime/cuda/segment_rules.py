@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow.kernels.cuda.segments import UNSORTED, segment_source
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.cuda.fed_sizes import SEGMENTS
@@ -34,7 +35,6 @@ def _segments(kind: str, gathered: bool) -> Rule:
         target = lowering.result(i)
 
         def build(places: Places) -> Sequence[Any]:
-            from graphflow.kernels.cuda.segments import segment_source
             from graphflow.kernels.cuda.toolkit import elementwise_launch
 
             rows, columns, count = shape[0], math.prod(shape[1:]), target.size
@@ -44,7 +44,7 @@ def _segments(kind: str, gathered: bool) -> Rule:
             return [elementwise_launch(segment_source(x.dtype, kind, gathered), count, arguments)]
 
         reads = [x, *indices, ids]
-        lowering.add(device_node(i, reads, [target], build, told=lambda code: _UNSORTED, fallible=True))
+        lowering.add(device_node(i, reads, [target], build, told={UNSORTED: _UNSORTED}, fallible=True))
         return True
 
     return rule

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow.kernels.cuda.sparse import SCATTER_SOURCE, TWICE, product_source
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import filled
 from graphflow.runtime.compiled.lower import Lowering, Rule
 from graphflow.runtime.compiled.values import Value
-from graphflow.runtime.cuda.index_rules import change_rows, row_numbers
+from graphflow.runtime.cuda.index_rules import change_rows, outside, row_numbers
 from graphflow.runtime.cuda.nodes import Places, device_node
 
 _ATOMIC: Final = ("float32", "float64", "int32", "int64")
@@ -33,7 +34,6 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
     result = filled(lowering, i, lowering.result(i))
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda.sparse import product_source
         from graphflow.kernels.cuda.toolkit import elementwise_launch
 
         count, columns = x.size * target[1], target[1]
@@ -41,7 +41,8 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
         arguments = [places.status, places.number, count, pairs, row, numbers, matrix, down, across, sums]
         return [elementwise_launch(product_source(x.dtype), count, [*arguments, rows, inner, columns])]
 
-    lowering.add(device_node(i, [places_of, x, right, result], [result], build, fallible=True))
+    told = outside(tuple(dense.tolist()))
+    lowering.add(device_node(i, [places_of, x, right, result], [result], build, told=told, fallible=True))
     return True
 
 
@@ -68,20 +69,19 @@ def _to_dense(lowering: Lowering, i: Instruction) -> bool:
     if not validated:
         spread = Value(values.root, values.dtype, (count,), values.strides or (0,), values.offset)
         cells = Value(target.root, target.dtype, (target.size, 1), (1, 1), target.offset)
-        change_rows(lowering, i, "update", cells, ids, lowering.compact(i, spread))
+        told = outside(lowering.shape(i.outputs[0]))
+        change_rows(lowering, i, "update", cells, ids, lowering.compact(i, spread), told=told)
         return True
     x = lowering.compact(i, values)
+    told = {**outside(lowering.shape(i.outputs[0])), TWICE: _REPEATED}
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow.kernels.cuda.sparse import SCATTER_SOURCE
         from graphflow.kernels.cuda.toolkit import elementwise_launch
 
         arrays = [places.array(ids), places.array(x), each, places.array(target)]
         return [elementwise_launch(SCATTER_SOURCE, count, [places.status, places.number, count, *arrays])]
 
-    lowering.add(
-        device_node(i, [ids, x, target], [target], build, told=lambda code: _REPEATED, fallible=True)
-    )
+    lowering.add(device_node(i, [ids, x, target], [target], build, told=told, fallible=True))
     return True
 
 

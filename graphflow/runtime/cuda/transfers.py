@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from graphflow.kernels.cuda.status import BYTES, WORDS
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray
@@ -77,7 +78,7 @@ class Inbox:
         self._fed = [n for n in feeds if n in values and n not in handed]
         self._handed = [n for n in feeds if n in values and n in handed]
         self._sent, self._kept = Layout(), Layout()
-        self._sent.add("status", 8)
+        self._sent.add("status", BYTES)
         for name in self._fed:
             self._sent.add(name, bytes_of(values[name]))
         for number, node in asked.items():
@@ -122,7 +123,7 @@ class Inbox:
         """Where kernels say what went wrong."""
         from graphflow.kernels.cuda.toolkit import part
 
-        return part(self._received, 0, 2, "int32")
+        return part(self._received, 0, WORDS, "int64")
 
     def words(self, number: int, count: int) -> Any:
         """Where the words that a node asked for lie."""
@@ -195,7 +196,7 @@ class Outbox:
 
     def __init__(self, values: Mapping[str, Value | None]) -> None:
         self._layout = Layout()
-        self._layout.add("status", 8)
+        self._layout.add("status", BYTES)
         self._values = {name: value for name, value in values.items() if value is not None}
         for name, value in self._values.items():
             self._layout.add(name, bytes_of(value))
@@ -228,7 +229,7 @@ class Outbox:
         """Where the status comes to lie."""
         from graphflow.kernels.cuda.toolkit import part
 
-        return part(self._returned, 0, 2, "int32")
+        return part(self._returned, 0, WORDS, "int64")
 
     def place(self, name: str) -> Any:
         """Where a value comes to lie."""

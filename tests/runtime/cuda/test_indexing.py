@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -78,24 +79,42 @@ def test_the_gpu_agrees_with_the_cpu(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "values"),
+    ("function", "values", "told"),
     [
-        (gf.gather_nd, (ROWS, np.array([[6, 3]], np.int32))),
-        (gf.gather_nd, (ROWS, np.array([[-1]], np.int32))),
-        (lambda i, u: gf.scatter_nd(i, u, [5, 3]), (np.array([[5]], np.int32), ROWS[:1])),
+        (gf.gather_nd, (ROWS, np.array([[6, 3]], np.int32)), "do not index into shape [7, 3]"),
+        (gf.gather_nd, (ROWS, np.array([[-1]], np.int32)), "do not index into shape [7, 3]"),
+        (
+            lambda i, u: gf.scatter_nd(i, u, [5, 3]),
+            (np.array([[5]], np.int32), ROWS[:1]),
+            "do not index into shape [5, 3]",
+        ),
+        (gf.gather, (ROWS, np.array([2, 1 << 40])), f"the index {1 << 40} is not in [0, 7)"),
+        (gf.gather, (ROWS, np.array([-3, 1])), "the index -3 is not in [0, 7)"),
+        (
+            lambda x, i: gf.gather(x, i, axis=1, batch_dims=1),
+            (ROWS[:2], np.array([[1], [3]])),
+            "an index is not in [0, 3)",
+        ),
         (
             lambda x, n: gf.reverse_sequence(x, n, seq_axis=1, batch_axis=0),
             (np.ones([2, 5, 3], "f"), np.array([3, 6], np.int64)),
+            "a length is not in [0, 5]",
         ),
-        (lambda x, s: gf.unsorted_segment_max(x, s, 2), (ROWS[:1], np.array([2], np.int32))),
+        (
+            lambda x, s: gf.unsorted_segment_max(x, s, 2),
+            (ROWS[:1], np.array([2], np.int32)),
+            "the index 2 is not in [0, 2)",
+        ),
     ],
-    ids=["last axis", "negative", "scatter_nd", "length", "segment"],
+    ids=["last axis", "negative", "scatter_nd", "far", "below", "batch", "length", "segment"],
 )
-def test_what_is_out_of_range_is_an_error(function: Callable[..., Any], values: tuple[Any, ...]) -> None:
+def test_what_is_out_of_range_is_an_error(
+    function: Callable[..., Any], values: tuple[Any, ...], told: str
+) -> None:
     with gf.device("/gpu:0"):
         inputs = [fed(v) for v in values]
         result = function(*inputs)
-    with session() as one, pytest.raises(gf.errors.InvalidArgumentError, match="out of range"):
+    with session() as one, pytest.raises(gf.errors.InvalidArgumentError, match=re.escape(told)):
         one.run(result, dict(zip(inputs, values, strict=True)))
 
 

@@ -116,7 +116,7 @@ def test_a_run_that_may_fail_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
         one.run(w.initializer)
         for _ in range(2):
             assert one.run([total, add.op], {ids: [0, 1]})[0] == 2.0
-        with pytest.raises(gf.errors.InvalidArgumentError, match=r"added.*out of range"):
+        with pytest.raises(gf.errors.InvalidArgumentError, match=r"added.*the index 3 is not in"):
             one.run([total, add.op], {ids: [0, 3]})
 
 

@@ -109,9 +109,13 @@ def test_an_index_or_a_segment_that_there_is_not() -> None:
         y = gf.sparse_segment_sum(np.ones([4, 2], "f"), places, ids, num_segments=3)
     with session() as one:
         assert one.run(y, {places: [0, 3, 3], ids: [0, 0, 1]}).sum() == 6
-        for wrong in ([0, 4, 1], [0, 1, 2]), ([0, -1, 1], [0, 1, 2]), ([0, 1, 2], [0, 1, 3]):
-            with pytest.raises(gf.errors.InvalidArgumentError, match="out of range"):
-                one.run(y, dict(zip((places, ids), wrong, strict=True)))
+        for bad, segments, told in (
+            ([0, 4, 1], [0, 1, 2], r"the index 4 is not in \[0, 4\)"),
+            ([0, -1, 1], [0, 1, 2], r"the index -1 is not in \[0, 4\)"),
+            ([0, 1, 2], [0, 1, 3], r"the index 3 is not in \[0, 3\)"),
+        ):
+            with pytest.raises(gf.errors.InvalidArgumentError, match=told):
+                one.run(y, {places: bad, ids: segments})
 
 
 def test_ids_that_the_gpu_makes_are_the_cpus() -> None:

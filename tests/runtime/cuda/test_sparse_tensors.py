@@ -135,11 +135,14 @@ def test_the_gradient_of_a_dense_tensor() -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
+OUTSIDE = r"the indices do not index into shape \[5, 3\]"
+
+
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
-        ([4, 3], "out of range"),
-        ([-1, 2], "out of range"),
+        ([4, 3], OUTSIDE),
+        ([-1, 2], OUTSIDE),
         ([4, 2], "repeated or"),
         ([0, 0], "repeated or"),
     ],
@@ -156,7 +159,7 @@ def test_a_place_that_may_not_be_is_an_error(bad: list[int], told: str) -> None:
         with pytest.raises(gf.errors.InvalidArgumentError, match=told) as error:
             one.run(dense, fed)
         assert error.value.op is dense.op
-        if told == "out of range":
+        if told == OUTSIDE:
             with pytest.raises(gf.errors.InvalidArgumentError, match=told):
                 one.run(product, fed)
         else:

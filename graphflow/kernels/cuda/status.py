@@ -1,0 +1,28 @@
+"""The words in which kernels say what went wrong, and the text of the commonest such thing.
+
+Four 64-bit integers: a code, 0 where nothing went wrong; the number of the node that wrote it, from 1 on; and, of an
+index that is out of range, the index and the limit that it is not below. The first to find something is the one that is
+told of.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+WORDS: Final = 4
+BYTES: Final = 8 * WORDS
+DIVISION: Final = 1
+"""The code of an integer division by zero."""
+RANGE: Final = 2
+"""The code of an index that there is not."""
+
+
+def wrong_index(index: str, limit: str, indent: int, code: str = str(RANGE)) -> str:
+    """Lines that report an index, the first of them without its indent, for where one is found to be wrong."""
+    lines = (
+        "if cuda.atomic.cas(status, 1, int64(0), int64(number)) == 0:",
+        f"    status[0] = {code}",
+        f"    status[2] = {index}",
+        f"    status[3] = {limit}",
+    )
+    return ("\n" + " " * indent).join(lines)

@@ -1,0 +1,24 @@
+"""What a status that kernels have left means, as an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphflow import errors
+from graphflow.kernels.cpu.math import DIVISION_BY_ZERO
+from graphflow.kernels.cuda.status import DIVISION
+from graphflow.runtime.compiled.fuse import Group
+from graphflow.runtime.cuda.nodes import DeviceNode
+
+
+def raise_failure(words: Sequence[int], groups: Sequence[Group]) -> None:
+    """Raises the error of a kernel, where one has left a status; `groups` are the plan's."""
+    code, number, index, limit = words
+    if not code:
+        return
+    node = groups[number - 1].fallible_node
+    told = node.told if isinstance(node, DeviceNode) and node.told is not None else {}
+    usual = DIVISION_BY_ZERO if code == DIVISION else f"the index {index} is not in [0, {limit})"
+    i = node.instruction
+    built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
+    raise errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {told.get(code, usual)}{built}")
