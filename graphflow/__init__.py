@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from graphflow import flags as flags
     from graphflow import gfile as gfile
     from graphflow import graph_util as graph_util
+    from graphflow import image as image
     from graphflow import io as io
     from graphflow import layers as layers
     from graphflow import linalg as linalg
@@ -127,8 +128,8 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "flags", "gfile", "graph_util", "io",
-    "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader",
+    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "flags", "gfile", "graph_util", "image",
+    "io", "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader",
     "saved_model", "summary", "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {

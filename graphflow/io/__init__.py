@@ -10,6 +10,7 @@ from graphflow.python_io import TFRecordOptions as TFRecordOptions
 from graphflow.python_io import TFRecordWriter as TFRecordWriter
 from graphflow.python_io import tf_record_iterator as tf_record_iterator
 
+globals().update(exports("image.files", "ops.image_files", names="IO_EXPORTS"))
 globals().update(exports("ops.parsing", "ops.sequence_parsing", "ops.csv", "ops.files", "ops.queues"))
 
 __getattr__ = missing("gf.io", globals())

@@ -92,6 +92,9 @@ def assert_(
         raise ValueError("Assert needs something to say: `data` must not be empty.")
     with get_default_graph().name_scope(name or "Assert"):
         attrs = {"summarize": 3 if summarize is None else summarize}
+        # TensorFlow converts what it is told twice, and a later seed is the number of operations before it.
+        for value in data:
+            convert_to_tensor(value)
         return apply(ASSERT, (condition, list(data)), attrs, "Assert")
 
 

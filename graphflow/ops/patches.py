@@ -82,4 +82,11 @@ def extract_image_patches(
     return apply(EXTRACT_IMAGE_PATCHES, (images,), attrs, name).outputs[0]
 
 
+def extract_patches(
+    images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None
+) -> Tensor:
+    """extract_image_patches under the names of arguments that tf.image.extract_patches has."""
+    return extract_image_patches(images, sizes, strides, rates, padding, name)
+
+
 EXPORTS: dict[str, Any] = {"extract_image_patches": extract_image_patches}

@@ -21,13 +21,13 @@ def _sizes(shape: Any) -> list[int]:
     return [int(size) for size in shape]
 
 
-def _random(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable[[Node], Draw]]:
+def random_kernel(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable[[Node], Draw]]:
     """Registers a factory(node) -> function(generator, *inputs)."""
 
     def register(factory: Callable[[Node], Draw]) -> Callable[[Node], Draw]:
         def with_state(node: Node) -> Kernel:
             draw = factory(node)
-            key, seeds = f"random/{node.name}", (node.attrs["seed"], node.attrs["seed2"])
+            key, seeds = f"random/{node.name}", (node.attrs.get("seed", 0), node.attrs.get("seed2", 0))
 
             def run_random(run: Any, *inputs: Any) -> Any:
                 return draw(run.mine(key, lambda: Philox(*seeds)), *inputs)
@@ -45,7 +45,7 @@ def _standard(op_type: str, method: Callable[..., Any]) -> None:
         dtype = node.dtypes[0].as_numpy_dtype
         return lambda generator, shape, *calls: method(generator, _sizes(shape), dtype, *calls)
 
-    _random(op_type)(factory)
+    random_kernel(op_type)(factory)
 
 
 _standard("RandomUniform", Philox.random_uniform)
@@ -53,7 +53,7 @@ _standard("RandomStandardNormal", Philox.random_normal)
 _standard("TruncatedNormal", Philox.truncated_normal)
 
 
-@_random("RandomUniformInt")
+@random_kernel("RandomUniformInt")
 def _uniform_int(node: Node) -> Draw:
     dtype = node.dtypes[0].as_numpy_dtype
     return lambda generator, shape, low, high: generator.random_uniform_int(
@@ -61,23 +61,23 @@ def _uniform_int(node: Node) -> Draw:
     )
 
 
-@_random("RandomShuffle")
+@random_kernel("RandomShuffle")
 def _shuffle(node: Node) -> Draw:
     return lambda generator, value: generator.random_shuffle(np.asarray(value))
 
 
-@_random("Multinomial")
+@random_kernel("Multinomial")
 def _multinomial(node: Node) -> Draw:
     dtype = node.dtypes[0].as_numpy_dtype
     return lambda generator, logits, samples: generator.multinomial(np.asarray(logits), int(samples), dtype)
 
 
-@_random("RandomGamma")
+@random_kernel("RandomGamma")
 def _gamma(node: Node) -> Draw:
     return lambda generator, shape, alpha: generator.random_gamma(_sizes(shape), np.asarray(alpha))
 
 
-@_random("RandomPoissonV2")
+@random_kernel("RandomPoissonV2")
 def _poisson(node: Node) -> Draw:
     dtype = node.dtypes[0].as_numpy_dtype
     return lambda generator, shape, rate: generator.random_poisson(_sizes(shape), np.asarray(rate), dtype)

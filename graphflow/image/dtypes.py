@@ -1,0 +1,43 @@
+"""The dtypes that hold pixels: floats in [0, 1], or integers from 0 to the largest of their dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph.dtypes import as_dtype
+from graphflow.graph.elements import Tensor
+from graphflow.image.checks import as_image
+from graphflow.ops import array, math
+from graphflow.ops.arithmetic import div
+from graphflow.ops.core import op_scope
+from graphflow.ops.numeric import saturate_cast
+
+
+def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+    """Pixels in another dtype, with its scale: the largest integer is 1.0 (tf.image.convert_image_dtype).
+
+    `saturate` brings values into the dtype's range first, which matters where floats leave [0, 1]. AttributeError for a
+    dtype that holds no numbers.
+    """
+    image = as_image(image)
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating and not wanted.is_integer:
+        raise AttributeError(f"Pixels are floating point or integer, not {wanted.name}.")
+    if wanted is image.dtype:
+        return array.identity(image, name=name)
+    cast = saturate_cast if saturate else math.cast
+    with op_scope(name, "convert_image", [image]) as scope:
+        if image.dtype.is_integer and wanted.is_integer:
+            given, highest = int(image.dtype.max), int(wanted.max)
+            if given > highest:
+                return cast(div(image, (given + 1) // (highest + 1)), wanted, name=scope)
+            return math.multiply(cast(image, wanted), (highest + 1) // (given + 1), name=scope)
+        if image.dtype.is_floating and wanted.is_floating:
+            converted: Tensor = math.cast(image, wanted, name=scope)
+            return converted
+        if image.dtype.is_integer:
+            return math.multiply(math.cast(image, wanted), 1.0 / image.dtype.max, name=scope)
+        return cast(math.multiply(image, wanted.max + 0.5), wanted, name=scope)
+
+
+IMAGE_EXPORTS: dict[str, Any] = {"convert_image_dtype": convert_image_dtype}

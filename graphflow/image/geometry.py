@@ -1,0 +1,236 @@
+"""Where pixels lie: flips, turns, crops and pads. All of it is slices and reversals of other modules.
+
+Images are [height, width, channels], or [batch, height, width, channels]. Sizes and offsets may be tensors. What is
+known of them is checked while the graph is built, the rest at the run, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow.graph import dtypes
+from graphflow.graph.elements import Tensor
+from graphflow.image.checks import (
+    Size,
+    after,
+    as_image,
+    batched,
+    checked_image,
+    condition,
+    flat_rank,
+    image_checks,
+    is_tensor,
+    larger,
+    same,
+    same_shape,
+    sizes_of,
+    smaller,
+    static,
+    unbatched,
+)
+from graphflow.ops import array, math
+from graphflow.ops.control_flow import case, cond
+from graphflow.ops.core import convert_to_tensor, op_scope
+from graphflow.ops.random import random_uniform
+
+
+def _flip(image: Any, axis: int, scope: str) -> Tensor:
+    with op_scope(None, scope, [image]):
+        image = checked_image(as_image(image))
+        if flat_rank(image) == 4:
+            return array.reverse(image, [axis + 1])
+        return same_shape(image, array.reverse(image, [axis]))
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """Images mirrored, left for right; ValueError unless of three or four axes (tf.image.flip_left_right)."""
+    return _flip(image, 1, "flip_left_right")
+
+
+def flip_up_down(image: Any) -> Tensor:
+    """Images upside down; ValueError unless of three or four axes (tf.image.flip_up_down)."""
+    return _flip(image, 0, "flip_up_down")
+
+
+def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Tensor:
+    with op_scope(None, scope_name, [image]) as scope:
+        image = checked_image(as_image(image))
+        if flat_rank(image) == 3:
+            drawn = random_uniform([], 0, 1.0, seed=seed)
+            turned = cond(
+                math.less(drawn, 0.5), lambda: array.reverse(image, [axis]), lambda: image, name=scope
+            )
+            return same_shape(image, turned)
+        batch = array.shape(image)[0]
+        drawn = random_uniform([batch], 0, 1.0, seed=seed)
+        chosen = math.cast(math.round_(array.reshape(drawn, [batch, 1, 1, 1])), image.dtype)
+        result: Tensor = chosen * array.reverse(image, [axis + 1]) + (1 - chosen) * image
+        return result
+
+
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """An image mirrored or not, with equal chance; of a batch each by itself (tf.image.random_flip_left_right)."""
+    return _random_flip(image, 1, seed, "random_flip_left_right")
+
+
+def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """An image upside down or not, with equal chance; of a batch each by itself (tf.image.random_flip_up_down)."""
+    return _random_flip(image, 0, seed, "random_flip_up_down")
+
+
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """Images turned counter-clockwise by `k` right angles, an int or a scalar tensor (tf.image.rot90)."""
+    with op_scope(name, "rot90", [image, k]) as scope:
+        image = checked_image(as_image(image))
+        k = convert_to_tensor(k, dtype=dtypes.int32, name="k")
+        k.shape.assert_has_rank(0)
+        k = math.floormod(k, 4)
+        first = flat_rank(image) - 3
+        order = [0, 2, 1, 3] if first else [1, 0, 2]
+        turns = [
+            (math.equal(k, 1), lambda: array.transpose(array.reverse(image, [first + 1]), order)),
+            (math.equal(k, 2), lambda: array.reverse(image, [first, first + 1])),
+            (math.equal(k, 3), lambda: array.reverse(array.transpose(image, order), [first + 1])),
+        ]
+        result: Tensor = case(turns, default=lambda: image, exclusive=True, name=scope)
+        known = image.shape.with_rank(first + 3).as_list()
+        result.set_shape([*known[:first], None, None, known[-1]])
+        return result
+
+
+def transpose_image(image: Any, name: str | None = None) -> Tensor:
+    """Images with rows and columns exchanged (tf.image.transpose_image)."""
+    with op_scope(name, "transpose", [image]):
+        image = checked_image(as_image(image))
+        order = [0, 2, 1, 3] if flat_rank(image) == 4 else [1, 0, 2]
+        result: Tensor = array.transpose(image, order, name=name)
+        return result
+
+
+def central_crop(image: Any, central_fraction: float) -> Tensor:
+    """The middle of images, `central_fraction` of each side (tf.image.central_crop).
+
+    ValueError unless the fraction is in (0, 1] and the image has three or four axes.
+    """
+    with op_scope(None, "central_crop", [image]):
+        image = as_image(image)
+        if not 0.0 < central_fraction <= 1.0:
+            raise ValueError(f"central_fraction must be within (0, 1], got {central_fraction}.")
+        if central_fraction == 1.0:
+            whole_image: Tensor = image
+            return whole_image
+        checked_image(image)
+        rank = image.shape.ndims
+        if rank not in (3, 4):
+            raise ValueError(f"central_crop takes an image of 3 or 4 dimensions, got shape {image.shape}.")
+        known = image.shape.as_list()
+        begin: list[Any] = [0] * rank
+        size: list[Any] = [-1] * rank
+        for axis in (rank - 3, rank - 2):
+            extent = known[axis]
+            if extent is None:
+                extent = array.shape(image)[axis]
+                whole = math.cast(extent, dtypes.float64)
+                begin[axis] = math.cast((whole - whole * central_fraction) / 2, dtypes.int32)
+            else:
+                begin[axis] = int((extent - extent * central_fraction) / 2)
+            size[axis] = extent - begin[axis] * 2
+        cropped = array.slice_(image, array.stack(begin), array.stack(size))
+        space = static(size[rank - 3 : rank - 1])
+        cropped.set_shape([*known[: rank - 3], *space, known[-1]])
+        return cropped
+
+
+def pad_to_bounding_box(
+    image: Any, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
+) -> Tensor:
+    """Images with zeros around: offset_height rows above, offset_width columns before, up to the target size.
+
+    ValueError where an offset is negative or the image does not fit, InvalidArgumentError at the run where that is
+    known only then. TensorFlow: tf.image.pad_to_bounding_box.
+    """
+    with op_scope(None, "pad_to_bounding_box", [image]):
+        image, is_batch = batched(as_image(image))
+        checks = image_checks(image)
+        batch, height, width, depth = sizes_of(image, 4)
+        right = target_width - offset_width - width
+        below = target_height - offset_height - height
+        checks += condition(offset_height >= 0, "offset_height must be >= 0")
+        checks += condition(offset_width >= 0, "offset_width must be >= 0")
+        checks += condition(right >= 0, "width must be <= target - offset")
+        checks += condition(below >= 0, "height must be <= target - offset")
+        image = after(checks, image)
+        paddings = array.reshape(array.stack([0, 0, offset_height, below, offset_width, right, 0, 0]), [4, 2])
+        padded = array.pad(image, paddings)
+        padded.set_shape(static([batch, target_height, target_width, depth]))
+        return unbatched(padded, is_batch)
+
+
+def crop_to_bounding_box(
+    image: Any, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
+) -> Tensor:
+    """The part of images of the target size that begins at an offset (tf.image.crop_to_bounding_box).
+
+    ValueError where the part is empty or not inside the image, InvalidArgumentError at the run where that is known only
+    then.
+    """
+    with op_scope(None, "crop_to_bounding_box", [image]):
+        image, is_batch = batched(as_image(image))
+        checks = image_checks(image)
+        batch, height, width, depth = sizes_of(image, 4)
+        checks += condition(offset_width >= 0, "offset_width must be >= 0.")
+        checks += condition(offset_height >= 0, "offset_height must be >= 0.")
+        checks += condition(target_width > 0, "target_width must be > 0.")
+        checks += condition(target_height > 0, "target_height must be > 0.")
+        checks += condition(width >= target_width + offset_width, "width must be >= target + offset.")
+        checks += condition(height >= target_height + offset_height, "height must be >= target + offset.")
+        image = after(checks, image)
+        begin = array.stack([0, offset_height, offset_width, 0])
+        cropped = array.slice_(image, begin, array.stack([-1, target_height, target_width, -1]))
+        cropped.set_shape(static([batch, target_height, target_width, depth]))
+        return unbatched(cropped, is_batch)
+
+
+def resize_image_with_crop_or_pad(image: Any, target_height: Size, target_width: Size) -> Tensor:
+    """Images of the target size, cut or padded with zeros around the middle, never scaled.
+
+    ValueError where a size is not positive. TensorFlow: tf.image.resize_image_with_crop_or_pad.
+    """
+    with op_scope(None, "resize_image_with_crop_or_pad", [image]):
+        image, is_batch = batched(as_image(image))
+        checks = image_checks(image)
+        checks += condition(target_width > 0, "target_width must be > 0.")
+        checks += condition(target_height > 0, "target_height must be > 0.")
+        image = after(checks, image)
+        if is_tensor(target_height):
+            target_height = after(checks, target_height)
+        if is_tensor(target_width):
+            target_width = after(checks, target_width)
+        _, height, width, _ = sizes_of(image, 4)
+        wider, higher = target_width - width, target_height - height
+        crop_width, pad_width = larger(-wider // 2, 0), larger(wider // 2, 0)
+        crop_height, pad_height = larger(-higher // 2, 0), larger(higher // 2, 0)
+        cropped = crop_to_bounding_box(
+            image, crop_height, crop_width, smaller(target_height, height), smaller(target_width, width)
+        )
+        resized = pad_to_bounding_box(cropped, pad_height, pad_width, target_height, target_width)
+        _, found_height, found_width, _ = sizes_of(resized, 4)
+        checks = condition(same(found_height, target_height), "resized height is not correct.")
+        checks += condition(same(found_width, target_width), "resized width is not correct.")
+        return unbatched(after(checks, resized), is_batch)
+
+
+IMAGE_EXPORTS: dict[str, Any] = {
+    "central_crop": central_crop,
+    "crop_to_bounding_box": crop_to_bounding_box,
+    "flip_left_right": flip_left_right,
+    "flip_up_down": flip_up_down,
+    "pad_to_bounding_box": pad_to_bounding_box,
+    "random_flip_left_right": random_flip_left_right,
+    "random_flip_up_down": random_flip_up_down,
+    "resize_image_with_crop_or_pad": resize_image_with_crop_or_pad,
+    "resize_with_crop_or_pad": resize_image_with_crop_or_pad,
+    "rot90": rot90,
+    "transpose": transpose_image,
+    "transpose_image": transpose_image,
+}
