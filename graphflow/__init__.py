@@ -128,9 +128,9 @@ sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse"
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "flags", "gfile", "graph_util", "image",
-    "io", "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io", "resource_loader",
-    "saved_model", "summary", "test", "testing", "train",
+    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "flags", "gfile", "graph_util",
+    "image", "io", "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io",
+    "resource_loader", "saved_model", "summary", "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),
