@@ -30,6 +30,7 @@ RESERVED_PER_OUTPUT = 256
 CHUNK_BLOCKS = 8192
 """Blocks made at a time: their words and temporaries stay in a core's second-level cache."""
 
+_FEW_BLOCKS = 3
 _WORD_MASK = np.uint64(0xFFFFFFFF)
 _WORD_BITS = np.uint64(32)
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -72,6 +73,8 @@ class Stream:
         words 1 and 3. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011).
         """
         count = offsets.size
+        if count <= _FEW_BLOCKS:
+            return self._few(offsets.tolist())
         even, odd, product = np.empty((3, 2, count), dtype=np.uint64)
         low_start, high = self.start & 0xFFFFFFFFFFFFFFFF, self.start >> 64
         low = offsets + np.uint64(low_start)
@@ -92,6 +95,22 @@ class Stream:
             np.bitwise_xor(even, round_key, out=even)
             np.bitwise_and(crossed, _WORD_MASK, out=odd)
         return even, odd
+
+    def _few(self, offsets: list[int]) -> tuple[UInt64Array, UInt64Array]:
+        """The blocks at some offsets, in Python's integers: for a few numbers quicker than calls of NumPy."""
+        words = np.empty((2, 2, len(offsets)), dtype=np.uint64)
+        for position, offset in enumerate(offsets):
+            counter = self.start + offset
+            a, b = counter & 0xFFFFFFFF, counter >> 32 & 0xFFFFFFFF
+            c, d = counter >> 64 & 0xFFFFFFFF, counter >> 96 & 0xFFFFFFFF
+            low, high = self.key & 0xFFFFFFFF, self.key >> 32
+            for _ in range(ROUNDS):
+                first, second = a * MULTIPLIERS[0], c * MULTIPLIERS[1]
+                a, b = second >> 32 ^ b ^ low, second & 0xFFFFFFFF
+                c, d = first >> 32 ^ d ^ high, first & 0xFFFFFFFF
+                low, high = low + KEY_STEPS[0] & 0xFFFFFFFF, high + KEY_STEPS[1] & 0xFFFFFFFF
+            words[:, :, position] = ((a, c), (b, d))
+        return words[0], words[1]
 
     def chunks(self, count: int, stride: int = 1) -> Iterator[tuple[slice, UInt64Array, UInt64Array]]:
         """Yields blocks 0, stride, 2 stride, ... `count` of them in order, as (which, words 0 and 2, words 1 and 3)."""

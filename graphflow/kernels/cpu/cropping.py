@@ -156,8 +156,7 @@ def _crop_image_gradient(node: Node) -> Kernel:
         if len(shape) != 4 or min(shape) < 0:
             raise invalid(f"image_size must be 4 sizes, got {list(shape)}")
         places = _Places(shape, boxes, owners, grads.shape[1:3])
-        size, channels = shape[0] * shape[1] * shape[2], shape[3]
-        total = np.zeros((channels, size), np.float64)
+        total = np.zeros((shape[0] * shape[1] * shape[2], shape[3]), SINGLE if dtype == np.float16 else dtype)
         for block in places.blocks():
             kept = np.where(places.inside(block)[..., np.newaxis], grads[block], SINGLE(0))
             if method == "nearest":
@@ -167,10 +166,13 @@ def _crop_image_gradient(node: Node) -> Kernel:
                 weights = ((1 - y) * (1 - x), (1 - y) * x, y * (1 - x), y * x)
                 corners = places.corners(block)
                 parts = [(n, kept * w) for n, w in zip(corners, weights, strict=True)]
-            for numbers, values in parts:
-                for channel in range(channels):
-                    total[channel] += np.bincount(numbers.reshape(-1), values[..., channel].reshape(-1), size)
-        return np.ascontiguousarray(total.T).reshape(shape).astype(dtype)
+            numbers = np.concatenate([n.reshape(-1) for n, _ in parts])
+            values = np.concatenate([v.reshape(-1, shape[3]) for _, v in parts])
+            order = numbers.argsort(kind="stable")
+            pixels = numbers[order]
+            starts = np.flatnonzero(np.diff(pixels, prepend=-1))
+            total[pixels[starts]] += np.add.reduceat(values[order], starts, axis=0)
+        return total.reshape(shape).astype(dtype, copy=False)
 
     return run
 

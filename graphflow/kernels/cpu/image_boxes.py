@@ -1,8 +1,8 @@
 """Kernels of boxes in images.
 
-Suppression takes the best box that is left, then rids all others of what overlaps with it at once; a Python step for
-each box that is taken. The random part of an image is searched for as TensorFlow does, number by number in single
-precision, so that the same seed finds the same part.
+Suppression compares blocks of boxes with each other at once, and then goes through a block's boxes, best first. The
+random part of an image is searched for as TensorFlow does, number by number in single precision, so that the same seed
+finds the same part.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _COLOURS = np.array(
 )  # fmt: skip
 
 _HARD = SINGLE(0)
+_BLOCK_BOXES = 256
 
 
 # ---- drawing -------------------------------------------------------------------------------------------------------
@@ -208,44 +209,68 @@ def _sample(node: Node) -> Draw:
 # ---- suppression ---------------------------------------------------------------------------------------------------
 
 
-def _overlap(boxes: Any) -> Callable[[int], Any]:
-    """A function that gives the intersection over union of a box with each."""
-    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    areas = (high[:, 0] - low[:, 0]) * (high[:, 1] - low[:, 1])
+Overlap = Callable[[Any, Any], Any]
+"""The overlaps of things with others, [things, others], both by their numbers."""
 
-    def of(number: int) -> Any:
-        sides = np.minimum(high, high[number]) - np.maximum(low, low[number])
-        inner = np.maximum(sides[:, 0], SINGLE(0)) * np.maximum(sides[:, 1], SINGLE(0))
-        found = inner / (areas + areas[number] - inner)
-        return np.where((areas > 0) & (areas[number] > 0), found, SINGLE(0))
+
+def _overlap(boxes: Any) -> Overlap:
+    """The intersections of boxes over their unions."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]).T, np.maximum(boxes[:, :2], boxes[:, 2:]).T
+    areas = (high[0] - low[0]) * (high[1] - low[1])
+
+    def of(some: Any, others: Any) -> Any:
+        sides = [
+            np.minimum.outer(high[k, some], high[k, others]) - np.maximum.outer(low[k, some], low[k, others])
+            for k in (0, 1)
+        ]
+        inner = np.maximum(sides[0], SINGLE(0)) * np.maximum(sides[1], SINGLE(0))
+        found = inner / (np.add.outer(areas[some], areas[others]) - inner)
+        return np.where(np.logical_and.outer(areas[some] > 0, areas[others] > 0), found, SINGLE(0))
 
     return of
 
 
-def _suppress(
-    overlap: Callable[[int], Any], scores: Any, count: int, threshold: Any, least: Any, sigma: Any = _HARD
+def _take(overlap: Overlap, scores: Any, count: int, threshold: Any, least: Any) -> tuple[Any, Any]:
+    """The numbers and scores of what is taken, best first; of equal ones the first.
+
+    A block of the best that are left is compared with what is taken, then within itself.
+    """
+    order = np.argsort(-scores, kind="stable")
+    order = order[scores[order] > least]
+    taken = np.empty(0, np.intp)
+    for begin in range(0, len(order), _BLOCK_BOXES):
+        if len(taken) >= count:
+            break
+        block = order[begin : begin + _BLOCK_BOXES]
+        if len(taken):
+            block = block[~(overlap(block, taken) > threshold).any(axis=1)]
+        near = np.ascontiguousarray((overlap(block, block) > threshold).T)
+        left = np.ones(len(block), bool)
+        for number in range(len(block)):
+            if left[number]:
+                left[number + 1 :] &= ~near[number, number + 1 :]
+        taken = np.concatenate([taken, block[left]])
+    taken = taken[:count]
+    return taken.astype(np.int32), scores[taken]
+
+
+def _take_softly(
+    overlap: Overlap, scores: Any, count: int, threshold: Any, least: Any, sigma: Any
 ) -> tuple[Any, Any]:
-    """The numbers and scores of what is taken, best first; of equal ones the first."""
-    current = np.where(scores > least, scores, SINGLE(-math.inf))
-    left = scores > least
+    """The same, where each that is taken lowers the scores of those that overlap with it."""
+    left, everything = scores > least, np.arange(len(scores))
+    current = np.where(left, scores, SINGLE(-math.inf))
     taken: list[int] = []
     kept: list[Any] = []
     while len(taken) < count and left.any():
-        best = (
-            int(np.argmax(np.where(left, current, SINGLE(-math.inf)))) if sigma else int(np.argmax(current))
-        )
-        if not left[best]:
-            best = int(np.argmax(left))
+        best = int(np.argmax(current))
         taken.append(best)
         kept.append(current[best])
-        near = overlap(best)
+        near = overlap(everything, everything[best : best + 1])[:, 0]
         left[best] = False
-        if sigma:
-            weight = np.where(near <= threshold, np.exp(SINGLE(-0.5) / sigma * near * near), SINGLE(0))
-            current = np.where(left, current * weight, current)
-            left &= current > least
-        else:
-            left &= ~(near > threshold)
+        weight = np.where(near <= threshold, np.exp(SINGLE(-0.5) / sigma * near * near), SINGLE(0))
+        current = np.where(left, current * weight, SINGLE(-math.inf))
+        left &= current > least
         current = np.where(left, current, SINGLE(-math.inf))
     return np.array(taken, np.int32), np.array(kept, SINGLE)
 
@@ -270,8 +295,11 @@ def _suppression(node: Node) -> Kernel:
         if sigma < 0:
             raise invalid(f"soft_nms_sigma must be non-negative, got {float(sigma)}")
         single = scores.astype(SINGLE, copy=False)
-        limits = SINGLE(threshold), SINGLE(least), SINGLE(sigma)
-        taken, kept = _suppress(_overlap(boxes.astype(SINGLE, copy=False)), single, int(count), *limits)
+        overlap, limits = _overlap(boxes.astype(SINGLE, copy=False)), (SINGLE(threshold), SINGLE(least))
+        if sigma > 0:
+            taken, kept = _take_softly(overlap, single, int(count), *limits, SINGLE(sigma))
+        else:
+            taken, kept = _take(overlap, single, int(count), *limits)
         valid = np.int32(len(taken))
         if padded:
             rest = (0, int(count) - len(taken))
@@ -291,8 +319,12 @@ def _overlapping(node: Node) -> Kernel:
             raise invalid(f"overlaps must be square, got shape {list(overlaps.shape)}")
         if scores.shape != overlaps.shape[:1]:
             raise invalid(f"scores has incompatible shape {list(scores.shape)} for overlaps {overlaps.shape}")
+
         # The one that may be left out comes first, as in TensorFlow.
-        return _suppress(lambda number: overlaps[:, number], scores, int(count), threshold, least)[0]
+        def near(some: Any, others: Any) -> Any:
+            return overlaps[np.ix_(some, others)]
+
+        return _take(near, scores, int(count), threshold, least)[0]
 
     return run
 

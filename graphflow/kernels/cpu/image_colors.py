@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -110,11 +111,17 @@ _adjusted("AdjustSaturation", _saturated)
 def _contrast(node: Node) -> Kernel:
     def run(images: Any, factor: Any) -> Any:
         _check(images, colours=False)
-        single = images.astype(np.float32, copy=False)
-        mean = single.mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
-        result = single - mean
-        result *= np.float32(factor)
-        result += mean
-        return result.astype(images.dtype, copy=False)
+        height, width, channels = images.shape[-3:]
+        flat = images.reshape(math.prod(images.shape[:-3]), height * width, channels)
+        result = np.empty(flat.shape, images.dtype)
+        # A product with ones is a sum, several times as quick as one over the axes before the last.
+        ones = np.full(height * width, 1 / max(1, height * width), np.float32)
+        for image, target in zip(flat, result, strict=True):
+            single = image.astype(np.float32, copy=False)
+            mean = ones @ single
+            adjusted = single - mean
+            adjusted *= np.float32(factor)
+            np.add(adjusted, mean, out=target, casting="same_kind")
+        return result.reshape(images.shape)
 
     return run

@@ -21,6 +21,7 @@ FAMILY.expressions(
     tf.image.non_max_suppression(ph(unit(20, 4)), ph(unit(20)), 7, iou_threshold=0.2, name="kept")
     tf.image.non_max_suppression(ph(unit(20, 4), [None, 4]), ph(unit(20), [None]), ph(7))
     tf.image.non_max_suppression(ph(unit(5, 4)), ph(unit(5)), 0)
+    tf.image.non_max_suppression(ph(unit(700, 4)), ph(unit(700)), 300, 0.4)
     tf.image.non_max_suppression(np.zeros([0, 4], np.float32), np.zeros([0], np.float32), 3)
     tf.image.non_max_suppression_padded(ph(unit(8, 4)), ph(unit(8)), 6, 0.1, pad_to_max_output_size=True)
     tf.image.non_max_suppression_padded(ph(unit(8, 4)), ph(unit(8)), 6, 0.1)
