@@ -77,7 +77,7 @@ class StepContext(RunContext):
     key: the step. tell: called, in any thread, when there is something to send that `take_output` gives.
     """
 
-    __slots__ = ("_at_work", "_lock", "_output", "_tell", "has_written", "key")
+    __slots__ = ("_at_work", "_error", "_lock", "_output", "_tell", "has_written", "key")
 
     def __init__(
         self, store: ResourceStore, key: tuple[int, int], tell: Callable[[StepContext], None]
@@ -90,6 +90,7 @@ class StepContext(RunContext):
         self._output: StepOutput | None = None
         self._lock = threading.Lock()
         self._at_work = 0
+        self._error: Exception | None = None
 
     def enter(self) -> None:
         """A stage begins that waits for nobody: with how many devices ever, the step counts as active once.
@@ -107,6 +108,13 @@ class StepContext(RunContext):
             self._at_work -= 1
             if not self._at_work:
                 self.store.leave()
+
+    def failed_of(self, error: Exception) -> Exception:
+        """As `failed`; the error of the step, which is that of the device that failed first: others fail after it."""
+        with self._lock:
+            self._error = self._error or error
+        self.failed()
+        return self._error
 
     def write(self, text: str, stream: str = "stderr") -> None:
         """Sends text to a stream of the client's; never waits. Thread-safe."""

@@ -204,6 +204,8 @@ class Crew:
         except BaseException as raised:
             if self._thread == threading.get_ident() and not isinstance(raised, Exception):
                 raise
+            with self._changed:  # Before others fail since this one has: what they say is no reason.
+                self._error = self._error or raised
             self._run.failed()
             error = raised
         del values

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphflow as gf
+from graphflow.runtime.context import RunContext
 
 GROUP = 5
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8")
@@ -267,6 +270,30 @@ def test_a_failure_of_one_member_reaches_the_others_and_the_next_run_is_right() 
         with pytest.raises(gf.errors.InvalidArgumentError, match="bad"):
             s.run([first, second], {fed: -1.0})
         assert s.run([first, second], {fed: 2.0}) == [5.0, 5.0]
+
+
+def test_the_error_is_that_of_the_member_that_failed_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed = gf.placeholder(gf.float32, [])
+    with gf.device("/cpu:0"):
+        with gf.control_dependencies([gf.Assert(fed > 0.0, ["bad"])]):
+            value = gf.identity(fed)
+        first = gf.distribute.all_reduce(value, 2, GROUP, 1)
+    with gf.device("/cpu:1"):
+        second = gf.distribute.all_reduce(fed + 1.0, 2, GROUP, 1)
+    failed = RunContext.failed
+    calls = itertools.count()
+
+    def slowly(run: RunContext) -> None:
+        slow = not next(calls)
+        failed(run)
+        if slow:
+            time.sleep(0.2)  # The other member, which waits, ends meanwhile.
+
+    with session(2) as s:
+        assert s.run([first, second], {fed: 1.0}) == [3.0, 3.0]
+        monkeypatch.setattr(RunContext, "failed", slowly)
+        with pytest.raises(gf.errors.InvalidArgumentError, match="bad"):
+            s.run([first, second], {fed: -1.0})
 
 
 def waiting(s: gf.Session, run: Callable[[], Any]) -> tuple[threading.Thread, list[BaseException]]:
