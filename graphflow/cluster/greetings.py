@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from graphflow import errors
@@ -58,10 +59,14 @@ class Greetings(Inquiries):
     _from_peer: Callable[[Peer, Message], None]
     _from_client: Callable[[bytes, Message], None]
     _fail: Callable[[bytes, int, Mapping[str, Any]], None]
+    _separate: Callable[[Peer, str], None]
 
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         super().__init__(address, stop)
         self._answers = Rate(_ANSWERS_A_SECOND)
+        self._hellos = count(1)
+        self._left: dict[str, None] = {}
+        """The sessions that have said goodbye; in order, the oldest first."""
 
     def knows(self, sender: bytes) -> bool:
         """Whether the socket of that identity has said hello with the secret."""
@@ -106,6 +111,7 @@ class Greetings(Inquiries):
         peer = self._senders.get(sender)
         if peer is not None:
             self._forget(peer, f"sent what cannot be read ({error})")
+            self._greet(peer, True)
         elif sender in self._clients:
             text = f"{self._task} cannot read what the client sent: {error}."
             self._fail(sender, 0, as_details(errors.UnavailableError(None, None, text)))
@@ -163,6 +169,10 @@ class Greetings(Inquiries):
         needs = details.get("needs")
         if known.get(self._task, f"{self._incarnation:x}") != f"{self._incarnation:x}":
             raise started_again(self._task)
+        if session in self._left:
+            if details.get("alive"):
+                return  # It was on its way, over another socket, when the client said goodbye.
+            raise errors.AbortedError(None, None, f"{self._task} has ended this session: it said goodbye.")
         if session not in self._heard:
             if len(self._heard) >= MOST_SESSIONS:
                 raise _too_many(f"{self._task} has {MOST_SESSIONS} sessions, which is the most.")
@@ -191,12 +201,22 @@ class Greetings(Inquiries):
         )  # fmt: skip
         self._welcome_those_ready()
 
-    def _greet(self, peer: Peer, answer: bool) -> None:
-        details = {"token": self._secret, "task": self._task, "devices": self._devices, "answer": answer,
+    def _has_left(self, session: str) -> None:
+        """A client has said goodbye: what its other threads have said meanwhile does not begin the session anew."""
+        self._left[session] = None
+        if len(self._left) > MOST_SESSIONS:
+            del self._left[next(iter(self._left))]
+
+    def _greet(self, peer: Peer, asks: bool, answers: int = 0) -> None:
+        """Says hello. asks: whether it wants an answer; nothing that a task has said before that is heard any more."""
+        if asks or not peer.greeted:
+            peer.asked = next(self._hellos) if asks else 0
+        details = {"token": self._secret, "task": self._task, "devices": self._devices,
+                   "answer": peer.asked if asks else 0, "answers": answers,
                    "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
                    "left": [p.task for p in self._peers.values() if p.left],
                    "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
-        peer.greeted = True
+        peer.greeted, peer.greeted_at = True, time.monotonic()
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
         self.sockets.open_lane(peer.address, peer.door)
 
@@ -205,20 +225,27 @@ class Greetings(Inquiries):
         peer = self._peers[_name(details, "task")]
         number = int(_name(details, "incarnation"), 16)
         incarnation = f"{number:x}"
+        wanted, answers = int(details.get("answer") or 0), details.get("answers")
         devices = [_text(d) for d in details.get("devices", ())]
         owner = self._tasks_by_incarnation.get(number, peer.task)
         if not 0 < number < 1 << 64 or number == self._incarnation or owner != peer.task:
             raise ValueError(f"{peer.task} cannot have the incarnation {number:x}.")
         if sender in self._clients:
             raise ValueError(f"A client calls itself {peer.task}.")
+        if peer.asked and not wanted and answers != peer.asked:
+            return  # It has not heard yet that it was forgotten; what it says until then it will take back.
         if peer.incarnation and peer.incarnation != incarnation:
+            # What a process has said last may come after what the next one says first: who is there will answer.
             self._forget(peer, "was started again")
-            peer.round = 0
-        elif peer.incarnation and details.get("answer"):
+            self._greet(peer, True)
+            return
+        if peer.incarnation and wanted:
             self._forget(peer, "had lost its connection to this task")
-        peer.incarnation = incarnation
+        if peer.last != incarnation:
+            peer.round = 0  # It counts its questions anew.
+        peer.incarnation = peer.last = incarnation
         peer.devices = devices
-        peer.left = False
+        peer.left, peer.asked = False, 0
         peer.others_left = {_text(task) for task in details.get("left", ())}
         peer.in_use = bool(details.get("in_use"))
         self._senders[sender] = peer
@@ -228,8 +255,8 @@ class Greetings(Inquiries):
         if details.get("in_use"):
             self._used = time.monotonic()
         peer.door = str(details.get("lane") or "")
-        if details.get("answer"):
-            self._greet(peer, False)
+        if wanted:
+            self._greet(peer, False, wanted)
         elif peer.greeted:
             self.sockets.open_lane(peer.address, peer.door)
         with self._groups.collectives.condition:
@@ -240,12 +267,11 @@ class Greetings(Inquiries):
         """The connection to a peer is gone."""
         found = self._by_address[peer]
         self.sockets.disconnect(peer)
-        found.greeted = False
+        found.parted()
         if found.incarnation:
             self._forget(found, "is gone")
-            self._greet(
-                found, True
-            )  # Where only this direction was cut, it has to know that its plans are dropped.
+        if found.left:  # Where only this direction was cut, it has to know that its plans are dropped.
+            self._greet(found, True)
 
     def _welcome_those_ready(self) -> None:
         """Welcomes the clients whose tasks are all there; greets those that are waited for."""
@@ -261,7 +287,7 @@ class Greetings(Inquiries):
                         self._greet(self._peers[task], True)
             except OSError as error:  # It is on another machine, and there are no keys.
                 self._greeting.remove(waiting)
-                self._peers[task].greeted = False
+                self._peers[task].parted()
                 self._fail(waiting.client, waiting.request, as_details(error))
                 continue
             if waiting.tasks:
@@ -285,10 +311,11 @@ class Greetings(Inquiries):
         """Tells the clients that have waited for long enough which tasks are missing; gives up those long gone."""
         awaited = {task for waiting in self._greeting for task in waiting.tasks}
         for peer in self._peers.values():
-            long_gone = self._lost_tasks().get(peer.task, 0.0) < now - _GREETING_SECONDS
-            if peer.left and peer.greeted and long_gone and peer.task not in awaited:
+            long_gone = peer.left and peer.greeted and peer.greeted_at < now - _GREETING_SECONDS
+            if long_gone and peer.task not in awaited:
                 self.sockets.disconnect(peer.address)
-                peer.greeted = False
+                peer.parted()
+                self._separate(peer, "is gone")
         self._welcome_those_ready()
         for waiting in [w for w in self._greeting if w.deadline < now]:
             self._greeting.remove(waiting)

@@ -48,6 +48,7 @@ class Inquiries:
     _direct: Callable[[master_steps.Instructions], None]
     _release: Callable[[int], None]
     _drop_contexts: Callable[[], None]
+    _end_registrations: Callable[[], None]
 
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         self._reset_sessions: set[str] = set()
@@ -108,7 +109,7 @@ class Inquiries:
         """Drops what a task has not taken: it may not reach the one that comes in its place."""
         if not peer.incarnation:
             self.sockets.disconnect(peer.address)
-            peer.greeted = False
+            peer.parted()
             if any(peer.task in waiting.tasks for waiting in self._greeting):
                 self._greet(peer, True)
 
@@ -127,6 +128,7 @@ class Inquiries:
             self._direct(self._master.lost(task, error))
             for number in self._master.of_task(task):
                 self._release(number)
+        self._end_registrations()
         for incarnation in (self._incarnation, *self._tasks_by_incarnation):
             self._worker.release_master(incarnation)
         self._drop_contexts()

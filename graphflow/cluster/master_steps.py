@@ -137,6 +137,11 @@ class MasterSteps:
         executable = self._executables.pop(number, None)
         return () if executable is None else tuple(executable.feeds)
 
+    def has_part(self, number: int, task: str) -> bool:
+        """Whether a task takes part in an executable that is there."""
+        executable = self._executables.get(number)
+        return executable is not None and task in executable.feeds
+
     def of_session(self, session: str) -> Sequence[int]:
         """The executables of a session."""
         return [number for number, e in self._executables.items() if e.session == session]
@@ -214,6 +219,14 @@ class MasterSteps:
         for step, running in list(self._steps.items()):
             if task in running.executable.feeds:
                 found += self.failed(task, step, error)
+        return found
+
+    def dropped(self, number: int, error: Mapping[str, Any]) -> Instructions:
+        """A task has dropped its part of an executable: the steps of that end. It is released by the caller."""
+        found: Instructions = []
+        for step, running in list(self._steps.items()):
+            if running.executable is self._executables.get(number):
+                found += self.failed("", step, error)
         return found
 
     def awaited(self, client: bytes, request: int) -> Sequence[str]:

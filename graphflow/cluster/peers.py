@@ -18,8 +18,14 @@ class Peer:
     devices: list[str] = field(default_factory=list)
     greeted: bool = False
     """Whether this connection to it began with a hello, without which it takes nothing."""
+    asked: int = 0
+    """The number of the hello that wants an answer and has none yet; 0 where there is none."""
+    greeted_at: float = 0.0
+    """When it was greeted last."""
     door: str = ""
     """Where it takes lanes."""
+    last: str = ""
+    """The incarnation that it had last, whether it is there now or not."""
     round: int = 0
     """The number of the question that it asked last."""
     left: bool = False
@@ -28,6 +34,10 @@ class Peer:
     """The tasks of which it says that."""
     in_use: bool = False
     """Whether it had a client with a session when it last said hello."""
+
+    def parted(self) -> None:
+        """The connection to it ends: the next one begins with a hello."""
+        self.greeted, self.asked = False, 0
 
 
 @dataclass

@@ -91,8 +91,9 @@ class Registrations(Greetings):
             ):
                 self._registration_failed(number, as_details(started_again(task)))
                 return
+        partners = _partners(tasks)
         for task, part in tasks.items():
-            details = {**part, "session": session}
+            details = {**part, "session": session, "partners": sorted(partners[task])}
             order = Message(
                 Kind.REGISTER, self._incarnation, number, 0, details, message.tensors[arrays[task]]
             )
@@ -128,6 +129,39 @@ class Registrations(Greetings):
             self._master.register(number, executable)
             self._release(number)
             self._fail(waiting.client, waiting.request, details)
+
+    def _end_registrations(self) -> None:
+        """Ends what is under way for the sessions that Session.reset() ends."""
+        error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+        for number in list(self._registering):
+            self._registration_failed(number, as_details(error))
+
+    def _not_wanted(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
+        """A client does not wait for a registration any more."""
+        for number, (waiting, _) in list(self._registering.items()):
+            if (waiting.client, waiting.request) == (client, request):
+                self._registration_failed(number, details)
+
+    def _part_refused(self, task: str, number: int, details: Mapping[str, Any]) -> None:
+        """A task cannot take its part of a plan, or has dropped it since another one is out of its reach."""
+        found = self._registering.get(number)
+        if found is not None and task in found[1].feeds:
+            self._registration_failed(number, details)
+        elif self._master.has_part(number, task):
+            self._direct(self._master.dropped(number, details))
+            self._release(number)
+
+    def _separate(self, peer: Peer, what: str) -> None:
+        """Drops the plans whose values go to or come from a task that is out of reach: the master may reach it still.
+
+        What was on its way is lost, of steps too that have not begun here.
+        """
+        text = f"The task {peer.task} at {peer.address} {what}, as {self._task} sees it."
+        details = as_details(errors.UnavailableError(None, None, text)) | {"registration": True}
+        for master, number in self._worker.separated(peer.task):
+            task = self._tasks_by_incarnation.get(master)
+            if task is not None:
+                self._to_peer(task, Message(Kind.FAILED, master, 0, number, details=details))
 
     def _release(self, number: int) -> None:
         for task in self._master.release(number):
@@ -199,4 +233,19 @@ class Registrations(Greetings):
         parts = read_parts(message, self._task, self._peers, runner)
         if found:
             self._take_seats(owner, found)
-        self._worker.register((message.a, message.b), parts)
+        partners = self._peers.keys() & set(message.details.get("partners") or ())
+        for peer in [self._peers[task] for task in partners]:
+            if peer.left and not peer.greeted:  # It may be there again.
+                self._greet(peer, True)
+        self._worker.register((message.a, message.b), parts, partners)
+
+
+def _partners(tasks: Mapping[str, Any]) -> dict[str, set[str]]:
+    """For each task of a plan those that it sends to or receives from."""
+    found: dict[str, set[str]] = {task: set() for task in tasks}
+    for task, part in tasks.items():
+        receivers = {to for stages in part["stages"].values() for s in stages for _, _, to in s["sends"]}
+        for to in receivers & found.keys() - {task}:
+            found[task].add(to)
+            found[to].add(task)
+    return found

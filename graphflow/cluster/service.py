@@ -113,11 +113,13 @@ class Service(Reports):
         """Ends what a peer took part in; it is greeted again before the next message to it."""
         self.sockets.disconnect(peer.address)
         self._sharing.gone(peer.task)
-        peer.greeted = False
+        peer.parted()
         peer.left = True
         incarnation, peer.incarnation = int(peer.incarnation, 16), ""
         del self._tasks_by_incarnation[incarnation]
-        self._senders = {sender: p for sender, p in self._senders.items() if p is not peer}
+        for sender in [s for s, p in self._senders.items() if p is peer]:
+            del self._senders[sender]
+            self.sockets.close_lane(sender)  # What is in it still was said before the hello that may follow.
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
         expected = self._ending or what == _ENDED
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
@@ -127,6 +129,7 @@ class Service(Reports):
             self._groups.lost(peer.task, error)
         self._worker.release_master(incarnation)
         self._drop_kept(incarnation)
+        self._separate(peer, what)
         self._drop_contexts()
         self._direct(self._master.lost(peer.task, as_details(error)))
         for number in self._master.of_task(peer.task):
@@ -179,10 +182,12 @@ class Service(Reports):
             case Kind.ABORT:
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
                 details = as_details(cancelled) | {"awaited": self._master.awaited(client, message.a)}
+                self._not_wanted(client, message.a, details)
                 self._direct(self._master.cancel(client, message.a, details))
             case Kind.STATUS | Kind.RESET | Kind.STOP:
                 self._ask_all(client, message)
             case Kind.BYE:
+                self._has_left(self._clients[client])
                 self._session_gone(self._clients[client], bool(message.a))
             case _:
                 pass
@@ -245,9 +250,7 @@ class Service(Reports):
                 with self._groups.collectives.condition:
                     self._groups.received(peer.task, message)
             case Kind.FAILED if message.details.get("registration"):
-                found = self._registering.get(message.c)
-                if found is not None and peer.task in found[0].tasks:
-                    self._registration_failed(message.c, message.details)
+                self._part_refused(peer.task, message.c, message.details)
             case Kind.FAILED if message.a == self._incarnation:
                 self._direct(self._master.failed(peer.task, message.b, message.details))
             case Kind.ABORT:
@@ -316,6 +319,7 @@ class Service(Reports):
         try:
             found = self._worker.begin(key, message.c, message.tensors)
         except (KeyError, ValueError) as error:
+            self._worker.abort(key)
             failure = errors.AbortedError(None, None, f"{self._task} does not know the plan: {error}")
             self._to_peer(peer.task, Message(Kind.FAILED, *key, details=as_details(failure)))
             return
@@ -472,11 +476,10 @@ class Service(Reports):
             results = [operand(v) if type(v) is bytes else v for v in found]
             work.values = ()
         except Exception as error:
-            context.failed()
-            return (), error
+            return (), context.failed_of(error)
         except BaseException as error:  # As of a function that calls sys.exit(); the client is told, too.
-            context.failed()
-            return (), errors.UnknownError(None, None, f"{type(error).__name__}: {error}")
+            text = f"{type(error).__name__}: {error}"
+            return (), context.failed_of(errors.UnknownError(None, None, text))
         finally:
             counted.leave()
         seconds = time.perf_counter() - begun

@@ -10,7 +10,7 @@ that number, which its master has given up. What waits for its step is limited, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,6 +62,8 @@ class TaskSteps:
     def __init__(self, most_early_bytes: int = MOST_EARLY_BYTES) -> None:
         self._most_early_bytes = most_early_bytes
         self._parts: dict[StepKey, Parts] = {}
+        self._partners: dict[StepKey, Collection[str]] = {}
+        """The tasks that a part sends to or receives from."""
         self._steps: dict[StepKey, Progress] = {}
         """The steps that have begun, and are not at their end."""
         self._latest: dict[int, int] = {}
@@ -78,15 +80,17 @@ class TaskSteps:
 
     # ---- executables ----------------------------------------------------------------------------------------------
 
-    def register(self, executable: StepKey, parts: Parts) -> None:
+    def register(self, executable: StepKey, parts: Parts, partners: Collection[str] = ()) -> None:
         """Takes the parts of an executable, named by its master's incarnation and a number of the master's.
 
-        ValueError where they do not fit together.
+        partners: the tasks that they send to or receive from. ValueError where the parts do not fit together.
         """
         parts.check()
         _ = parts.program  # Now, and not while the first step waits for it.
         self._registered[executable[0]] = max(executable[1], self._registered.get(executable[0], 0))
         self._parts[executable] = parts
+        if partners:
+            self._partners[executable] = partners
 
     def had(self, executable: StepKey) -> bool:
         """Whether an executable was registered before; masters number them upwards."""
@@ -95,11 +99,22 @@ class TaskSteps:
     def release(self, executable: StepKey) -> None:
         """Forgets an executable; steps that run go on."""
         self._parts.pop(executable, None)
+        self._partners.pop(executable, None)
+
+    def separated(self, task: str) -> Sequence[StepKey]:
+        """Forgets the executables whose values go to or come from a task that is out of reach, and says which.
+
+        Values may be lost of steps that run, and of those that are to begin: their master has to end them.
+        """
+        found = [executable for executable, partners in self._partners.items() if task in partners]
+        for executable in found:
+            self.release(executable)
+        return found
 
     def release_master(self, incarnation: int) -> None:
         """Forgets what a master that is gone had registered, and its steps."""
         for executable in [e for e in self._parts if e[0] == incarnation]:
-            del self._parts[executable]
+            self.release(executable)
         for key in [k for k in self.active if k[0] == incarnation]:
             self._end(key)
 
@@ -120,9 +135,9 @@ class TaskSteps:
         ValueError where it does not bring as many values as that takes.
         """
         master, number = key
-        progress = Progress(self._parts[master, executable], feeds, key)
         if number <= self._latest.get(master, 0) or key in self._refused:
             return []
+        progress = Progress(self._parts[master, executable], feeds, key)
         self._latest[master] = number
         if self._early:
             came = self._early.get(key, {})

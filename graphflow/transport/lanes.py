@@ -189,6 +189,12 @@ class Lane:
             raise LaneBroken("The other end is gone.")
         return self._parser.messages(data)
 
+    def discard(self) -> None:
+        """Drops what is kept, and ends writing: the other end is told, if it is there, and what it sent can be read."""
+        self._waiting.clear()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Closes it; what is kept is dropped."""
         self._waiting.clear()

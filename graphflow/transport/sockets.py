@@ -197,7 +197,8 @@ class Sockets:
             elif not lane.send(frames):
                 self._files.until_writable(lane, True)
         except LaneBroken:
-            self.close_lane(identity)
+            if lane is not None:
+                self._end_writing(lane)
             return False
         except zmq.ZMQError as error:
             if error.errno == zmq.EHOSTUNREACH:
@@ -292,10 +293,18 @@ class Sockets:
         self._files.unwatch(lane)
         lane.close()
 
+    def _end_writing(self, lane: Lane) -> None:
+        """Writes nothing more into a lane that others have opened; what they have said last is taken: maybe a BYE."""
+        lane.discard()
+        self._files.until_writable(lane, False)
+
     def _use_lane_in(self, identity: bytes, lane: Lane, events: int) -> None:
-        try:
-            if events & WRITE:
+        if events & WRITE:
+            try:
                 self._write(lane)
+            except LaneBroken:
+                self._end_writing(lane)
+        try:
             found = lane.receive()
         except (LaneBroken, BadMessage) as error:
             if isinstance(error, BadMessage):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from queue import Empty, Queue
 from typing import Any
 
 import pytest
+import zmq
 
 from graphflow.cluster.ports import ReservedPorts
+from graphflow.transport.lanes import connect, packed
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
 
@@ -75,3 +78,48 @@ def test_a_try_that_meets_a_dying_listener_is_no_loss_and_the_message_comes_to_t
         told.lost_peers.get(timeout=0.5)
     receiver.stop()
     assert told.lost_peers.get(timeout=WITHIN) == address
+
+
+class Greeter(Told):
+    """Takes lanes, and keeps what was said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: Queue[tuple[Kind, bytes]] = Queue()
+        self.sockets: Any = None
+
+    def received(self, sender: bytes, frames: Sequence[Any]) -> None:
+        message = Message.of(frames)
+        if message.kind is Kind.LANE:
+            self.sockets.take_lane(sender, message.details["secret"])
+        self.said.put((message.kind, sender))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs lanes")
+def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any_more(
+    stack: ExitStack,
+) -> None:
+    port = stack.enter_context(ReservedPorts(1)).ports[0]
+    greeter = Greeter()
+    server = greeter.sockets = Sockets(greeter, b"server  ", "server")
+    stack.callback(server.stop)
+    server.bind(f"tcp://127.0.0.1:{port}")
+    server.start()
+    with zmq.Context() as context, context.socket(zmq.DEALER) as client:
+        client.linger = 0
+        client.connect(f"tcp://127.0.0.1:{port}")
+        found = connect(server.door)
+        assert found is not None
+        end, secret = found
+        client.send(Message(Kind.LANE, details={"secret": secret}).frames()[0])
+        kind, sender = greeter.said.get(timeout=WITHIN)
+        assert kind is Kind.LANE
+
+        def leave_before_the_answer() -> None:
+            for part in packed([*Message(Kind.ABORT, 7).frames()]) + packed([*Message(Kind.BYE).frames()]):
+                end.sendall(part)
+            end.close()
+            assert not server.reply(sender, Message(Kind.FAILED, 7).frames())
+
+        server.call(leave_before_the_answer)
+        assert [greeter.said.get(timeout=WITHIN)[0] for _ in range(2)] == [Kind.ABORT, Kind.BYE]
