@@ -12,7 +12,7 @@ import os
 import select
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -68,6 +68,8 @@ class CollectiveLink:
         self._ready: list[int] = []
         self._broken: dict[str, tuple[float, errors.OpError]] = {}
         """The tasks whose lanes have ended, until when their goodbyes may come, and what it means if none does."""
+        self._suspects: set[str] = set()
+        """The tasks to which nothing could be sent any more; what they have sent last is taken first."""
         self._trim_at = 0.0
         self._cores = usable_cores()
         if self._door.name:
@@ -152,11 +154,11 @@ class CollectiveLink:
         if lane is not None and not values:
             try:
                 lane.send([frame])
-            except LaneBroken:
-                pass  # Whoever looks next is told of it.
-            else:
-                if lane.waits:
-                    self._epoll.modify(lane.fileno(), select.EPOLLIN | select.EPOLLOUT)
+            except LaneBroken:  # Maybe nobody looks: who sends a broadcast waits for no one.
+                lane.discard()
+                self._suspects.add(task)
+            if lane.waits:
+                self._epoll.modify(lane.fileno(), select.EPOLLIN | select.EPOLLOUT)
             return
         self._tell(task, Message(Kind.COLLECTIVE, tensors=[np.frombuffer(frame, np.uint8), *values]))
 
@@ -174,13 +176,19 @@ class CollectiveLink:
 
     def look(self, seconds: float) -> None:
         """Waits until something comes in or `wake` is called; without the lock."""
-        poll = self._epoll.poll
-        found = poll(0, _MOST_EVENTS)
-        if not found and len(self._lanes) < self._cores:
-            until = time.perf_counter() + _BUSY_SECONDS
-            while not found and time.perf_counter() < until:
-                found = poll(0, _MOST_EVENTS)
-        self._ready = [file for file, _ in found or poll(seconds, _MOST_EVENTS)]
+        epoll = self._epoll
+        if epoll is None:
+            return
+        try:
+            found = epoll.poll(0, _MOST_EVENTS)
+            if not found and len(self._lanes) < self._cores:
+                until = time.perf_counter() + _BUSY_SECONDS
+                while not found and time.perf_counter() < until:
+                    found = epoll.poll(0, _MOST_EVENTS)
+            self._ready = [file for file, _ in found or epoll.poll(seconds, _MOST_EVENTS)]
+        except (ValueError, OSError):
+            if not epoll.closed:  # Else the task has ended meanwhile.
+                raise
 
     def wake(self) -> None:
         """Ends the wait of `look`."""
@@ -199,21 +207,27 @@ class CollectiveLink:
     def _take_from(self, task: str, lane: Lane) -> bool:
         """Hands on what came through a lane; whether that was anything."""
         try:
-            if lane.waits:
-                lane.flush()
-                if not lane.waits:
-                    self._epoll.modify(lane.fileno(), select.EPOLLIN)
             found = lane.receive()
             for frames in found:
                 self._frame(task, frames[0], ())
+            if lane.waits and self._lanes.get(task) is lane:
+                self._flush(lane)
         except (LaneBroken, BadMessage, SharedMemoryError) as error:
             self._lane_broken(task, error)
             return False
         return bool(found)
 
-    def _take_all(self) -> None:
+    def _flush(self, lane: Lane) -> None:
+        try:
+            lane.flush()
+        except LaneBroken:  # What the other end has sent last is to be taken before that is looked at.
+            lane.discard()
+        if not lane.waits:
+            self._epoll.modify(lane.fileno(), select.EPOLLIN)
+
+    def _take_all(self, tasks: Collection[str] | None = None) -> None:
         """Hands on what has come through all lanes: it was sent before what a task has just said over its link."""
-        for task, lane in list(self._lanes.items()):
+        for task, lane in [(t, lane) for t, lane in self._lanes.items() if tasks is None or t in tasks]:
             while self._lanes.get(task) is lane and self._take_from(task, lane):
                 pass
 
@@ -252,8 +266,18 @@ class CollectiveLink:
         size = details["size"]
         if not isinstance(size, int) or not 0 < size <= _MOST_RANK:
             raise ValueError(f"A group has {size!r:.200} members.")
+        if task in self._broken:
+            if self.collectives.has_joined(key, member, number):
+                return  # It was said once more before the lane ended: what follows will tell why.
+            self._take_loss(task)
         self._approach(task, details)
         self.collectives.heard(key, lambda group: group.joined(member, number, size))
+
+    def _take_loss(self, task: str) -> None:
+        """Where the lane to a task has ended it is gone, and there again: frames may be lost of what was under way."""
+        broken = self._broken.pop(task, None)
+        if broken is not None:
+            self.collectives.lost(task, broken[1])
 
     def _approach(self, task: str, details: Mapping[str, Any]) -> None:
         """Shares memory with a task, and opens a lane to it, where both are on one machine."""
@@ -274,8 +298,9 @@ class CollectiveLink:
                 self._memory.has_partners = True
 
     def _add_lane(self, task: str, lane: Lane) -> None:
+        self._take_all([task])
         self._close_lane(task)
-        self._broken.pop(task, None)
+        self._take_loss(task)
         self._lanes[task] = lane
         self._epoll.register(lane.fileno(), select.EPOLLIN)
         self.wake()
@@ -340,10 +365,13 @@ class CollectiveLink:
     def trim(self) -> None:
         """Forgets, every now and then, what has not been used; gives up tasks whose lanes have ended."""
         now = time.monotonic()
-        for task, (deadline, error) in list(self._broken.items()):
+        if self._suspects:
+            self._take_all(self._suspects)
+            self._suspects.clear()
+            self.collectives.condition.notify_all()
+        for task, (deadline, _) in list(self._broken.items()):
             if now > deadline:
-                del self._broken[task]
-                self.collectives.lost(task, error)
+                self._take_loss(task)
         if now < self._trim_at:
             return
         self._trim_at = now + _TRIM_SECONDS
@@ -357,6 +385,7 @@ class CollectiveLink:
             self._close_lane(task)
         self._door.close()
         if self._epoll is not None:
-            self._epoll.close()
+            epoll, self._epoll = self._epoll, None
+            epoll.close()
             os.close(self._wake)
-            self._epoll, self._wake = None, -1
+            self._wake = -1

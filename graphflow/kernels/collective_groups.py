@@ -140,6 +140,10 @@ class Group:
                 seat.reason = error
         return found
 
+    def has_joined(self, member: str, number: int) -> bool:
+        """Whether a member has joined with that number, and has not left."""
+        return self._joined.get(member) == number
+
     def _check_size(self, member: str, size: int) -> None:
         if self.size and size != self.size:
             raise errors.InvalidArgumentError(

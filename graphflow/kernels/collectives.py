@@ -144,6 +144,7 @@ class Collectives:
                 "twice in one run. Give the operations different instance keys, or put them on different devices.",
             )  # fmt: skip
         with self.condition:
+            run.check()  # Who was cancelled does not join again, its session being through with the group.
             group = self._group(call.group)
             ticket, instructions = group.begin(call.member, call.size, call.instance, offer)
             self._carry_out(group, instructions)
@@ -202,6 +203,10 @@ class Collectives:
         """Something came in about a group; the lock is held where a member looks, and not by other threads."""
         group = self._group(key)
         self._carry_out(group, event(group) or ())
+
+    def has_joined(self, key: int, member: str, number: int) -> bool:
+        """Whether a member of another task is known to have joined with that number; the lock is held."""
+        return self._group(key).has_joined(member, number)
 
     def standing(self) -> list[tuple[int, Joined]]:
         """The members of this process that have joined, for a task that has just come; the lock is held."""

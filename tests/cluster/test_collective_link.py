@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphflow import errors
+from graphflow.cluster import collectives
 from graphflow.cluster.collectives import CollectiveLink
 from graphflow.kernels.collectives import Call
 from graphflow.runtime.context import RunContext
@@ -55,6 +58,20 @@ class Task:
             self.link.take()
 
 
+def _meet(pair: tuple[Task, Task]) -> None:
+    """Both have joined, opened a lane, and done a first sum."""
+    first, second = pair
+    if not first.link._door.name:
+        pytest.skip("this machine has no Unix sockets with abstract names")
+    tickets = [first.begin(np.float32(1))]
+    second.hears(first, 1)
+    tickets.append(second.begin(np.float32(2)))
+    first.hears(second, 2)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(Task.end, pair, tickets)) == [3.0, 3.0]
+    assert first.link._lanes and second.link._lanes
+
+
 @pytest.fixture
 def pair() -> Iterator[tuple[Task, Task]]:
     with ExitStack() as stack:
@@ -79,3 +96,86 @@ def test_a_value_in_memory_is_read_though_it_comes_before_the_word_that_its_task
         found = list(pool.map(Task.end, pair, tickets))
     for result in found:
         assert result.tobytes() == (values[0] + values[1]).tobytes()
+
+
+def test_who_only_sends_learns_that_nobody_receives(
+    pair: tuple[Task, Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _meet(pair)
+    first, second = pair
+    monkeypatch.setattr(collectives, "_GOODBYE_SECONDS", -1.0)
+    first.call = Call("CollectiveBcastSend", "send", f"{first.name}/device:CPU:0", 2, 1, 2, 20.0)
+    with second.link.collectives.condition:
+        second.link._close_lane(first.name)
+    assert first.end(first.begin(np.float32(5))) == 5.0
+    with first.link.collectives.condition:
+        first.link.trim()
+    with pytest.raises(errors.UnavailableError, match=r"task:1 is gone"):
+        first.begin(np.float32(6))
+
+
+def test_what_was_sent_last_is_taken_though_nothing_can_be_sent_any_more(pair: tuple[Task, Task]) -> None:
+    _meet(pair)
+    first, second = pair
+    ticket = first.begin(np.float32(1))
+    lane = first.link._lanes[second.name]
+    while lane.send([bytes(1 << 20)]):
+        pass
+    second.begin(np.float32(2))
+    with second.link.collectives.condition:
+        second.link._close_lane(first.name)
+    assert first.end(ticket) == 3.0
+
+
+def test_who_was_cancelled_does_not_join_again(pair: tuple[Task, Task]) -> None:
+    _meet(pair)
+    first, _ = pair
+    first.run.cancel()
+    first.link.collectives.quit([(1, f"{first.name}/device:CPU:0")])
+    first.said.clear()
+    with pytest.raises(errors.CancelledError):
+        first.begin(np.float32(1))
+    assert not first.said
+
+
+def test_who_looks_while_its_task_ends_sees_nothing(pair: tuple[Task, Task]) -> None:
+    _meet(pair)
+    link = pair[0].link
+    kept, link._epoll = link._epoll, select.epoll()
+    link._epoll.close()
+    link.look(0.1)
+    link._epoll = kept
+    link.close()
+    link.look(0.1)
+    assert not link.looks
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["said once more", "joined anew"])
+def test_a_lane_that_has_ended_is_a_loss_once_its_task_joins_anew(
+    pair: tuple[Task, Task], again: bool
+) -> None:
+    _meet(pair)
+    first, second = pair
+    with second.link.collectives.condition:
+        second.link._close_lane(first.name)
+        first_member, second_member = (f"{task.name}/device:CPU:0" for task in pair)
+        if again:
+            second.link.met(first.name)
+        else:
+            second.link.lost(first.name, errors.UnavailableError(None, None, "It is gone."))
+    if not again:
+        second.said.clear()
+        with pytest.raises(errors.UnavailableError):
+            second.begin(np.float32(1))
+        second.begin(np.float32(1))
+    first.looks()
+    assert second.name in first.link._broken
+    ticket = first.begin(np.float32(1))
+    first.hears(second, len(second.said))
+    group = first.link.collectives._groups[1]
+    assert (group.formation is not None) is again
+    assert (second.name in first.link._broken) is again and second_member in group._joined
+    if not again:
+        with pytest.raises(errors.UnavailableError):
+            first.end(ticket)
+        assert first_member not in group._joined
