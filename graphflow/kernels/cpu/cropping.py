@@ -61,6 +61,13 @@ def _shares(extent: int, size: int) -> tuple[Any, Any]:
     return reach - last, last
 
 
+def check_owners(owners: Any, count: int) -> None:
+    """OutOfRangeError where a box is of an image that is not there."""
+    if owners.size and not (owners.min() >= 0 and owners.max() < count):
+        told = f"box_index has values outside [0, {count}): {owners.tolist()}"
+        raise OutOfRangeError(None, None, told)
+
+
 def _check(image_shape: Any, boxes: Any, owners: Any) -> None:
     if len(image_shape) != 4:
         raise invalid(f"input image must be 4-D, got shape {list(image_shape)}")
@@ -73,9 +80,7 @@ def _check(image_shape: Any, boxes: Any, owners: Any) -> None:
             raise invalid(
                 f"box_ind has incompatible shape {list(owners.shape)} for boxes {list(boxes.shape)}: one image a box"
             )
-    if owners.size and not (owners.min() >= 0 and owners.max() < image_shape[0]):
-        told = f"box_index has values outside [0, {image_shape[0]}): {owners.tolist()}"
-        raise OutOfRangeError(None, None, told)
+    check_owners(owners, image_shape[0])
 
 
 class _Places:

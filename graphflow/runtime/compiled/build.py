@@ -448,15 +448,16 @@ class CompiledPlan:
         position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
         node = segment.groups[position].fallible_node
         what = DIVISION_BY_ZERO
+        kind: type[errors.OpError] = errors.InvalidArgumentError
         if isinstance(node, KernelNode) and node.indices is not None and node.check is not None:
             try:  # What was read is still there, since nothing has run after it.
                 node.check(self._view(node.indices, objects))
-            except errors.InvalidArgumentError as error:
-                what = error.message
+            except errors.OpError as error:
+                what, kind = error.message, type(error)
         instruction = node.instruction
         op = instruction.op
         built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
-        raise errors.InvalidArgumentError(None, op, f"{instruction.describe()}: {what}{built}")
+        raise kind(None, op, f"{instruction.describe()}: {what}{built}")
 
 
 _NOTHING: Final = nullcontext()

@@ -15,6 +15,7 @@ from graphflow.kernels.native import nnkernels
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.assembly_rules import ASSEMBLY_RULES
 from graphflow.runtime.compiled.convolution_rules import CONVOLUTION_RULES
+from graphflow.runtime.compiled.image_rules import IMAGE_RULES
 from graphflow.runtime.compiled.loop_rules import LOOP_RULES
 from graphflow.runtime.compiled.lower import Lowering, Rule, expressible
 from graphflow.runtime.compiled.nodes import Address, KernelNode
@@ -390,6 +391,7 @@ RULES: Final[dict[str, Rule]] = {
     "AssertBroadcastable": _checked_shapes,
     **ASSEMBLY_RULES,
     **CONVOLUTION_RULES,
+    **IMAGE_RULES,
     **LOOP_RULES,
     **NORMALIZATION_RULES,
 }
