@@ -79,22 +79,33 @@ class Channel:
             return
         found = connect(door)
         if found is not None:
-            send(self._socket, Message(Kind.LANE, details={"secret": found[1]}).frames())
+            try:
+                self._send(Message(Kind.LANE, details={"secret": found[1]}).frames())
+            except BaseException:
+                found[0].close()
+                raise
             self._lane = WaitingLane(found[0])
 
     def send(self, frames: Sequence[Buffer]) -> None:
-        """Sends a message; Gone where the server is."""
+        """Sends a message; Gone where the server is, Closed where another thread has closed the channel."""
         if self._lane is None:
-            try:
-                send(self._socket, frames)
-            except zmq.Again:  # ZeroMQ has given the connection up.
-                self._check()
-                raise Gone(zmq.EVENT_DISCONNECTED) from None
+            self._send(frames)
             return
         try:
             self._lane.send(frames, self._check)
         except LaneBroken:
             raise self._broken() from None
+
+    def _send(self, frames: Sequence[Buffer]) -> None:
+        try:
+            send(self._socket, frames)
+        except zmq.Again:  # ZeroMQ has given the connection up.
+            self._check()
+            raise Gone(zmq.EVENT_DISCONNECTED) from None
+        except zmq.ZMQError as error:
+            if not self._socket.closed:
+                raise
+            raise Closed from error
 
     def receive(self, deadline: float | None) -> list[Buffer] | None:
         """The next message; None where none came in a while, or until `deadline` (of time.monotonic()).
@@ -114,9 +125,9 @@ class Channel:
             left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
             try:
                 ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
+                found = self._pieces.take(receive(self._socket)) if ready else None
             except zmq.ZMQError as error:
                 raise Closed from error
-            found = self._pieces.take(receive(self._socket)) if ready else None
         if found is None:
             self._check()
         return found

@@ -76,6 +76,7 @@ class Connection:
         self._closed = threading.Event()
         self._pid = os.getpid()
         self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+        self._opening = threading.Lock()
         threading.Thread(
             target=_tell_alive,
             args=(weakref.ref(self), self._closed),
@@ -144,7 +145,9 @@ class Connection:
             return
         self.tell(Kind.BYE, int(given_up))
         self._closed.set()
-        for channel in list(self._channels):
+        with self._opening:
+            channels = list(self._channels)
+        for channel in channels:
             channel.close()
         self._memory.close()
 
@@ -156,8 +159,15 @@ class Connection:
             raise errors.CancelledError(None, None, "The session is closed.")
         channel: Channel | None = getattr(self._local, "channel", None)
         if channel is None:
-            channel = self._local.channel = Channel(self.address, self._access.keys, self._pool)
-            self._channels.add(channel)
+            channel = Channel(self.address, self._access.keys, self._pool)
+            with self._opening:
+                self._channels.add(channel)
+            if (
+                self._closed.is_set()
+            ):  # Another thread has closed the session meanwhile, and those that were there.
+                channel.close()
+                raise errors.CancelledError(None, None, "The session is closed.")
+            self._local.channel = channel
         return channel
 
     def _exchange(
@@ -258,6 +268,10 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         alive._memory.trim()
         alive._pool.trim()
         del alive
-        channel.send(message.frames())
+        try:
+            channel.send(message.frames())
+        except (Gone, Closed):  # The next word goes over a new connection.
+            channel.close()
+            channel = None
     if channel is not None:
         channel.close()
