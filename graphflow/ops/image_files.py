@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphflow.graph import dtypes
 from graphflow.graph.dtypes import as_dtype
 from graphflow.graph.elements import Operation, Tensor
@@ -192,7 +194,10 @@ def encode_png(image: Any, compression: int | None = -1, name: str | None = None
     level = -1 if compression is None else int(compression)
     if not -1 <= level <= 9:
         raise ValueError(f"compression should be in [-1,9], got {level}.")
-    return apply(ENCODE_PNG, (image,), {"compression": level}, name).outputs[0]
+    attrs: dict[str, Any] = {"compression": level}
+    if not isinstance(image, Tensor) and not hasattr(image, "as_graph_tensor"):
+        attrs["T"] = dtypes.uint16 if getattr(image, "dtype", None) == np.uint16 else dtypes.uint8
+    return apply(ENCODE_PNG, (image,), attrs, name).outputs[0]
 
 
 def encode_jpeg(
