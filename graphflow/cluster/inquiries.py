@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.cluster import master_steps
+from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.peers import Greeting, Peer
@@ -46,6 +46,7 @@ class Inquiries:
     _to_peer: Callable[[str, Message], None]
     _greet: Callable[[Peer, bool], None]
     _direct: Callable[[master_steps.Instructions], None]
+    _work: Callable[[task_steps.Instructions], None]
     _release: Callable[[int], None]
     _drop_contexts: Callable[[], None]
     _end_registrations: Callable[[], None]
@@ -123,12 +124,15 @@ class Inquiries:
         return {"state": "stopping"}
 
     def _reset(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
-        error = as_details(errors.AbortedError(None, None, "Session.reset() ended this step."))
+        ended = errors.AbortedError(None, None, "Session.reset() ended this step.")
+        error = as_details(ended)
         for task in (self._task, *self._peers):
             self._direct(self._master.lost(task, error))
             for number in self._master.of_task(task):
                 self._release(number)
         self._end_registrations()
+        for key in self._worker.active:  # Of masters that may have been reset before, and have begun anew.
+            self._work(self._worker.fail(key, ended))
         for incarnation in (self._incarnation, *self._tasks_by_incarnation):
             self._worker.release_master(incarnation)
         self._drop_contexts()

@@ -119,7 +119,10 @@ class Service(Reports):
         del self._tasks_by_incarnation[incarnation]
         for sender in [s for s, p in self._senders.items() if p is peer]:
             del self._senders[sender]
-            self.sockets.close_lane(sender)  # What is in it still was said before the hello that may follow.
+            if what != _ENDED:  # Else it was its last word, and it need not take its end for a loss.
+                self.sockets.close_lane(
+                    sender
+                )  # What is in it still was said before the hello that may follow.
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
         expected = self._ending or what == _ENDED
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)

@@ -160,6 +160,15 @@ def test_who_cannot_read_a_message_says_that_what_was_there_is_gone(
     _end(world)
 
 
+def test_who_says_goodbye_does_not_see_its_lane_end(world: World, planned: Mapping[str, Plan]) -> None:
+    _counting(world, planned)
+    world.nodes[OTHER].service._say_goodbye()
+    world.settle()
+    for task in (PS, MASTER):
+        node = world.nodes[task]
+        assert node.service._peers[OTHER].left and not node.lanes_closed
+
+
 def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_its_place(
     world: World, planned: Mapping[str, Plan]
 ) -> None:
@@ -246,6 +255,18 @@ def test_a_registration_under_way_ends_with_the_session_that_a_reset_ends(
         world.step()
         client.go_on()
     assert "Session.reset()" in client.log[-1][3]
+
+
+def test_a_reset_that_is_late_ends_the_steps_of_sessions_that_were_made_meanwhile(
+    world: World, planned: Mapping[str, Plan]
+) -> None:
+    client = _counting(world, planned)
+    _until(world, Kind.TENSOR, OTHER, PS)
+    world.nodes[PS].service._reset({"containers": []})
+    world.settle(client)
+    assert any("Session.reset()" in str(entry) for entry in client.log)
+    assert client.state == "done" and _counted(world) == 3.0
+    _end(world)
 
 
 def test_a_registration_that_is_not_wanted_any_more_is_released(
