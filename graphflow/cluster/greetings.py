@@ -8,6 +8,7 @@ Reading a message never runs code of the sender's; plans, which may bring functi
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
@@ -39,6 +40,7 @@ _MOST_NAME: Final = 256
 _MOST_SECONDS: Final = 86_400.0
 _ANSWERS_A_SECOND: Final = 50
 """Answers to strangers: what they do not fetch is kept for them."""
+_MOST_UNANSWERED: Final = 4096
 _REQUESTS: Final = frozenset([Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
 _OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LANE])
 _MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
@@ -64,6 +66,8 @@ class Greetings(Inquiries):
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         super().__init__(address, stop)
         self._answers = Rate(_ANSWERS_A_SECOND)
+        self._unanswered: deque[tuple[bytes, int, Mapping[str, Any]]] = deque(maxlen=_MOST_UNANSWERED)
+        """The requests of strangers that are still to be answered; what is beyond that never is."""
         self._hellos = count(1)
         self._left: dict[str, None] = {}
         """The sessions that have said goodbye; in order, the oldest first."""
@@ -135,8 +139,16 @@ class Greetings(Inquiries):
         return False
 
     def _answer_stranger(self, sender: bytes, request: int, error: errors.OpError) -> None:
-        if self._answers.allows():
-            self._fail(sender, request, as_details(error) | {"stranger": True})
+        """Answers, now or when the rate allows it: it may be one of many clients that were forgotten at once."""
+        details = as_details(error) | {"stranger": True}
+        if not self._unanswered and self._answers.allows():
+            self._fail(sender, request, details)
+        else:
+            self._unanswered.append((sender, request, details))
+
+    def _answer_strangers(self) -> None:
+        while self._unanswered and self._answers.allows():
+            self._fail(*self._unanswered.popleft())
 
     # ---- hellos ---------------------------------------------------------------------------------------------------
 
@@ -316,6 +328,7 @@ class Greetings(Inquiries):
                 self.sockets.disconnect(peer.address)
                 peer.parted()
                 self._separate(peer, "is gone")
+        self._answer_strangers()
         self._welcome_those_ready()
         for waiting in [w for w in self._greeting if w.deadline < now]:
             self._greeting.remove(waiting)

@@ -52,12 +52,12 @@ def _end(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cuts", "kills"),
-    [(0.0, 0.0), (0.05, 0.0), (0.3, 0.0), (0.05, 0.02)],
-    ids=["quiet", "cut now and then", "cut all the time", "killed"],
+    ("cuts", "kills", "asks"),
+    [(0.0, 0.0, 0.0), (0.05, 0.0, 0.0), (0.3, 0.0, 0.0), (0.05, 0.02, 0.0), (0.1, 0.0, 0.03)],
+    ids=["quiet", "cut now and then", "cut all the time", "killed", "reset and aborted"],
 )
 def test_whatever_is_cut_and_dies_all_come_to_their_end(
-    monkeypatch: pytest.MonkeyPatch, planned: Mapping[str, Plan], cuts: float, kills: float
+    monkeypatch: pytest.MonkeyPatch, planned: Mapping[str, Plan], cuts: float, kills: float, asks: float
 ) -> None:
     for seed in range(8):
         world = World(monkeypatch, seed)
@@ -77,6 +77,8 @@ def test_whatever_is_cut_and_dies_all_come_to_their_end(
                 task = chance.choice(TASKS)
                 if task in world.nodes:
                     world.kill(task)
+            if unruly and not first and chance.random() < asks:
+                _reset_or_abort(world, chance.choice(clients), f"reset {step}")
             if len(world.nodes) < len(TASKS) and (not unruly or chance.random() < 0.1):
                 world.start(next(t for t in TASKS if t not in world.nodes))
             for client in clients[:1] if first else clients:
@@ -89,7 +91,7 @@ def test_whatever_is_cut_and_dies_all_come_to_their_end(
                 break
         stuck = [(client.master, client.log[-6:]) for client in clients if client.state != "done"]
         assert not stuck, f"seed {seed}"
-        if not kills:
+        if not kills and not asks:
             assert _counted(world) == 15.0, f"seed {seed}"
         _end(world)
 
@@ -97,6 +99,22 @@ def test_whatever_is_cut_and_dies_all_come_to_their_end(
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return World(monkeypatch, 1)
+
+
+def _reset_or_abort(world: World, client: Client, session: str) -> None:
+    """Somebody resets the cluster, or a client wants its last request no more; a message comes twice."""
+    if world.random.random() < 0.3:
+        resets = Client(world, client.master, {}, 0)
+        resets.identity, resets.request = session.encode(), 0
+        resets.send(Kind.HELLO, details={"token": "secret", "session": session, "observer": True})
+        resets.send(Kind.RESET)
+    elif client.state == "waits" and client.identity in world.clients:
+        frames = Message(Kind.ABORT, client.request).frames()
+        world.link((client.identity, client.master)).queue.append([bytes(f) for f in frames])
+    twice = (Kind.REGISTER, Kind.RUN, Kind.STEP, Kind.TENSOR, Kind.REGISTERED, Kind.ABORT)
+    for _, link in sorted(world.links.items(), key=lambda item: item[0]):
+        if link.queue and Message.of(link.queue[0]).kind in twice and world.random.random() < 0.1:
+            link.queue.appendleft(link.queue[0])
 
 
 def _counting(world: World, planned: Mapping[str, Plan], runs: int = 3) -> Client:
@@ -239,6 +257,18 @@ def test_what_a_session_said_elsewhere_while_it_was_closed_does_not_begin_it_ane
         world.link((b"late     ", MASTER)).queue.append(frames)
     world.settle()
     assert not _leftovers(world)
+
+
+def test_all_clients_that_were_forgotten_at_once_are_told(world: World, planned: Mapping[str, Plan]) -> None:
+    clients = [Client(world, MASTER, planned, 0) for _ in range(200)]
+    for number, client in enumerate(clients):
+        client.identity, client.request = b"forgotten %d" % number, 0
+        world.clients[client.identity] = client
+        client.send(Kind.RUN, 1)
+    for _ in range(20):
+        world.settle()
+        world.pass_time(0.25)
+    assert all(client.answers[0].details["stranger"] for client in clients)
 
 
 def test_a_registration_under_way_ends_with_the_session_that_a_reset_ends(
