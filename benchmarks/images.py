@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-WARM, ROUNDS, PAUSE = 10, 15, 3.0
+WARM, ROUNDS, PAUSE = 10, 15, 8.0
 BATCH = 32
 
 

@@ -246,4 +246,4 @@ def crop_steps(
     work = crops[1] * crops[2] * (crops[0] if gradient else crops[3])
     if not gradient:
         return [Step(kernel, words, 0, crops[0], max(1, _GRAIN_ELEMENTS // work))]
-    return [Step(kernel, words, 0, shape[3], -(-max(16, _GRAIN_ELEMENTS // work) // 16) * 16)]
+    return [Step(kernel, words, 0, shape[3], -(-max(64, _GRAIN_ELEMENTS // work) // 16) * 16)]

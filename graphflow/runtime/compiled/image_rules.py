@@ -1,4 +1,8 @@
-"""Images in native code: resizes by tables, bilinear crops of boxes, and their gradients."""
+"""Images in native code: resizes by tables, bilinear crops of boxes, and their gradients; colours as statements.
+
+The channels of a pixel are three operands that lie beside each other in memory, so that hue and saturation are
+elementwise.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from graphflow.kernels.cpu.resizing import Taps
 from graphflow.kernels.native import images
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering, Rule
-from graphflow.runtime.compiled.nodes import Address, KernelNode
+from graphflow.runtime.compiled.nodes import Address, KernelNode, Statements
 from graphflow.runtime.compiled.values import Value, whole
 
 _PIXELS: Final = ("float32", "uint8")
@@ -143,7 +147,120 @@ def _crop(gradient: bool) -> Rule:
     return rule
 
 
+# ---- colours ----------------------------------------------------------------------------------------------------
+
+_EXTREMES: Final = (
+    ("top", "max(max({0}, {1}), {2})"),
+    ("least", "min(min({0}, {1}), {2})"),
+    ("spread", "top - least"),
+)
+_SIXTHS: Final = (
+    ("unit", "1.0 / (spread if spread > 0.0 else 1.0)"),
+    (
+        "sixths",
+        "({1} - {2}) * unit if {0} == top else ({2} - {0}) * unit + 2.0 if {1} == top else ({0} - {1}) * unit + 4.0",
+    ),
+)
+
+
+def _wheel(at: str, pale: str, scale: str) -> tuple[tuple[str, str], ...]:
+    """Red, green and blue at a place on the wheel of six."""
+    parts = (f"abs({at} - 3.0) - 1.0", f"2.0 - abs({at} - 2.0)", f"2.0 - abs({at} - 4.0)")
+    return tuple(
+        (name, f"min(max({part}, 0.0), 1.0) * {scale} + {pale}")
+        for name, part in zip(("red", "green", "blue"), parts, strict=True)
+    )
+
+
+_HUE: Final = (
+    *_EXTREMES,
+    *_SIXTHS,
+    ("turned", "sixths + {3} * 6.0"),
+    ("at", "turned - floor(turned / 6.0) * 6.0"),
+    *_wheel("at", "least", "spread"),
+)
+_SATURATION: Final = (
+    *_EXTREMES,
+    *_SIXTHS,
+    ("at", "sixths + 6.0 if sixths < 0.0 else sixths"),
+    ("part", "spread / top if top > 0.0 else 0.0"),
+    ("more", "min(max(part * {3}, 0.0), 1.0)"),
+    ("full", "more * top"),
+    ("pale", "(1.0 - more) * top"),
+    *_wheel("at", "pale", "full"),
+)
+
+
+def _channels(value: Value) -> list[Value]:
+    """Each channel of images: a value of its own."""
+    return [
+        Value(
+            value.root,
+            value.dtype,
+            value.shape[:-1],
+            value.strides[:-1],
+            value.offset + c * value.strides[-1],
+        )
+        for c in range(3)
+    ]
+
+
+def _images(lowering: Lowering, i: Instruction) -> tuple[Value, Value] | None:
+    """The images, float32, and the amount of an adjustment."""
+    value, amount = (lowering.value(name) for name in i.inputs)
+    if value is None or amount is None or value.dtype != "float32" or amount.shape:
+        return None
+    return (value, amount) if len(value.shape) >= 3 and 0 not in value.shape else None
+
+
+def _adjusted(lines: Sequence[tuple[str, str]]) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        found = _images(lowering, i)
+        if found is None or found[0].shape[-1] != 3:
+            return False
+        target = lowering.result(i)
+        results = list(zip(("red", "green", "blue"), _channels(target), strict=True))
+        lowering.add(
+            Statements(
+                i,
+                [*_channels(found[0]), found[1]],
+                [target.root],
+                space=target.shape[:-1],
+                lines=[(name, "float32", text) for name, text in lines],
+                results=results,
+                forced=True,
+            )
+        )
+        return True
+
+    return rule
+
+
+def _contrast(lowering: Lowering, i: Instruction) -> bool:
+    found = _images(lowering, i)
+    if found is None:
+        return False
+    x, factor = found
+    *batch, height, width, channels = x.shape
+    if height * width == 1:
+        return False
+    mean = lowering.temporary(i.name, "float32", (*batch, channels))
+    axes = (len(batch), len(batch) + 1)
+    lowering.add(
+        Statements(
+            i, [x], [mean.root], space=x.shape, lines=[("out", "float32", "{0}")], results=[("out", mean)],
+            reduce=("mean", axes),
+        )
+    )  # fmt: skip
+    beside = Value(mean.root, "float32", (*batch, 1, 1, channels), (*mean.strides[:-1], 1, 1, 1), mean.offset)
+    lowering.elementwise(i, "({0} - {1}) * {2} + {1}", [x, beside, factor], lowering.result(i))
+    return True
+
+
 IMAGE_RULES: Final[dict[str, Rule]] = {
+    "AdjustContrastv2": _contrast,
+    "AdjustHue": _adjusted(_HUE),
+    "AdjustSaturation": _adjusted(_SATURATION),
     "ResizeBilinear": _resize(resizing.bilinear, False),
     "ResizeBicubic": _resize(resizing.bicubic, False),
     "ResizeArea": _resize(resizing.area, False),

@@ -80,3 +80,26 @@ def test_an_image_that_is_not_there() -> None:
         with pytest.raises(gf.errors.OutOfRangeError, match=r"crops.*outside \[0, 2\)"):
             session.run(y, {**feeds, owners: np.array([0, 1, 2, 0], np.int32)})
         np.testing.assert_array_equal(session.run(y, feeds), before)
+
+
+def test_colours_and_contrast() -> None:
+    greys = np.repeat(np.linspace(0, 1, 12, dtype=np.float32).reshape(2, 3, 2, 1), 3, axis=3)
+    images = np.concatenate([pixels(2, 3, 4, 3), greys, np.round(pixels(2, 3, 5, 3))], axis=2)
+
+    def model() -> tuple[Any, dict[Any, Any]]:
+        x, amount = gf.placeholder(gf.float32, images.shape), gf.placeholder(gf.float32, [])
+        made = [
+            gf.image.adjust_hue(x, amount),
+            gf.image.adjust_hue(x[0], -2.3),
+            gf.image.adjust_saturation(x * 1.0, amount),
+            gf.image.adjust_saturation(gf.reverse(x, [1]), 3.0),
+            gf.image.adjust_contrast(x, amount),
+            gf.image.adjust_contrast(x[0] + 1.0, 2.0),
+            gf.image.adjust_contrast(x[:, :1, :1], 2.0),
+            gf.image.adjust_contrast(gf.cast(x, gf.float16), 2.0),
+        ]
+        return made, {x: images, amount: np.float32(0.4)}
+
+    groups = " ".join(check(model))
+    assert groups.count("AdjustHue") == 2 and groups.count("AdjustSaturation") == 2
+    assert groups.count("AdjustContrastv2") == 4
