@@ -276,6 +276,71 @@ def non_max_suppression_overlaps(
         return apply(SUPPRESS_OVERLAPS, values).outputs[0]
 
 
+def _combined_infer(op: Operation) -> Signature:
+    batch, number, kinds, corners = require_rank(op.inputs[0].dims, 4, "boxes") or (None,) * 4
+    others = require_rank(op.inputs[1].dims, 3, "scores") or (None,) * 3
+    if corners not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {corners}: a box is [y1, x1, y2, x2].")
+    if None not in (kinds, others[2]) and kinds not in (1, others[2]):
+        raise ValueError(f"boxes must be of 1 or {others[2]} classes, as the scores, got {kinds}.")
+    for extra in op.inputs[2:]:
+        require_rank(extra.dims, 0, "a limit")
+    (batch, _) = shapes.merge((batch, number), others[:2]) or (None, None)
+    each, total = (constant_value(value) for value in op.inputs[2:4])
+    if total is not None and total <= 0:
+        raise ValueError(f"max_total_size should be > 0, got {int(total)}.")
+    count = None if total is None else int(total)
+    if op.attrs["pad_per_class"]:
+        classes = others[2]
+        unknown = each is None or classes is None or count is None
+        count = None if unknown else min(count or 0, int(each) * (classes or 0))
+    found = (batch, count)
+    return [
+        (dtypes.float32, (*found, 4)),
+        (dtypes.float32, found),
+        (dtypes.float32, found),
+        (dtypes.int32, (batch,)),
+    ]
+
+
+SUPPRESS_COMBINED = op_def(
+    "CombinedNonMaxSuppression",
+    (
+        "boxes: float32", "scores: float32", "max_output_size_per_class: int32", "max_total_size: int32",
+        "iou_threshold: float32", "score_threshold: float32",
+    ),
+    infer=_combined_infer,
+    gradient=NO_GRADIENT,
+    outputs=("nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"),
+)  # fmt: skip
+
+
+def combined_non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_size_per_class: Any,
+    max_total_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = _NO_LIMIT,
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """non_max_suppression of each class of each image: boxes, scores, classes (float32) and how many are valid.
+
+    boxes: [batch, number, classes or 1, 4]; scores: [batch, number, classes]. The results are the `max_total_size` best
+    of all classes, best first, and zeros behind; with `pad_per_class` not more than all classes may have. `clip_boxes`
+    brings boxes into [0, 1]. TensorFlow: tf.image.combined_non_max_suppression.
+    """
+    with op_scope(name, "combined_non_max_suppression", [boxes, scores]):
+        iou = convert_to_tensor(iou_threshold, dtype=dtypes.float32, name="iou_threshold")
+        least = convert_to_tensor(score_threshold, dtype=dtypes.float32, name="score_threshold")
+        values = (boxes, scores, max_output_size_per_class, max_total_size, iou, least)
+        attrs = {"pad_per_class": bool(pad_per_class), "clip_boxes": bool(clip_boxes)}
+        op = apply(SUPPRESS_COMBINED, values, attrs)
+        return op.outputs[0], op.outputs[1], op.outputs[2], op.outputs[3]
+
+
 # ---- glimpses ------------------------------------------------------------------------------------------------------
 
 
@@ -328,6 +393,7 @@ def extract_glimpse(
 
 
 IMAGE_EXPORTS: dict[str, Any] = {
+    "combined_non_max_suppression": combined_non_max_suppression,
     "draw_bounding_boxes": draw_bounding_boxes,
     "extract_glimpse": extract_glimpse,
     "non_max_suppression": non_max_suppression,

@@ -329,6 +329,49 @@ def _overlapping(node: Node) -> Kernel:
     return run
 
 
+@kernel("CombinedNonMaxSuppression")
+def _combined(node: Node) -> Kernel:
+    padded, clipped = node.attrs["pad_per_class"], node.attrs["clip_boxes"]
+
+    def run(boxes: Any, scores: Any, each: Any, total: Any, threshold: Any, least: Any) -> Any:
+        if boxes.ndim != 4 or boxes.shape[3] != 4 or scores.ndim != 3 or boxes.shape[:2] != scores.shape[:2]:
+            raise invalid(
+                f"boxes and scores have incompatible shapes {list(boxes.shape)} and {list(scores.shape)}"
+            )
+        batch, number, classes = scores.shape
+        if boxes.shape[2] not in (1, classes):
+            raise invalid(
+                f"third dimension of boxes must be either 1 or num classes, got {list(boxes.shape)}"
+            )
+        if each < 0 or total <= 0:
+            raise invalid(
+                f"max_output_size_per_class and max_total_size must be positive, got {[int(each), int(total)]}"
+            )
+        _check_scores(number, scores[0, :, 0] if batch and classes else np.empty(number), threshold, "boxes")
+        count = min(int(total), int(each) * classes) if padded else int(total)
+        found = (
+            np.zeros((batch, count, 4), SINGLE),
+            np.zeros((2, batch, count), SINGLE),
+            np.zeros(batch, np.int32),
+        )
+        for image in range(batch):
+            parts = []
+            for number_of in range(classes):
+                own = boxes[image, :, number_of if boxes.shape[2] > 1 else 0]
+                taken, kept = _take(_overlap(own), scores[image, :, number_of], int(each), threshold, least)
+                parts.append((own[taken], kept, np.full(len(taken), number_of, SINGLE)))
+            if not parts:
+                continue
+            places, kept, kinds = (np.concatenate(part) for part in zip(*parts, strict=True))
+            best = np.argsort(-kept, kind="stable")[:count]
+            found[0][image, : len(best)] = np.clip(places[best], 0, 1) if clipped else places[best]
+            found[1][:, image, : len(best)] = kept[best], kinds[best]
+            found[2][image] = len(best)
+        return found[0], found[1][0], found[1][1], found[2]
+
+    return run
+
+
 # ---- glimpses ------------------------------------------------------------------------------------------------------
 
 

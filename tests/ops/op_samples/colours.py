@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import colorsys
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -175,6 +176,41 @@ def _suppression(version: int) -> Draw:
     return generate
 
 
+def _combined(random: Random) -> Iterable[Sample]:
+    for shared, padded, clipped, each, total in ((True, False, True, 2, 5), (False, True, False, 2, 9)):
+
+        def expected(
+            boxes: Any, scores: Any, each: Any, total: Any, threshold: Any, least: Any, padded: bool = padded,
+            clipped: bool = clipped,
+        ) -> Any:  # fmt: skip
+            batch, _, classes = scores.shape
+            count = min(int(total), int(each) * classes) if padded else int(total)
+            places = np.zeros((batch, count, 4), np.float32)
+            kept, kinds = np.zeros((2, batch, count), np.float32)
+            valid = np.zeros(batch, np.int32)
+            for image in range(batch):
+                found = []
+                for kind in range(classes):
+                    own = boxes[image, :, min(kind, boxes.shape[2] - 1)]
+                    near = functools.partial(lambda own, a, b: _overlap(own[a], own[b]), own)
+                    taken = _greedy(
+                        near, scores[image, :, kind], int(each), float(threshold), float(least), 0.0
+                    )
+                    found += [(score, kind, own[k]) for k, score in zip(*taken)]
+                found.sort(key=lambda item: -item[0])
+                for k, (score, kind, box) in enumerate(found[:count]):
+                    places[image, k] = np.clip(box, 0, 1) if clipped else box
+                    kept[image, k], kinds[image, k], valid[image] = score, kind, k + 1
+            return places, kept, kinds, valid
+
+        boxes = draw(random, SINGLE, (2, 6, 1 if shared else 3, 4), -0.2, 1.2)
+        limits = (scalar(each), scalar(total), scalar(0.3, SINGLE), scalar(0.2, SINGLE))
+        inputs = (boxes, draw(random, SINGLE, (2, 6, 3), 0, 1), *limits)
+        yield Sample(
+            inputs, {"pad_per_class": padded, "clip_boxes": clipped}, expected, smooth=False, tolerance=20
+        )
+
+
 def _overlapping(random: Random) -> Iterable[Sample]:
     def expected(overlaps: Any, scores: Any, count: Any, threshold: Any, least: Any) -> Any:
         taken, _ = _greedy(
@@ -241,5 +277,6 @@ TABLE: dict[str, Draw] = {
     "NonMaxSuppressionV4": _suppression(4),
     "NonMaxSuppressionV5": _suppression(5),
     "NonMaxSuppressionWithOverlaps": _overlapping,
+    "CombinedNonMaxSuppression": _combined,
     "ExtractGlimpse": _glimpses,
 }

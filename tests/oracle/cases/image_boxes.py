@@ -28,6 +28,10 @@ FAMILY.expressions(
     tf.image.non_max_suppression_padded(ph(unit(8, 4)), ph(unit(8)), ph(6), 0.1, pad_to_max_output_size=True)
     tf.image.non_max_suppression_with_scores(ph(unit(12, 4)), ph(unit(12)), 8, 0.2)
     tf.image.non_max_suppression_with_scores(ph(unit(12, 4)), ph(unit(12)), 8, 1.0, 0.1, soft_nms_sigma=0.5)
+    tf.image.combined_non_max_suppression(ph(unit(2, 9, 1, 4)), ph(unit(2, 9, 3)), 2, 5, 0.3)
+    tf.image.combined_non_max_suppression(ph(f(1, 9, 2, 4)), ph(unit(1, 9, 2)), 3, 10, 0.3, 0.4, pad_per_class=True)
+    tf.image.combined_non_max_suppression(ph(f(1, 9, 2, 4), [None, 9, None, 4]), ph(unit(1, 9, 2), [None, 9, 2]), ph(3),
+        8, iou_threshold=0.3, clip_boxes=False, name="all")
     tf.image.non_max_suppression_overlaps(ph(np.maximum(unit(6, 6), np.eye(6)).astype(np.float32)),
         ph(unit(6)), 4, 0.5)
     tf.image.non_max_suppression_overlaps(ph(np.maximum(unit(9, 9), np.eye(9)).astype(np.float32)),
@@ -99,6 +103,10 @@ FAMILY.errors(
     tf.image.non_max_suppression(ph(unit(5, 4)), ph(unit(5)), 2, iou_threshold=1.5)
     tf.image.non_max_suppression(ph(unit(5, 4)), ph(unit(5)), [2])
     tf.image.non_max_suppression_overlaps(ph(unit(5, 4)), ph(unit(5)), 2)
+    tf.image.combined_non_max_suppression(ph(unit(9, 1, 4)), ph(unit(2, 9, 3)), 2, 5)
+    tf.image.combined_non_max_suppression(ph(unit(2, 9, 2, 4)), ph(unit(2, 9, 3)), 2, 5)
+    tf.image.combined_non_max_suppression(ph(unit(2, 9, 1, 4)), ph(unit(2, 9, 3)), 2, 0)
+    tf.image.combined_non_max_suppression(ph(unit(2, 9, 1, 4)), ph(unit(2, 9, 3)), 2, 5, 1.5)
     tf.image.extract_glimpse(ph(unit(6, 7, 2)), [3, 2], [[0.1, -0.2]])
     tf.image.extract_glimpse(ph(unit(2, 6, 7, 2)), [3, 2], [[0.1, -0.2]])
     """
