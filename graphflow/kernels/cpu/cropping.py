@@ -6,6 +6,7 @@ mixtures. A few boxes are done at a time: what is in between then stays in the c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -125,7 +126,7 @@ def _crop_and_resize(node: Node) -> Kernel:
     def run(image: Any, boxes: Any, owners: Any, size: Any) -> Any:
         height, width = new_size(size, "crop_size")
         places = _Places(image.shape, boxes, owners, (height, width))
-        flat = image.reshape(-1, image.shape[3])
+        flat = image.reshape(math.prod(image.shape[:3]), image.shape[3])
         result = np.empty((len(boxes), height, width, image.shape[3]), SINGLE)
         for block in places.blocks():
             if method == "nearest":
@@ -172,7 +173,7 @@ def _crop_image_gradient(node: Node) -> Kernel:
                 corners = places.corners(block)
                 parts = [(n, kept * w) for n, w in zip(corners, weights, strict=True)]
             numbers = np.concatenate([n.reshape(-1) for n, _ in parts])
-            values = np.concatenate([v.reshape(-1, shape[3]) for _, v in parts])
+            values = np.concatenate([v.reshape(n.size, shape[3]) for n, v in parts])
             order = numbers.argsort(kind="stable")
             pixels = numbers[order]
             starts = np.flatnonzero(np.diff(pixels, prepend=-1))
@@ -186,7 +187,7 @@ def _crop_image_gradient(node: Node) -> Kernel:
 def _crop_boxes_gradient(node: Node) -> Kernel:
     def run(grads: Any, image: Any, boxes: Any, owners: Any) -> Any:
         places = _Places(image.shape, boxes, owners, grads.shape[1:3])
-        flat = image.reshape(-1, image.shape[3])
+        flat = image.reshape(math.prod(image.shape[:3]), image.shape[3])
         y_first, y_last = _shares(image.shape[1], grads.shape[1])
         x_first, x_last = _shares(image.shape[2], grads.shape[2])
         result = np.empty(boxes.shape, SINGLE)

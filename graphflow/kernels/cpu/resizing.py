@@ -185,8 +185,7 @@ def _check_images(images: Any, what: str) -> None:
         raise invalid(f"{what} must be 4-dimensional, got shape {list(images.shape)}")
     if 0 in images.shape[1:]:
         raise invalid(
-            f"{what} must have pixels and at least one channel: input image must be of non-zero size, "
-            f"got shape {list(images.shape)}"
+            f"{what} must be of non-zero size and have at least one channel, got shape {list(images.shape)}"
         )
 
 
