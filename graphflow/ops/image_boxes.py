@@ -189,6 +189,11 @@ SUPPRESS_OVERLAPS = op_def(
 _NO_LIMIT = float("-inf")
 
 
+def _limits(dtype: Any = None, **values: Any) -> list[Tensor]:
+    """Limits as tensors with these names."""
+    return [convert_to_tensor(value, dtype=dtype, name=name) for name, value in values.items()]
+
+
 def non_max_suppression(
     boxes: Any,
     scores: Any,
@@ -204,9 +209,8 @@ def non_max_suppression(
     TensorFlow: tf.image.non_max_suppression.
     """
     with op_scope(name, "non_max_suppression", [boxes, scores]):
-        iou = convert_to_tensor(iou_threshold, name="iou_threshold")
-        least = convert_to_tensor(score_threshold, name="score_threshold")
-        return apply(SUPPRESS, (boxes, scores, max_output_size, iou, least)).outputs[0]
+        limits = _limits(iou_threshold=iou_threshold, score_threshold=score_threshold)
+        return apply(SUPPRESS, (boxes, scores, max_output_size, *limits)).outputs[0]
 
 
 def non_max_suppression_padded(
@@ -223,10 +227,9 @@ def non_max_suppression_padded(
     TensorFlow: tf.image.non_max_suppression_padded.
     """
     with op_scope(name, "non_max_suppression_padded", [boxes, scores]):
-        iou = convert_to_tensor(iou_threshold, name="iou_threshold")
-        least = convert_to_tensor(score_threshold, name="score_threshold")
+        limits = _limits(iou_threshold=iou_threshold, score_threshold=score_threshold)
         attrs = {"pad_to_max_output_size": bool(pad_to_max_output_size)}
-        op = apply(SUPPRESS_PADDED, (boxes, scores, max_output_size, iou, least), attrs)
+        op = apply(SUPPRESS_PADDED, (boxes, scores, max_output_size, *limits), attrs)
         return op.outputs[0], op.outputs[1]
 
 
@@ -245,14 +248,9 @@ def non_max_suppression_with_scores(
     (Bodla and others, 2017). TensorFlow: tf.image.non_max_suppression_with_scores.
     """
     with op_scope(name, "non_max_suppression_with_scores", [boxes, scores]):
-        limits = [
-            convert_to_tensor(value, name=label)
-            for value, label in (
-                (iou_threshold, "iou_threshold"),
-                (score_threshold, "score_threshold"),
-                (soft_nms_sigma, "soft_nms_sigma"),
-            )
-        ]
+        limits = _limits(
+            iou_threshold=iou_threshold, score_threshold=score_threshold, soft_nms_sigma=soft_nms_sigma
+        )
         attrs = {"pad_to_max_output_size": False}
         op = apply(SUPPRESS_SCORED, (boxes, scores, max_output_size, *limits), attrs)
         return op.outputs[0], op.outputs[1]
@@ -333,9 +331,8 @@ def combined_non_max_suppression(
     brings boxes into [0, 1]. TensorFlow: tf.image.combined_non_max_suppression.
     """
     with op_scope(name, "combined_non_max_suppression", [boxes, scores]):
-        iou = convert_to_tensor(iou_threshold, dtype=dtypes.float32, name="iou_threshold")
-        least = convert_to_tensor(score_threshold, dtype=dtypes.float32, name="score_threshold")
-        values = (boxes, scores, max_output_size_per_class, max_total_size, iou, least)
+        limits = _limits(dtypes.float32, iou_threshold=iou_threshold, score_threshold=score_threshold)
+        values = (boxes, scores, max_output_size_per_class, max_total_size, *limits)
         attrs = {"pad_per_class": bool(pad_per_class), "clip_boxes": bool(clip_boxes)}
         op = apply(SUPPRESS_COMBINED, values, attrs)
         return op.outputs[0], op.outputs[1], op.outputs[2], op.outputs[3]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from graphflow import errors
 from graphflow.graph.elements import Operation
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.assemble import Assembled
 from graphflow.runtime.resources import VariableCell
+
+Kind = TypeVar("Kind", bound=errors.OpError)
 
 
 def current(part: Assembled, frame: Any) -> str:
@@ -39,6 +41,13 @@ def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | 
             found = part.lines[trace.tb_lineno - 1]
         trace = trace.tb_next
     return found
+
+
+def failure(instruction: Instruction, what: str, kind: type[Kind]) -> Kind:
+    """What an instruction has found to be wrong, as an error that names its operation and the line that built it."""
+    op = instruction.op
+    built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
+    return kind(None, op, f"{instruction.describe()}: {what}{built}")
 
 
 def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None) -> Exception:

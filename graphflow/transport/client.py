@@ -162,9 +162,8 @@ class Connection:
             channel = Channel(self.address, self._access.keys, self._pool)
             with self._opening:
                 self._channels.add(channel)
-            if (
-                self._closed.is_set()
-            ):  # Another thread has closed the session meanwhile, and those that were there.
+            # Another thread may have closed the session meanwhile, with the channels that there were.
+            if self._closed.is_set():
                 channel.close()
                 raise errors.CancelledError(None, None, "The session is closed.")
             self._local.channel = channel

@@ -29,6 +29,7 @@ from graphflow.runtime.compiled.memory import assign_clusters
 from graphflow.runtime.compiled.nodes import KernelNode, PythonNode
 from graphflow.runtime.compiled.values import Value
 from graphflow.runtime.context import RunContext
+from graphflow.runtime.explain import explain, failure
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
 _EXTERNAL: Final = 1 << 61
@@ -424,8 +425,6 @@ class CompiledPlan:
         return objects
 
     def _run_python(self, segment: _PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
-        from graphflow.runtime.explain import explain
-
         try:
             with np.errstate(all="ignore"):
                 results = segment.part.function(run, *[read(objects) for read in segment.inputs])
@@ -454,10 +453,7 @@ class CompiledPlan:
                 node.check(self._view(node.indices, objects))
             except errors.OpError as error:
                 what, kind = error.message, type(error)
-        instruction = node.instruction
-        op = instruction.op
-        built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
-        raise kind(None, op, f"{instruction.describe()}: {what}{built}")
+        raise failure(node.instruction, what, kind)
 
 
 _NOTHING: Final = nullcontext()

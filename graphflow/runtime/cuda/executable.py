@@ -39,6 +39,7 @@ from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.cuda.fed_sizes import FedSizes, Sizes
 from graphflow.runtime.executor import Executable
+from graphflow.runtime.explain import failure
 from graphflow.runtime.resources import ResourceStore
 
 if TYPE_CHECKING:
@@ -217,14 +218,13 @@ class DeviceExecutable:
             shape, dtype = known.get(name, ((), "an unknown dtype"))
             return f"{dtype}[{','.join(map(str, shape))}]"
 
-        built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
         takes, gives = (", ".join(map(text, names)) or "nothing" for names in (i.inputs, i.outputs))
-        return errors.InvalidArgumentError(
-            None,
-            i.op,
-            f"{i.describe()}: no kernel on {self._name} for {i.type} of {takes} giving {gives}. Place it with "
+        return failure(
+            i,
+            f"no kernel on {self._name} for {i.type} of {takes} giving {gives}. Place it with "
             'gf.device("/cpu:0"), or use gf.ConfigProto(allow_soft_placement=True) to have the CPU compute it between '
-            f"copies.{built}",
+            "copies.",
+            errors.InvalidArgumentError,
         )
 
     def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any], sizes: Sizes) -> None:

@@ -9,6 +9,7 @@ from graphflow.kernels.cpu.math import DIVISION_BY_ZERO
 from graphflow.kernels.cuda.status import DIVISION
 from graphflow.runtime.compiled.fuse import Group
 from graphflow.runtime.cuda.nodes import DeviceNode
+from graphflow.runtime.explain import failure
 
 
 def raise_failure(words: Sequence[int], groups: Sequence[Group]) -> None:
@@ -19,6 +20,4 @@ def raise_failure(words: Sequence[int], groups: Sequence[Group]) -> None:
     node = groups[number - 1].fallible_node
     told = node.told if isinstance(node, DeviceNode) and node.told is not None else {}
     usual = DIVISION_BY_ZERO if code == DIVISION else f"the index {index} is not in [0, {limit})"
-    i = node.instruction
-    built = "" if i.op is None else "\nBuilt at {}:{}.".format(*i.op.line)
-    raise errors.InvalidArgumentError(None, i.op, f"{i.describe()}: {told.get(code, usual)}{built}")
+    raise failure(node.instruction, told.get(code, usual), errors.InvalidArgumentError)
