@@ -55,7 +55,7 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
     change = f"cuda.atomic.{'add' if operation in ('add', 'sub') else operation}(x, place, value)"
     lines = ["place = index * columns + i % columns", f"value = {value}"]
     if operation in ("max", "min") and dtype.startswith("float"):
-        lines += ["if value != value:", "    x[place] = value", "else:", f"    {change}"]
+        lines += ["if value != value:", "    cuda.atomic.add(x, place, value)", "else:", f"    {change}"]
     else:
         lines.append(change)
     body = "\n            ".join(lines)
@@ -123,7 +123,7 @@ def first_of_equal_sources(dtype: str, positions: str) -> tuple[str, str, str]:
     else -1; places[k] is where the first is. table: int32[rows], of which only what is named is touched.
     """
     steps = (
-        ["table[index] = int32(count)"],
+        ["cuda.atomic.exch(table, index, int32(count))"],
         ["cuda.atomic.min(table, index, int32(i))"],
         [
             "first = table[index]",

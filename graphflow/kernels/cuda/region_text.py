@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow.kernels.cuda.scalar_source import translate
+from graphflow.kernels.cuda.status import DIVISION, report
 from graphflow.kernels.cuda.vectors import WIDTH, lies_well
 from graphflow.kernels.native.region import Region, RegionInput, RegionOutput, axis_name
 from graphflow.kernels.native.scalar_source import variable
@@ -181,9 +182,9 @@ class Writer:
 
     def report(self) -> None:
         if self.bad:
-            self.line("if bad != 0 and status[1] == 0:")
-            self.line("    status[0] = 1")
-            self.line("    status[1] = number")
+            self.line("if bad != 0:")
+            for line in report(str(DIVISION)):
+                self.line(f"    {line}")
 
     def text(self, own: Sequence[str]) -> str:
         head = f"def kernel({', '.join(['status', 'number', *own, *self.parameters()])}):"

@@ -17,12 +17,26 @@ RANGE: Final = 2
 """The code of an index that there is not."""
 
 
+_REPORTS: Final = "(status, 0, "
+
+
+def may_report(source: str) -> bool:
+    """Whether a kernel may leave a status; the guard at its beginning only looks for that of others."""
+    return _REPORTS in source
+
+
+def report(code: str) -> tuple[str, str]:
+    """Lines that leave a code, where no other thread has left one; more lines may follow in their block.
+
+    Threads look at the code while others leave theirs, so that it is written atomically.
+    """
+    return (
+        "if cuda.atomic.cas(status, 1, int64(0), int64(number)) == 0:",
+        f"    cuda.atomic.exch{_REPORTS}int64({code}))",
+    )
+
+
 def wrong_index(index: str, limit: str, indent: int, code: str = str(RANGE)) -> str:
     """Lines that report an index, the first of them without its indent, for where one is found to be wrong."""
-    lines = (
-        "if cuda.atomic.cas(status, 1, int64(0), int64(number)) == 0:",
-        f"    status[0] = {code}",
-        f"    status[2] = {index}",
-        f"    status[3] = {limit}",
-    )
+    lines = (*report(code), f"    status[2] = {index}", f"    status[3] = {limit}")
     return ("\n" + " " * indent).join(lines)

@@ -7,19 +7,17 @@ still at work.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from graphflow.kernels.cuda.status import may_report
 from graphflow.kernels.cuda.toolkit import Device, Launch, Work
 from graphflow.runtime.compiled.fuse import Group
 from graphflow.runtime.cuda.cells import DeviceCell
 
 _CAPTURED_AFTER: Final = 2
 """Plain runs before the launches are captured: the first compiles and loads the kernels."""
-_MAY_FAIL: Final = re.compile(r"status\[0\] = |or_\(status, 0")
-"""What the text of a kernel has in it that may leave a status."""
 _WORTH_A_CUT: Final = 4
 """Launches after the last fetched value for which a run ends before the GPU does."""
 
@@ -43,7 +41,7 @@ class DeviceSegment:
     def bind(self, works: list[Work]) -> None:
         """Sets the launches, which are to be captured anew."""
         self.works, self._replay, self._runs = works, None, 0
-        self.fallible = any(isinstance(work, Launch) and _MAY_FAIL.search(work.source) for work in works)
+        self.fallible = any(isinstance(work, Launch) and may_report(work.source) for work in works)
 
     def run(self, device: Device) -> None:
         """Starts the launches; the device's lock is held."""
