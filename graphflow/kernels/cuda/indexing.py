@@ -25,17 +25,19 @@ def gather_source(inner: bool) -> str:
     kernel(status, number, count, x, indices, y, size, taken, columns): y[a, k, b] = x[a, indices[k], b], where x has
     `size` rows, y `taken`, and `columns` elements each; `inner` is whether columns is more than one.
     """
-    b, rest = ("i % columns", "i // columns") if inner else ("0", "i")
+    place = f"b = {'remainder(i, rest, columns)' if inner else '0'}"
+    rest = "quotient(i, columns)" if inner else "i"
     return (
         "def kernel(status, number, count, x, indices, y, size, taken, columns):\n"
         + _WALK
-        + f"""        b = {b}
-        rest = {rest}
-        index = int64(indices[rest % taken])
+        + f"""        rest = {rest}
+        {place}
+        outer = quotient(rest, taken)
+        index = int64(indices[remainder(rest, outer, taken)])
         if index < 0 or index >= size:
             {wrong_index("index", "size", 12)}
         else:
-            y[i] = x[(rest // taken * size + index) * columns + b]
+            y[i] = x[(outer * size + index) * columns + b]
         i += step
 """
     )
@@ -53,7 +55,7 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
         return None
     value = f"{dtype}({'-' if operation == 'sub' else ''}y[i])"
     change = f"cuda.atomic.{'add' if operation in ('add', 'sub') else operation}(x, place, value)"
-    lines = ["place = index * columns + i % columns", f"value = {value}"]
+    lines = ["place = index * columns + remainder(i, k, columns)", f"value = {value}"]
     if operation in ("max", "min") and dtype.startswith("float"):
         lines += ["if value != value:", "    cuda.atomic.add(x, place, value)", "else:", f"    {change}"]
     else:
@@ -63,7 +65,8 @@ def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) ->
         "def kernel(status, number, count, x, indices, y, rows, columns):\n"
         "    if status[0] != 0:\n        return\n"
         + _WALK
-        + f"""        index = int64(indices[i // columns])
+        + f"""        k = quotient(i, columns)
+        index = int64(indices[k])
         if {_WRONG[dropping]}:
             {wrong_index("index", "rows", 12)}
         elif index >= 0:
@@ -170,7 +173,7 @@ def row_update_source(
         names[target] = dtype
     walk, place, source = "range(taken)", "index * count + i", "k * count + i"
     if dropping:
-        walk, place, source = "range(i // taken, i // taken + 1)", "index * taken + i % taken", "i"
+        walk, place, source = "range(own, own + 1)", "index * taken + remainder(i, own, taken)", "i"
     body = [
         f"def kernel(status, number, count, rows, taken, indices, {', '.join(f'p_{name}' for name in given)}):",
         "    if status[0] != 0:",
@@ -179,6 +182,7 @@ def row_update_source(
         "    step = cuda.gridsize(1)",
         *(f"    {variable(f'old_{name}')} = p_{name}[0]" for name in numbers),
         "    while i < count:",
+        *(["        own = quotient(i, taken)"] if dropping else []),
         f"        for k in {walk}:",
         "            index = int64(indices[k])",
         f"            if {_WRONG[dropping]}:",
@@ -202,7 +206,8 @@ def argument_source(dtype: str, output: str, largest: bool) -> str:
     return (
         "def kernel(count, x, y, along, inner):\n"
         + _WALK
-        + f"""        first = i // inner * along * inner + i % inner
+        + f"""        outer = quotient(i, inner)
+        first = outer * along * inner + remainder(i, outer, inner)
         best = x[first]
         place = 0
         for j in range(1, along):

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
+from graphflow.kernels.cuda.division import with_divisions
 from graphflow.kernels.cuda.region_text import (
     Operand,
     Writer,
@@ -159,11 +160,11 @@ def reduction_source(region: Region, wide: bool) -> str:
         w.line(f.shared if body.along else f"shared_{f.mine} = cuda.shared.array({_SHARED}, {f.dtype})")
     w.line("thread = cuda.threadIdx.x")
     if body.along:
-        w.lines_of(["lane = thread % each", "cell = thread // each"])
+        w.lines_of(["cell = quotient(thread, each)", "lane = remainder(thread, cell, each)"])
     else:
-        w.lines_of(["together = cuda.blockDim.x // each", "lane = thread // together"])
-        w.line("cell = thread % together")
-    w.line("cell += cuda.blockIdx.x * (cuda.blockDim.x // each)")
+        w.line("lane = quotient(thread, together)")
+        w.line("cell = remainder(thread, lane, together)")
+    w.line("cell += cuda.blockIdx.x * together")
     for k, output in reductions:
         w.line(f"total{k} = {_initial(output)}")
     w.line("if cell < cells:")
@@ -186,7 +187,7 @@ def reduction_source(region: Region, wide: bool) -> str:
         w.line(f"q{k}[cuda.blockIdx.y * cells + cell] = {total}")
     w.depth -= 1
     w.report()
-    return w.text(["cells", "count", "stretch", "each", "divisor"])
+    return w.text(["cells", "count", "stretch", "each", "together", "divisor"])
 
 
 def _by_fours(body: _Body) -> None:
@@ -222,6 +223,11 @@ class ReductionLayout:
     stretch: int
     stretches: int
     blocks: int
+
+    @property
+    def arguments(self) -> list[int]:
+        """What kernels are told of it, with the cells of a block."""
+        return [self.cells, self.count, self.stretch, self.each, BLOCK // self.each]
 
 
 _BUSY: Final = 4096
@@ -280,15 +286,19 @@ def reduction_launches(
             partial = allocate(plan.stretches * plan.cells, memory_type(region.outputs[k].dtype))
             targets[k] = Operand(partial)
     divisor = float(plan.count) if plan.stretches == 1 else 1.0
-    own = [status, number, plan.cells, plan.count, plan.stretch, plan.each, divisor]
+    own = [status, number, *plan.arguments, divisor]
     arguments = [*own, *operand_arguments(region, sizes, inputs, targets)]
-    first = Launch(reduction_source(region, wide), (plan.blocks, plan.stretches), BLOCK, tuple(arguments))
+    first = _launch(reduction_source(region, wide), plan, arguments)
     if plan.stretches == 1:
         return [first]
     combining, shape = combining_region(region), (plan.stretches, plan.cells)
-    second = reduction_layout(combining, shape, BLOCK)
-    own = [status, number, second.cells, second.count, second.count, second.each, float(plan.count)]
+    second = replace(reduction_layout(combining, shape, BLOCK), stretch=plan.stretches, stretches=1)
+    own = [status, number, *second.arguments, float(plan.count)]
     partials = [Operand(targets[k].array, 0, (plan.cells, 1)) for k in reduced]
     arguments = [*own, *operand_arguments(combining, shape, partials, [outputs[k] for k in reduced])]
-    source = reduction_source(combining, False)
-    return [first, Launch(source, (second.blocks, 1), BLOCK, tuple(arguments))]
+    return [first, _launch(reduction_source(combining, False), second, arguments)]
+
+
+def _launch(source: str, plan: ReductionLayout, arguments: Sequence[Any]) -> Launch:
+    text, given = with_divisions(source, arguments, max(plan.cells, plan.count, BLOCK))
+    return Launch(text, (plan.blocks, plan.stretches), BLOCK, given)

@@ -168,8 +168,9 @@ class Writer:
     def decode(self, index: str, axes: Sequence[int], suffix: str = "") -> None:
         """The coordinates along some axes from one number, the last axis changing fastest."""
         for axis in axes[:0:-1]:
-            self.line(f"j{axis}{suffix} = {index} % n{axis}")
-            self.line(f"{index} = {index} // n{axis}")
+            self.line(f"q = quotient({index}, n{axis})")
+            self.line(f"j{axis}{suffix} = remainder({index}, q, n{axis})")
+            self.line(f"{index} = q")
         if axes:
             self.line(f"j{axes[0]}{suffix} = {index}")
 

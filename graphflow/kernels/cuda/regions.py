@@ -104,7 +104,7 @@ def elementwise_source(region: Region, wide: bool) -> str:
     else:
         _one_by_one(w, elements_each(region, wide))
     w.report()
-    return w.text(["count"])
+    return w.text(["count", "groups"])
 
 
 def _by_fours(w: Writer) -> None:
@@ -113,8 +113,9 @@ def _by_fours(w: Writer) -> None:
     w.depth += 1
     if last:
         w.line("rest = i")
-        w.line(f"j{last} = rest % (n{last} // {WIDTH}) * {WIDTH}")
-        w.line(f"rest = rest // (n{last} // {WIDTH})")
+        w.line("q = quotient(rest, groups)")
+        w.line(f"j{last} = remainder(rest, q, groups) * {WIDTH}")
+        w.line("rest = q")
         w.decode("rest", range(last))
     else:
         w.line(f"j0 = {WIDTH} * i")
@@ -175,7 +176,8 @@ def region_launches(
         results = [outputs[k] for k in piece.outputs]
         if not piece.axes:
             count = math.prod(sizes)
-            arguments = [status, number, count, *operand_arguments(part, sizes, inputs, results)]
+            groups = sizes[-1] // WIDTH
+            arguments = [status, number, count, groups, *operand_arguments(part, sizes, inputs, results)]
             wide = may_be_wide(part, sizes) and lie_well(part, inputs, results)
             source, each = elementwise_source(part, wide), elements_each(part, wide)
             launches.append(elementwise_launch(source, count, arguments, each))

@@ -49,11 +49,12 @@ def kernel(status, number, count, x, height, indices, ids, given, rows, columns,
             {wrong_index("int64(ids[k])", "rows", 12, "code")}
         k += step
     while i < count:
-        row = i // columns
+        row = quotient(i, columns)
+        column = remainder(i, row, columns)
         low = 0
         high = given
         while low < high:
-            middle = (low + high) // 2
+            middle = (low + high) >> 1
             if ids[middle] < row:
                 low = middle + 1
             else:
@@ -66,7 +67,7 @@ def kernel(status, number, count, x, height, indices, ids, given, rows, columns,
             if place < 0 or place >= height:
                 {wrong_index("place", "height", 16)}
             else:
-                value = x[place * columns + i % columns]
+                value = x[place * columns + column]
                 total = {dtype}({_STEPS.get(kind, "total + value")})
             taken += 1
             k += 1

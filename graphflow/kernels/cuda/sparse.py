@@ -24,8 +24,8 @@ def kernel(status, number, count, places, row, values, b, down, across, y, rows,
     i = cuda.grid(1)
     step = cuda.gridsize(1)
     while i < count:
-        k = i // columns
-        j = i % columns
+        k = quotient(i, columns)
+        j = remainder(i, k, columns)
         r = int64(places[2 * k + row])
         c = int64(places[2 * k + 1 - row])
         if r < 0 or r >= rows or c < 0 or c >= inner:

@@ -6,6 +6,7 @@ device. In Numba's simulator all of this works on NumPy arrays; what differs the
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import logging
 import math
@@ -27,6 +28,7 @@ from graphflow import errors
 from graphflow.graph.devices import DeviceSpec
 from graphflow.kernels.cuda import copies, dropped, peers, vectors
 from graphflow.kernels.cuda.discovery import found
+from graphflow.kernels.cuda.division import with_divisions
 from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
 from graphflow.kernels.native.cache import default_directory
@@ -135,9 +137,23 @@ def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., N
     path = _path(source, kinds)
     names = dict(namespace())
     if SIMULATED:
-        source = source.replace(SHUFFLE, "exchanged") + SIMULATED_SHUFFLE + _SIMULATOR_ENTRY
-    exec(compile(source, str(path), "exec"), names)
-    return names["entry" if SIMULATED else "kernel"]  # type: ignore[no-any-return]
+        source = source.replace(SHUFFLE, "exchanged").replace(", alignment=16", "")
+        source += SIMULATED_SHUFFLE + _SIMULATOR_ENTRY
+        exec(compile(source, str(path), "exec"), names)
+        return names["entry"]  # type: ignore[no-any-return]
+    tree = ast.fix_missing_locations(_UnsignedIndices().visit(ast.parse(source)))
+    exec(compile(tree, str(path), "exec"), names)
+    return names["kernel"]  # type: ignore[no-any-return]
+
+
+class _UnsignedIndices(ast.NodeTransformer):
+    """Makes every index of an array unsigned: to a signed one Numba adds the array's length where it is negative."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        self.generic_visit(node)
+        if not isinstance(node.slice, ast.Constant):
+            node.slice = ast.Call(ast.Name("uint64", ast.Load()), [node.slice], [])
+        return node
 
 
 @cache
@@ -206,10 +222,16 @@ class Call:
 Work = Launch | Call
 
 
-def elementwise_launch(source: str, count: int, arguments: Sequence[Any], each: int = 1) -> Launch:
-    """A launch of a kernel that walks `count` elements with a stride of the whole grid, `each` a thread at a time."""
+def elementwise_launch(
+    source: str, count: int, arguments: Sequence[Any], each: int = 1, bound: int = 0
+) -> Launch:
+    """A launch of a kernel that walks `count` elements with a stride of the whole grid, `each` a thread at a time.
+
+    bound: what all indices that the text divides are below, where that is more than `count`.
+    """
     blocks = max(1, min(_MOST_BLOCKS, -(-count // (BLOCK * each))))
-    return Launch(source, blocks, BLOCK, tuple(arguments))
+    text, given = with_divisions(source, arguments, max(count, bound))
+    return Launch(text, blocks, BLOCK, given)
 
 
 class Device:

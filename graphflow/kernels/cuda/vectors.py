@@ -1,4 +1,5 @@
-"""Four neighbouring elements in one access: what texts of kernels call `load4` and `store4`.
+"""Four neighbouring elements in one access: what texts of kernels call `load4` and `store4`, and `take4` for those in
+shared memory.
 
 A GPU moves 128 bits for a thread at a time, and only where a program says that they are aligned, which no index of an
 array does. So these two are written as instructions for the compiler, apart from toolkit.py the only place that is
@@ -53,33 +54,42 @@ def simulated() -> dict[str, Callable[..., Any]]:
         for k, value in enumerate(values):
             array[start + k] = value
 
-    return {"load4": load4, "store4": store4}
+    return {"load4": load4, "store4": store4, "take4": load4}
 
 
 def compiled() -> dict[str, Any]:
-    """The functions for a GPU: load4(array, start) gives a tuple, store4(array, start, a, b, c, d) nothing."""
+    """The functions for a GPU: load4(array, start) gives a tuple, store4(array, start, a, b, c, d) nothing.
+
+    take4 is load4 for an array in shared memory, made with alignment=16.
+    """
     ir: Any = import_module("llvmlite.ir")
     types: Any = import_module("numba.cuda").types
     intrinsic: Callable[[Any], Any] = import_module("numba.cuda.extending").intrinsic
     lanes = [ir.Constant(ir.IntType(32), k) for k in range(WIDTH)]
 
-    def vector(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> tuple[Any, int]:
+    def vector(
+        context: Any, builder: Any, kind: Any, array: Any, start: Any, memory: int | None = _GLOBAL_MEMORY
+    ) -> tuple[Any, int]:
         data = context.make_array(kind)(context, builder, array).data
         several = ir.VectorType(context.get_data_type(kind.dtype), WIDTH)
         pointer = builder.bitcast(builder.gep(data, [start]), several.as_pointer())
-        # Which memory it is in is lost where a kernel picks one of several arrays.
-        pointer = builder.addrspacecast(pointer, several.as_pointer(_GLOBAL_MEMORY))
+        if memory is not None:  # Which it is in is lost where a kernel picks one of several arrays.
+            pointer = builder.addrspacecast(pointer, several.as_pointer(memory))
         return pointer, alignment(kind.dtype.bitwidth // 8)
 
-    @intrinsic
-    def load4(typing: Any, array: Any, start: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            pointer, align = vector(context, builder, signature.args[0], *given)
-            loaded = builder.load(pointer, align=align)
-            elements = [builder.extract_element(loaded, lane) for lane in lanes]
-            return context.make_tuple(builder, signature.return_type, elements)
+    def loading(memory: int | None) -> Callable[[Any, Any, Any], Any]:
+        def load(typing: Any, array: Any, start: Any) -> Any:
+            def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+                pointer, align = vector(context, builder, signature.args[0], given[0], given[1], memory)
+                loaded = builder.load(pointer, align=align)
+                elements = [builder.extract_element(loaded, lane) for lane in lanes]
+                return context.make_tuple(builder, signature.return_type, elements)
 
-        return types.UniTuple(array.dtype, WIDTH)(array, types.int64), code
+            return types.UniTuple(array.dtype, WIDTH)(array, types.int64), code
+
+        return load
+
+    load4, take4 = intrinsic(loading(_GLOBAL_MEMORY)), intrinsic(loading(None))
 
     @intrinsic
     def store4(typing: Any, array: Any, start: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -93,4 +103,4 @@ def compiled() -> dict[str, Any]:
 
         return types.void(array, types.int64, *[array.dtype] * WIDTH), code
 
-    return {"load4": load4, "store4": store4}
+    return {"load4": load4, "store4": store4, "take4": take4}

@@ -38,7 +38,8 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
 class Product:
     """target = a @ b, or += where it accumulates: matrices, or with a leading batch axis; of any strides.
 
-    bias: a number for each column that is added. relu: whether negative results become 0.
+    bias: a number for each column that is added. relu: whether negative results become 0. partial: a block for the
+    results of stretches of the depth, where the product is cut into these.
     """
 
     a: Value
@@ -48,6 +49,7 @@ class Product:
     accumulate: bool = False
     bias: Value | None = None
     relu: bool = False
+    partial: Value | None = None
 
 
 @dataclass(eq=False)
@@ -82,7 +84,13 @@ def add_product(
     accumulate: bool = False,
 ) -> None:
     """Adds target = a @ b (or +=): matrices, or with a leading batch axis; of any strides."""
-    lowering.add(product_node(i, Product(a, b, target, batch, accumulate)))
+    from graphflow.kernels.cuda.cublas_lt import library
+    from graphflow.kernels.cuda.matmul import product_layout
+
+    sizes = (a.shape[-2], b.shape[-1], a.shape[-1])
+    pieces = 1 if library() is not None else product_layout(a.dtype, sizes, batch).pieces
+    partial = lowering.temporary(i.name, a.dtype, (pieces, target.size)) if pieces > 1 else None
+    lowering.add(product_node(i, Product(a, b, target, batch, accumulate, partial=partial)))
 
 
 def product_node(i: Instruction, product: Product) -> ProductNode:
@@ -92,7 +100,7 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
 
     def build(places: Places) -> Sequence[Any]:
         from graphflow.kernels.cuda.cublas_lt import product_call
-        from graphflow.kernels.cuda.matmul import Matrix, product_launch
+        from graphflow.kernels.cuda.matmul import Matrix, product_launches
 
         first, second = (
             Matrix(places.array(v), v.strides[0] if len(v.shape) > 2 else 0, v.strides[-2], v.strides[-1])
@@ -103,10 +111,14 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
             *(None if bias is None else places.array(bias), product.relu),
         )
         call = product_call(places.device, a.dtype, sizes, *rest)
-        return [product_launch(a.dtype, sizes, *rest) if call is None else call]
+        if call is not None:
+            return [call]
+        partial = None if product.partial is None else places.array(product.partial)
+        return product_launches(a.dtype, sizes, *rest, partial)
 
     reads = [a, b, *([target] if product.accumulate else []), *([] if bias is None else [bias])]
-    return ProductNode(i, reads, [target.root], build=build, product=product)
+    made = [target.root, *([] if product.partial is None else [product.partial.root])]
+    return ProductNode(i, reads, made, build=build, product=product)
 
 
 def turned(value: Value) -> Value:

@@ -97,7 +97,8 @@ def _multinomial(lowering: Lowering, i: Instruction) -> bool:
 
         source = philox.classes_source(target.dtype)
         arguments = [blocks, places.words, places.array(target), target.size, places.array(cumulative)]
-        return [elementwise_launch(source, blocks, [*arguments, classes, samples])]
+        arguments += [classes, samples]
+        return [elementwise_launch(source, blocks, arguments, bound=2 * blocks)]
 
     from graphflow.kernels.cuda.philox import WORDS
 

@@ -24,12 +24,11 @@ class _Windows:
     horizontal: Axis
     channels: int
 
-    @property
-    def arguments(self) -> list[Any]:
-        """The sizes as kernels take them."""
+    def arguments(self, each: int = 1) -> list[Any]:
+        """The sizes as kernels take them, which take `each` channels at a time."""
         from graphflow.kernels.cuda.windows import size_arguments
 
-        return size_arguments(self.vertical, self.horizontal, self.channels)
+        return size_arguments(self.vertical, self.horizontal, self.channels // each)
 
 
 def _text(value: Any) -> str:
@@ -118,17 +117,21 @@ def _launched(
     arguments: Sequence[Any],
     reads: list[Value],
     target: Value,
-    w: Any,
+    w: _Windows,
 ) -> None:
-    """Adds an elementwise kernel of windows.py over the target: its text is made by `name`(*arguments)."""
+    """Adds an elementwise kernel of windows.py over the target: `name`(dtype, wide, *arguments) makes its text."""
 
     def build(places: Places) -> Sequence[Any]:
         from graphflow.kernels.cuda import windows
         from graphflow.kernels.cuda.toolkit import elementwise_launch
+        from graphflow.kernels.cuda.vectors import WIDTH
 
         arrays = [places.array(v) for v in (*reads, target)]
-        source = getattr(windows, name)(*arguments)
-        return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments])]
+        wide = windows.may_be_wide(arrays, w.channels)
+        each = WIDTH if wide else 1
+        source = getattr(windows, name)(target.dtype, wide, *arguments)
+        count = target.size // each
+        return [elementwise_launch(source, count, [count, *arrays, *w.arguments(each)])]
 
     lowering.add(device_node(i, reads, [target], build))
 
@@ -141,7 +144,7 @@ def _patches(lowering: Lowering, i: Instruction, x: Value, w: _Windows) -> Value
     if alone:
         return matrix_of(x, rows, columns)
     target = lowering.temporary(i.name, x.dtype, (rows, columns))
-    _launched(lowering, i, "patches_source", [x.dtype], [x], target, w)
+    _launched(lowering, i, "patches_source", [], [x], target, w)
     return target
 
 
@@ -182,7 +185,7 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
     parts = matrix_of(target, rows, depth) if alone else lowering.temporary(i.name, g.dtype, (rows, depth))
     add_product(lowering, i, matrix_of(g, rows, filters), turned(matrix_of(kernel, depth, filters)), parts)
     if not alone:
-        _launched(lowering, i, "fold_source", [g.dtype], [parts], target, w)
+        _launched(lowering, i, "fold_source", [], [parts], target, w)
     return True
 
 
@@ -218,7 +221,7 @@ def _pool(lowering: Lowering, i: Instruction) -> bool:
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    _launched(lowering, i, "pool_source", [target.dtype, i.type == "MaxPool"], values, target, w)
+    _launched(lowering, i, "pool_source", [i.type == "MaxPool"], values, target, w)
     return True
 
 
@@ -235,7 +238,7 @@ def _pool_with_places(lowering: Lowering, i: Instruction) -> bool:
 
         source = pool_places_source(x.dtype, chosen.dtype, bool(i.attrs["include_batch_in_index"]))
         arrays = [places.array(v) for v in (x, target, chosen)]
-        return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments])]
+        return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments()])]
 
     lowering.add(device_node(i, [x], [target, chosen], build))
     return True
@@ -247,7 +250,7 @@ def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    _launched(lowering, i, "max_pool_gradient_source", [target.dtype], values, target, w)
+    _launched(lowering, i, "max_pool_gradient_source", [], values, target, w)
     return True
 
 
@@ -257,7 +260,7 @@ def _avg_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    _launched(lowering, i, "avg_pool_gradient_source", [target.dtype], values, target, w)
+    _launched(lowering, i, "avg_pool_gradient_source", [], values, target, w)
     return True
 
 
