@@ -7,7 +7,7 @@ CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help demo test test-all bench bench-training bench-cluster bench-collectives bench-devices bench-gpu \
-	cuda-check gpu-check faults soak lint format clean
+	cuda-check emulated-gpu-check gpu-check faults soak lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -15,7 +15,8 @@ help:
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
-	@echo "make cuda-check  run the CUDA kernels in Numba's simulator, and compile them for sm_80 and sm_90"
+	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"
+	@echo "make emulated-gpu-check  run them on emulated GPUs that do things late, early, and by chance"
 	@echo "make gpu-check  on a machine with a GPU: its tests there, the soak, and the kernels under compute-sanitizer"
 	@echo "make bench-gpu  measure on this machine's GPU, against PyTorch and JAX where they are installed"
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
@@ -40,10 +41,24 @@ bench: $(VENV)/.dev
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
 
-# The simulator must be on before Numba is imported, so it has a process of its own; the compiler needs no GPU either.
+# Two GPUs that are emulated, of the compute capability whose assembly newer chips take as well.
+PROCESSES ?= 2
+EMULATED := EMULATED_GPUS=2 EMULATED_GPU_CAPABILITY=8.0 $(CUDA_VENV)/bin/python -m pytest -q -n $(PROCESSES) \
+	--dist worksteal -p tests.emulated_gpu.plugin tests/kernels/cuda tests/runtime/cuda
+LIBRARIES := $(abspath $(CUDA_VENV))/libraries
+
+# The simulator must be on before Numba is imported, so it has a process of its own. On the emulated GPUs the compiler
+# makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips.
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda --record-kernels $(CUDA_VENV)/kernels.json
-	$(CUDA_VENV)/bin/python tests/kernels/cuda/compile_kernels.py $(CUDA_VENV)/kernels.json $(CUDA_VENV)/good.json
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda
+	$(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
+	rm -f $(LIBRARIES)
+	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED)
+	$(CUDA_VENV)/bin/python -m tests.kernels.cuda.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
+
+emulated-gpu-check: $(CUDA_VENV)/.cuda
+	$(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
+	for order in late early 7; do echo "EMULATED_GPU=$$order"; EMULATED_GPU=$$order $(EMULATED) || exit 1; done
 
 # On a machine with a GPU: all kernels and plans against the CPU's, the soak of 10,000 steps, then the kernels once
 # more under the sanitizer of the CUDA toolkit; what the driver is asked is none of its business, since Python asks for

@@ -17,88 +17,151 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from tests.emulated_gpu.ptx import translated
+from graphflow.kernels.native.cache import default_directory
+from tests.emulated_gpu.translation import translated
 
 _HERE: Final = Path(__file__).parent
 _COUNTERS: Final = ("violations", "launches", "cost", "live", "graphs", "made")
+_WARNINGS: Final = ("-Wall", "-Wextra", "-Werror")
+# Each operation is rounded by itself, as PTX says. What a kernel never reads is no mistake in a translation.
+_KERNEL_OPTIONS: Final = (
+    "-O1",
+    "-march=native",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-w",
+)
 
 
 @cache
-def _compiler() -> list[str]:
+def compiler() -> list[str]:
+    """The command that compiles C."""
     return shlex.split(os.environ.get("CC", "cc"))
 
 
-def _folder() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "graphflow-emulated-gpu"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+@cache
+def folder() -> Path:
+    """Where libraries are kept, and the assembly that they were made of: by Numba's cache, which names them."""
+    made = default_directory() / "emulated_gpu"
+    made.mkdir(parents=True, exist_ok=True)
+    return made
 
 
-def _built(name: str, sources: list[Path], text: str, options: list[str]) -> Path:
-    """The library of C sources, compiled where it is not there yet. text: what it depends on beside them."""
-    command = [*_compiler(), "-shared", "-fPIC", "-w", *options]
-    known = "".join([text, *command, *(p.read_text() for p in [*sources, *_HERE.glob("*.h")])])
-    target = _folder() / f"{name}_{hashlib.sha256(known.encode()).hexdigest()[:24]}.so"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=_folder()) as scratch:
-            made = Path(scratch) / "made.so"
-            files = [str(s) for s in sources]
-            if not files:
-                files = [str(Path(scratch) / "kernel.c")]
-                Path(files[0]).write_text(text)
-            subprocess.run(
-                [*command, f"-I{_HERE}", *files, "-o", str(made), "-lm", "-ldl", "-lpthread"], check=True
-            )
-            made.replace(target)
-    return target
+def _put(path: Path, text: str) -> None:
+    """Writes a file that others may read at the same time."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
 
 
-def _headers() -> Path:
-    """Where cuda.h is, of the package nvidia-cuda-runtime."""
+def _compiled(target: Path, command: list[str]) -> None:
+    """Lets a command make a library, and puts it in its place when it is whole."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        made = Path(scratch) / "made.so"
+        try:
+            subprocess.run([*command, "-o", str(made)], check=True)
+        except FileNotFoundError as error:
+            raise RuntimeError(
+                f"There is no C compiler {command[0]}: install gcc, or name one in CC."
+            ) from error
+        made.replace(target)
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:24]
+
+
+def headers() -> Path | None:
+    """Where cuda.h is, of the package nvidia-cuda-runtime; None where that is not installed."""
     spec = find_spec("nvidia")
     for place in (spec.submodule_search_locations if spec is not None else None) or ():
         for header in Path(place).glob("*/include/cuda.h"):
             return header.parent
-    raise ImportError("cuda.h was not found: pip install 'graphflow[ci-cuda]'")
+    return None
 
 
-_library: Any = None
+def driver_library() -> Path:
+    """The driver, compiled where it is not there yet."""
+    include = headers()
+    if include is None:
+        raise ImportError("cuda.h was not found: pip install 'graphflow[ci-cuda]'")
+    sources = sorted((*_HERE.glob("driver/*.[ch]"), *_HERE.glob("machine/*.[ch]")))
+    command = [*compiler(), "-shared", "-fPIC", "-O2", *_WARNINGS, "-fvisibility=hidden"]
+    command += ["-Wl,-soname,libcuda.so.1", f"-I{_HERE / 'machine'}", f"-isystem{include}"]
+    target = folder() / f"driver_{_hash(*command, *(p.read_text() for p in sources))}.so"
+    if not target.exists():
+        _compiled(target, [*command, *(str(p) for p in sources if p.suffix == ".c"), "-ldl", "-lpthread"])
+    return target
+
+
+def kernel_library(ptx: str, text: str = "") -> Path:
+    """PTX as a library that the driver loads. text: the file that messages name; it is named in the PTX as well, which
+    is put beside the library.
+    """
+    command = [*compiler(), "-shared", "-fPIC", *_KERNEL_OPTIONS, f"-I{_HERE / 'machine'}"]
+    name = f"{Path(text).stem or 'kernel'}_{_hash(*command, ptx, text, _translator())}"
+    target = folder() / f"{name}.so"
+    if not target.exists():
+        source = target.with_suffix(".c")
+        _put(source, translated(ptx, text))
+        _put(target.with_suffix(".ptx"), f"// {text}\n{ptx}")
+        _compiled(target, [*command, str(source), "-lm"])
+    return target
+
+
+@cache
+def _translator() -> str:
+    """The text of all that translates, on which the libraries of kernels depend."""
+    return "".join(
+        p.read_text() for p in (*sorted(_HERE.glob("translation/*.py")), _HERE / "machine/kernel.h")
+    )
+
+
+@cache
+def driver() -> Any:
+    """The driver; once it is loaded it is what this process finds as libcuda.so.1, until the end."""
+    return ctypes.CDLL(str(driver_library()), mode=ctypes.RTLD_GLOBAL)
 
 
 def begin() -> None:
-    """Loads the driver; from then on, until the process ends, it is what is found as libcuda.so.1."""
-    global _library
-    options = ["-O2", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1", f"-I{_headers()}"]
-    path = _built("driver", [_HERE / name for name in ("driver.c", "machine.c", "profile.c")], "", options)
-    _library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    code_library = import_module("numba.cuda.codegen").CUDACodeLibrary
+    """Loads the driver, and lets Numba make libraries of C in the place of code for a chip."""
+    driver()
+    library = import_module("numba.cuda.codegen").CUDACodeLibrary
+    dispatcher = import_module("numba.cuda.dispatcher").CUDADispatcher
     object_code = import_module("cuda.core").ObjectCode
+    compile_, texts = dispatcher.compile, [""]  # of the kernels that are being compiled, one within the other
+
+    def compile_known(self: Any, signature: Any) -> Any:
+        texts.append(self.py_func.__code__.co_filename)
+        try:
+            return compile_(self, signature)
+        finally:
+            texts.pop()
 
     def get_cubin(self: Any, cc: Any = None) -> Any:
-        """A library of C in the place of code for a chip; what it was made of is what a chip's is made of."""
+        """What the library is made of is what a chip's code is made of."""
         cc = self._ensure_cc(cc)
         if cc not in self._cubin_cache:
             ptx = self.get_lto_ptx(cc=cc) if self._lto else self.get_asm_str(cc=cc)
-            # Each operation is rounded by itself, as PTX says.
-            options = ["-O1", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv"]
-            path = _built("kernel", [], translated(ptx).text, options)
-            self._cubin_cache[cc] = object_code.from_cubin(str(path).encode() + b"\0")
+            path = kernel_library(ptx, texts[-1])
+            self._cubin_cache[cc] = object_code.from_cubin(f"{path}\0".encode())
         return self._cubin_cache[cc]
 
-    code_library.get_cubin = get_cubin
+    dispatcher.compile = compile_known  # under Numba's lock of the compiler
+    library.get_cubin = get_cubin
     toolkit: Any = import_module("graphflow.kernels.cuda.toolkit")
     called = toolkit._called
-    translator = b"".join(p.read_bytes() for p in (_HERE / "ptx.py", _HERE / "machine.h"))
     # What is kept on disk for chips, and what was for another translator, is not for this one.
-    toolkit._called = lambda: called() + translator
+    toolkit._called = lambda: called() + _translator().encode()
 
 
 def counted() -> dict[str, int]:
     """What the driver has counted: violations of its rules, launches, the kernels' cost, live allocations, graphs."""
-    values = (ctypes.c_uint64 * len(_COUNTERS)).in_dll(_library, "emulated")
+    values = (ctypes.c_uint64 * len(_COUNTERS)).in_dll(driver(), "emulated")
     return dict(zip(_COUNTERS, values, strict=True))
 
 
 def refuse(first: int, count: int) -> None:
     """Lets `count` allocations, from the `first` from now on, find no memory."""
-    _library.emulated_refuse(ctypes.c_uint64(first), ctypes.c_uint64(first + count))
+    driver().emulated_refuse(ctypes.c_uint64(first), ctypes.c_uint64(first + count))

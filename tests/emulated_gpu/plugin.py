@@ -1,4 +1,4 @@
-"""A pytest plugin, `-p tests.emulated_gpu.plugin`: tests of GPUs run on emulated ones, and may not violate their rules."""
+"""A pytest plugin, `-p tests.emulated_gpu.plugin`: tests of GPUs run on emulated ones and keep their rules."""
 
 from __future__ import annotations
 

@@ -1,0 +1,209 @@
+"""Assembles kernels for real GPUs on a machine without one, and prints the registers and spills of each.
+
+usage: python -m tests.kernels.cuda.assemble_kernels LIBRARIES [GOOD.json]
+
+LIBRARIES is what EMULATED_GPU_RECORD named: a line for each library of kernels that an emulated GPU of compute
+capability 8.0 loaded. Beside each lies the assembly that it was made of, after link-time optimisation, which is
+assembled here for each chip. Tiles of matrix products that no test runs are compiled as well. "by fours" are kernels
+whose accesses must be of several elements, which is looked up in their assembly. Needs the extra ci-cuda, no driver.
+The exit status is 1 where a kernel cannot be assembled, spills registers to memory, or has lost those accesses.
+
+GOOD.json keeps what was found of good kernels, so that the next call assembles the others alone.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import json
+import re
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ARCHITECTURES = ((8, 0), (9, 0))
+
+
+class Assembled(NamedTuple):
+    """What became of a kernel on one architecture; `problem` is "" where it is good."""
+
+    registers: int
+    spilled: int
+    shared: int
+    problem: str
+
+
+class Job(NamedTuple):
+    """A kernel: its text, and its assembly where that is known; kinds: the types of its arguments otherwise."""
+
+    source: str
+    ptx: str
+    kinds: tuple[str, ...] = ()
+
+
+# ---- one kernel -----------------------------------------------------------------------------------------------------
+
+
+def argument_type(kind: str) -> Any:
+    """Numba's type of an argument: "float32[]", "int"."""
+    from numba import types
+
+    return types.Array(getattr(types, kind[:-2]), 1, "C") if kind.endswith("[]") else types.int64
+
+
+def compiled(source: str, kinds: tuple[str, ...]) -> str:
+    """The assembly of a text for some arguments, as the compiler makes it where a GPU is there."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+    from numba import cuda, types
+
+    from graphflow.kernels.cuda.toolkit import python_function
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        codes, _ = cuda.compile_all(
+            python_function(source),
+            types.void(*(argument_type(kind) for kind in kinds)),
+            device=False,
+            abi="numba",
+            cc=ARCHITECTURES[0],
+            output="ltoir",
+        )
+    objects = [
+        code
+        if isinstance(code, ObjectCode)
+        else ObjectCode.from_ltoir(code if isinstance(code, bytes) else code.data)
+        for code in codes
+    ]
+    options = LinkerOptions(arch="sm_{}{}".format(*ARCHITECTURES[0]), link_time_optimization=True, ptx=True)
+    assembly: str = Linker(*objects, options=options).link("ptx").code.decode()
+    return assembly
+
+
+def check(job: Job) -> list[Assembled]:
+    """What became of one kernel on each architecture."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    try:
+        ptx = job.ptx or compiled(job.source, job.kinds)
+        problem = _accesses(job.source, ptx)
+        results = []
+        for capability in ARCHITECTURES:
+            options = LinkerOptions(arch="sm_{}{}".format(*capability), ptxas_options=["-v"])
+            linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+            linker.link("cubin")
+            found = _read(linker.get_info_log())
+            results.append(found._replace(problem=found.problem or problem))
+        return results
+    except Exception as error:  # whatever stops a compiler: it is told, and the check fails
+        message = f"{type(error).__name__}: {str(error).strip()[:1500]}"
+        return [Assembled(0, 0, 0, message)] * len(ARCHITECTURES)
+
+
+def _read(log: str) -> Assembled:
+    """What the assembler said."""
+    registers = int(re.search(r"Used (\d+) registers", log)[1])  # type: ignore[index]
+    spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    shared = re.search(r"(\d+) bytes smem", log)
+    spilled = sum(map(int, spills.groups())) if spills else 0
+    return Assembled(
+        registers, spilled, int(shared[1]) if shared else 0, f"{spilled} bytes spilled" if spilled else ""
+    )
+
+
+def _accesses(source: str, assembly: str) -> str:
+    """What is wrong with the accesses by fours of a kernel: "" where they became accesses of several elements."""
+    missing = [
+        kind
+        for name, kind in (("load4(", "ld"), ("store4(", "st"))
+        if name in source and not re.search(rf"\b{kind}\.global(\.\w+)*\.v[24]\.", assembly)
+    ]
+    return f"no {' and '.join(missing)} of several elements" if missing else ""
+
+
+def name_of(source: str) -> str:
+    """What a kernel is, in a word or two: a hash, and what its text shows of it."""
+    labels = {
+        **{"shared.array": "shared", "shfl_xor_sync": "shuffles", "atomic": "atomic", "uint64": "random"},
+        **{"load4(": "by fours", "store4(": "by fours", "while i +": "unrolled", "cells": "reduction"},
+        "tile_a": "product",
+    }
+    what = dict.fromkeys(label for mark, label in labels.items() if mark in source)
+    label = " ".join(what) or "elementwise"
+    return f"{hashlib.sha256(source.encode()).hexdigest()[:8]} {label}"
+
+
+# ---- all kernels ----------------------------------------------------------------------------------------------------
+
+
+def recorded(libraries: Path) -> list[Job]:
+    """The kernels that were run: the first line of an assembly names the file of the kernel's text."""
+    jobs: dict[str, Job] = {}
+    for library in dict.fromkeys(libraries.read_text().splitlines()):
+        first, _, ptx = Path(library).with_suffix(".ptx").read_text().partition("\n")
+        source = Path(first.removeprefix("// ")).read_text()
+        jobs[f"{source}\0{ptx}"] = Job(source, ptx)
+    return list(jobs.values())
+
+
+def tiles() -> list[Job]:
+    """All tiles of matrix products, with the types of their arguments."""
+    from graphflow.kernels.cuda import division, matmul
+
+    def names(source: str) -> list[str]:
+        return source.partition("(")[2].partition(")")[0].split(", ")
+
+    found = []
+    for dtype, tile in (("float32", matmul.MEDIUM), ("float32", matmul.LARGE), ("float64", matmul.MEDIUM)):
+        ways = [(a, b, False, False) for a in (True, False) for b in (True, False)]
+        if dtype == "float32":  # Those of layers.
+            ways += [(True, True, True, False), (True, True, False, True), (True, True, True, True)]
+        for *by_rows, biased, relu in ways:
+            for wide in (True, False):
+                source = matmul.product_source(dtype, tile, tuple(by_rows), False, biased, relu, wide)
+                source, _ = division.with_divisions(source, [1] * len(names(source)), 1)
+                arrays = ("a", "b", "c", "bias")
+                kinds = tuple(f"{dtype}[]" if name in arrays else "int" for name in names(source))
+                found.append(Job(source, "", kinds))
+    return found
+
+
+def results_of(jobs: list[Job], good: Path | None) -> list[list[Assembled]]:
+    """What became of each kernel, assembled or known already."""
+    known = json.loads(good.read_text()) if good is not None and good.exists() else {}
+    names = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "cuda-core")
+    assembler = " ".join(metadata.version(name) for name in names) + Path(__file__).read_text()
+    keys = [hashlib.sha256(json.dumps([*job, assembler]).encode()).hexdigest() for job in jobs]
+    found = {key: [Assembled(*r) for r in known[key]] for key in keys if key in known}
+    new = [(key, job) for key, job in zip(keys, jobs, strict=True) if key not in found]
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        assembled_now = pool.map(check, [job for _, job in new], chunksize=4)
+        found.update((key, results) for (key, _), results in zip(new, assembled_now, strict=True))
+    if good is not None:
+        good.write_text(json.dumps({k: r for k, r in found.items() if not any(one.problem for one in r)}))
+    return [found[key] for key in keys]
+
+
+def main(libraries: str, good: str | None = None) -> int:
+    """Assembles everything and prints the table; the exit status."""
+    jobs = recorded(Path(libraries))
+    run = {job.source for job in jobs}
+    jobs += [job for job in tiles() if job.source not in run]
+    failed = 0
+    print(f"{'kernel':<34} " + "  ".join("sm_{}{} regs spill smem".format(*c) for c in ARCHITECTURES))
+    results = results_of(jobs, None if good is None else Path(good))
+    rows = zip(jobs, results, strict=True)
+    for job, found in sorted(rows, key=lambda row: -max(r.registers for r in row[1])):
+        cells = "  ".join(f"{r.registers:>10} {r.spilled:>5} {r.shared:>4}" for r in found)
+        print(f"{name_of(job.source):<34} {cells}")
+        problems = {r.problem for r in found if r.problem}
+        if problems:
+            failed += 1
+            print(f"\n{job.source}\n" + "\n".join(problems))
+    print(f"{len(jobs)} kernels, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
