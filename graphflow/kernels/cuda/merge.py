@@ -97,14 +97,17 @@ def merged_source(texts: tuple[tuple[str, int], ...]) -> str:
 
 
 def merged(launches: Sequence[Launch]) -> list[Launch]:
-    """The same work in as few launches as arguments allow; all are elementwise and none needs another."""
+    """The same work in as few launches as arguments allow; none needs another.
+
+    What does not walk elements with the stride of the grid stays by itself.
+    """
     by_text: dict[_Text, list[Launch]] = {}
     for launch in launches:
         by_text.setdefault(_text(launch), []).append(launch)
-    result: list[Launch] = []
+    result = [launch for launch in launches if START not in launch.source]
     batch: list[Launch] = []
     size = 0
-    for launch in (launch for same in by_text.values() for launch in same):
+    for launch in (launch for same in by_text.values() for launch in same if START in launch.source):
         added = argument_bytes(launch) + 16
         texts = {_text(other) for other in batch} | {_text(launch)}
         if batch and (size + added > _MOST_BYTES or len(texts) > _MOST_TEXTS):

@@ -94,8 +94,10 @@ class Writer:
         used = " ".join([*(s.text for s in self.region.statements), *(o.source for o in self.region.outputs)])
         return [(k, operand) for k, operand in enumerate(self.region.inputs) if operand.name in used]
 
-    def load(self, suffix: str = "") -> None:
+    def load(self, suffix: str = "", without: Sequence[int] = ()) -> None:
         for k, operand in self.taken():
+            if k in without:
+                continue
             test = " != uint8(0)" if operand.dtype == "bool" else ""
             self.line(f"{variable(operand.name)}{suffix} = p{k}[{self.position(operand, k, suffix)}]{test}")
 

@@ -3,7 +3,8 @@
 A region is the one that the CPU's generator takes. Elementwise, each thread walks the space with the stride of the
 whole grid, by four neighbours along the last axis where all operands lie so that they are one access of 128 bits.
 Otherwise it loads several elements before it computes any where the space is one axis, since a GPU is kept busy by
-loads under way. Reductions are kernels of their own for each set of axes (reductions.py).
+loads under way. Reductions are kernels of their own for each set of axes (reductions.py), and so is what reads an
+operand along another axis (transposed.py).
 
 Arguments: status (int64[4]), the region's number in the plan, what the kind of kernel needs, the sizes, and for each
 operand its array and a stride for each axis along which it varies.
@@ -27,6 +28,7 @@ from graphflow.kernels.cuda.region_text import (
     operand_arguments,
 )
 from graphflow.kernels.cuda.toolkit import Launch, elementwise_launch
+from graphflow.kernels.cuda.transposed import transposed_launch
 from graphflow.kernels.cuda.vectors import WIDTH
 from graphflow.kernels.native.region import Region, Statement
 
@@ -175,6 +177,10 @@ def region_launches(
         part = piece.region
         results = [outputs[k] for k in piece.outputs]
         if not piece.axes:
+            turned = transposed_launch(part, sizes, inputs, results, status, number)
+            if turned is not None:
+                launches.append(turned)
+                continue
             count = math.prod(sizes)
             groups = sizes[-1] // WIDTH
             arguments = [status, number, count, groups, *operand_arguments(part, sizes, inputs, results)]

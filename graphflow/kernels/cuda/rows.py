@@ -15,12 +15,17 @@ from graphflow.kernels.cuda.toolkit import BLOCK, Launch
 from graphflow.kernels.cuda.warps import Found, combined
 
 _MOST_BLOCKS: Final = 4096
+_FEWEST: Final = 8
+"""Elements of a thread."""
 
 
 def rows_launch(source: str, rows: int, columns: int, arguments: Sequence[Any]) -> Launch:
-    """A launch of a kernel of this module: as many threads a row as it has work for, a power of two."""
+    """A launch of a kernel of this module: as many threads a row as it has work for, a power of two.
+
+    Each has several elements, since the threads of a row take longer to combine what they found than to find it.
+    """
     threads = min(BLOCK, 32)
-    while threads < min(BLOCK, columns):
+    while threads < min(BLOCK, columns // _FEWEST):
         threads *= 2
     return Launch(source, max(1, min(rows, _MOST_BLOCKS)), threads, tuple(arguments))
 
