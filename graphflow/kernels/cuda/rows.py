@@ -83,18 +83,21 @@ def _kernel(parameters: str, found: Sequence[Found], body: Sequence[str]) -> str
     )
 
 
+def _part(dtype: str) -> str:
+    """A line: a product takes a tenth of the instructions of a quotient."""
+    return f"part = {dtype}(1) / total"
+
+
 @cache
 def softmax_source(dtype: str, logarithm: bool) -> str:
     """softmax or log_softmax of rows: kernel(rows, columns, x, y)."""
     value = (
-        f"x[start + j] - top - log_{dtype}(total)"
-        if logarithm
-        else f"exp_{dtype}(x[start + j] - top) / total"
+        f"x[start + j] - top - log_{dtype}(total)" if logarithm else f"exp_{dtype}(x[start + j] - top) * part"
     )
     return _kernel(
         "rows, columns, x, y",
         _found(dtype, "top", "total"),
-        [*_top(dtype), *_total(dtype), *_over_row(f"y[start + j] = {value}")],
+        [*_top(dtype), *_total(dtype), _part(dtype), *_over_row(f"y[start + j] = {value}")],
     )
 
 
@@ -102,13 +105,14 @@ def softmax_source(dtype: str, logarithm: bool) -> str:
 def cross_entropy_source(dtype: str) -> str:
     """The loss of each row and its gradient: kernel(rows, columns, x, labels, loss, gradient)."""
     cost = f"cost += label * (log_{dtype}(total) - (x[start + j] - top))"
-    gradient = f"gradient[start + j] = exp_{dtype}(x[start + j] - top) / total - label"
+    gradient = f"gradient[start + j] = exp_{dtype}(x[start + j] - top) * part - label"
     return _kernel(
         "rows, columns, x, labels, loss, gradient",
         _found(dtype, "top", "total", "cost"),
         [
             *_top(dtype),
             *_total(dtype),
+            _part(dtype),
             f"cost = {dtype}(0)",
             *_over_row("label = labels[start + j]", cost, gradient),
             *_whole_row("cost", "cost = cost + other", dtype),
@@ -124,13 +128,14 @@ def sparse_cross_entropy_source(dtype: str) -> str:
 
     kernel(status, number, rows, columns, x, labels, loss, gradient)
     """
-    value = f"exp_{dtype}(x[start + j] - top) / total"
+    value = f"exp_{dtype}(x[start + j] - top) * part"
     return _kernel(
         "status, number, rows, columns, x, labels, loss, gradient",
         _found(dtype, "top", "total"),
         [
             *_top(dtype),
             *_total(dtype),
+            _part(dtype),
             "label = labels[row]",
             *_over_row(
                 f"one = {dtype}(1) if j == label else {dtype}(0)", f"gradient[start + j] = {value} - one"

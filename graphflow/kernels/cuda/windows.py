@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from graphflow.kernels.cuda.region_text import marks
 from graphflow.kernels.cuda.vectors import WIDTH, lies_well
@@ -77,6 +77,9 @@ def _over_windows(*inner: str) -> list[str]:
     ]
 
 
+_ADDED: Final = ("total += value * weight",)
+
+
 def _lanes(lines: Sequence[str], names: Sequence[str], wide: bool) -> list[str]:
     """Lines as they are, or for each of four neighbouring channels, whose `names` have its mark."""
     if not wide:
@@ -127,6 +130,46 @@ def fold_source(dtype: str, wide: bool) -> str:
                 "place = (((n * rows + oh) * columns + ow) * kh + a) * kw + b",
                 _load("y", "place * channels + c", "value", wide),
                 *_lanes(["total += value"], ["total", "value"], wide),
+            ),
+            _store("x", "i", "total", wide),
+        ],
+    )
+
+
+@cache
+def depthwise_source(dtype: str, wide: bool) -> str:
+    """Each channel with its own filter [kh, kw, channels]: kernel(count, x, filters, y, ...)."""
+    return _kernel(
+        "x, filters, y",
+        [
+            *_decode("n", "oh", "ow", "c"),
+            *_lanes([f"total = {dtype}(0)"], ["total"], wide),
+            "for a in range(kh):",
+            "    h = oh * sh + a * dh - ph",
+            "    if h >= 0 and h < height:",
+            "        for b in range(kw):",
+            "            w = ow * sw + b * dw - pw",
+            "            if w >= 0 and w < width:",
+            f"                {_load('x', '((n * height + h) * width + w) * channels + c', 'value', wide)}",
+            f"                {_load('filters', '(a * kw + b) * channels + c', 'weight', wide)}",
+            *(f"                {line}" for line in _lanes(_ADDED, ["total", "value", "weight"], wide)),
+            _store("y", "i", "total", wide),
+        ],
+    )
+
+
+@cache
+def depthwise_input_source(dtype: str, wide: bool) -> str:
+    """The gradient of the images of depthwise_source: kernel(count, g, filters, x, ...)."""
+    return _kernel(
+        "g, filters, x",
+        [
+            *_decode("n", "h", "w", "c"),
+            *_lanes([f"total = {dtype}(0)"], ["total"], wide),
+            *_over_windows(
+                _load("g", "((n * rows + oh) * columns + ow) * channels + c", "value", wide),
+                _load("filters", "(a * kw + b) * channels + c", "weight", wide),
+                *_lanes(_ADDED, ["total", "value", "weight"], wide),
             ),
             _store("x", "i", "total", wide),
         ],

@@ -25,6 +25,7 @@ from graphflow.runtime.cuda.window_rules import (
     image_result,
     image_shape,
     images_of,
+    launched,
     matrix_of,
     pool_windows_of,
     windows_of,
@@ -113,6 +114,9 @@ def _depthwise(lowering: Lowering, i: Instruction) -> bool:
     w = windows_of(i, values[0].shape, kernel.shape, image_shape(lowering, i))
     if w is None:
         return False
+    if kernel.shape[3] == 1:
+        launched(lowering, i, "depthwise_source", [], [values[0], kernel], image_result(lowering, i), w)
+        return True
     views = _repeated(_over(lowering, i, values[0], [w.vertical, w.horizontal]), kernel.shape[3])
     reduced(lowering, i, "sum", "{0} * {1}", [views, kernel], (3, 4), image_result(lowering, i))
     return True
@@ -126,6 +130,9 @@ def _depthwise_input(lowering: Lowering, i: Instruction) -> bool:
     w = windows_of(i, shape, kernel.shape, values[0].shape)
     if w is None:
         return False
+    if kernel.shape[3] == 1:
+        launched(lowering, i, "depthwise_input_source", [], [values[0], kernel], image_result(lowering, i), w)
+        return True
     views = split(_back(lowering, i, values[0], [w.vertical, w.horizontal]), 5, kernel.shape[3])
     reads = [permuted(views, (0, 1, 2, 3, 4, 6, 5)), permuted(_round(kernel, 2), (0, 1, 3, 2))]
     reduced(lowering, i, "sum", "{0} * {1}", reads, (3, 4, 5), image_result(lowering, i))

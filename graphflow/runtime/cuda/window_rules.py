@@ -110,7 +110,7 @@ def matrix_of(value: Value, rows: int, columns: int) -> Value:
     return Value(value.root, value.dtype, (rows, columns), row_major((rows, columns)), value.offset)
 
 
-def _launched(
+def launched(
     lowering: Lowering,
     i: Instruction,
     name: str,
@@ -144,7 +144,7 @@ def _patches(lowering: Lowering, i: Instruction, x: Value, w: _Windows) -> Value
     if alone:
         return matrix_of(x, rows, columns)
     target = lowering.temporary(i.name, x.dtype, (rows, columns))
-    _launched(lowering, i, "patches_source", [], [x], target, w)
+    launched(lowering, i, "patches_source", [], [x], target, w)
     return target
 
 
@@ -185,7 +185,7 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
     parts = matrix_of(target, rows, depth) if alone else lowering.temporary(i.name, g.dtype, (rows, depth))
     add_product(lowering, i, matrix_of(g, rows, filters), turned(matrix_of(kernel, depth, filters)), parts)
     if not alone:
-        _launched(lowering, i, "fold_source", [], [parts], target, w)
+        launched(lowering, i, "fold_source", [], [parts], target, w)
     return True
 
 
@@ -221,7 +221,7 @@ def _pool(lowering: Lowering, i: Instruction) -> bool:
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    _launched(lowering, i, "pool_source", [i.type == "MaxPool"], values, target, w)
+    launched(lowering, i, "pool_source", [i.type == "MaxPool"], values, target, w)
     return True
 
 
@@ -250,7 +250,7 @@ def _max_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    _launched(lowering, i, "max_pool_gradient_source", [], values, target, w)
+    launched(lowering, i, "max_pool_gradient_source", [], values, target, w)
     return True
 
 
@@ -260,7 +260,7 @@ def _avg_pool_gradient(lowering: Lowering, i: Instruction) -> bool:
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    _launched(lowering, i, "avg_pool_gradient_source", [], values, target, w)
+    launched(lowering, i, "avg_pool_gradient_source", [], values, target, w)
     return True
 
 

@@ -23,8 +23,9 @@ def results(device: str, channels: int, dtype: Any, strides: list[int], padding:
         largest = gf.nn.max_pool(fed, [1, 2, 3, 1], [1, *strides, 1], padding)
         average = gf.nn.avg_pool(fed, [1, 3, 2, 1], [1, *strides, 1], padding)
         layer = gf.nn.conv2d(fed, kernel, [1, *strides, 1], padding)
-        loss = gf.reduce_sum(largest**2) + gf.reduce_sum(average**3) + gf.reduce_sum(layer**2)
-        fetches = [largest, average, layer, *gf.gradients(loss, [fed, kernel])]
+        own = gf.nn.depthwise_conv2d(fed, kernel[:, :, :, :1], [1, *strides, 1], padding)
+        sums = [gf.reduce_sum(y**power) for y, power in ((largest, 2), (average, 3), (layer, 2), (own, 2))]
+        fetches = [largest, average, layer, own, *gf.gradients(gf.add_n(sums), [fed, kernel])]
         with session() as one:
             one.run(gf.global_variables_initializer())
             for _ in range(3):
