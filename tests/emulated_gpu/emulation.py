@@ -48,10 +48,10 @@ def folder() -> Path:
     return made
 
 
-def _put(path: Path, text: str) -> None:
+def _put(path: Path, content: bytes) -> None:
     """Writes a file that others may read at the same time."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        file.write(text)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
     os.replace(file.name, path)
 
 
@@ -95,17 +95,19 @@ def driver_library() -> Path:
     return target
 
 
-def kernel_library(ptx: str, text: str = "") -> Path:
-    """PTX as a library that the driver loads. text: the file that messages name; it is named in the PTX as well, which
-    is put beside the library.
+def kernel_library(ptx: str, text: str = "", unlinked: bytes = b"") -> Path:
+    """PTX as a library that the driver loads. text: the file that messages name.
+
+    The PTX, under a line that names the text, and what was linked to it, are put beside the library.
     """
     command = [*compiler(), "-shared", "-fPIC", *_KERNEL_OPTIONS, f"-I{_HERE / 'machine'}"]
     name = f"{Path(text).stem or 'kernel'}_{_hash(*command, ptx, text, _translator())}"
     target = folder() / f"{name}.so"
     if not target.exists():
         source = target.with_suffix(".c")
-        _put(source, translated(ptx, text))
-        _put(target.with_suffix(".ptx"), f"// {text}\n{ptx}")
+        _put(source, translated(ptx, text).encode())
+        _put(target.with_suffix(".ptx"), f"// {text}\n{ptx}".encode())
+        _put(target.with_suffix(".ltoir"), unlinked)
         _compiled(target, [*command, str(source), "-lm"])
     return target
 
@@ -143,8 +145,7 @@ def begin() -> None:
         """What the library is made of is what a chip's code is made of."""
         cc = self._ensure_cc(cc)
         if cc not in self._cubin_cache:
-            ptx = self.get_lto_ptx(cc=cc) if self._lto else self.get_asm_str(cc=cc)
-            path = kernel_library(ptx, texts[-1])
+            path = kernel_library(self.get_lto_ptx(cc=cc), texts[-1], self.get_ltoir(cc=cc))
             self._cubin_cache[cc] = object_code.from_cubin(f"{path}\0".encode())
         return self._cubin_cache[cc]
 

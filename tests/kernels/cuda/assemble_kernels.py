@@ -36,10 +36,11 @@ class Assembled(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A kernel: its text, and its assembly where that is known; kinds: the types of its arguments otherwise."""
+    """A kernel: its text, and its assembly and what was linked to it; or else the types of its arguments."""
 
     source: str
-    ptx: str
+    ptx: str = ""
+    unlinked: Path | None = None
     kinds: tuple[str, ...] = ()
 
 
@@ -53,16 +54,15 @@ def argument_type(kind: str) -> Any:
     return types.Array(getattr(types, kind[:-2]), 1, "C") if kind.endswith("[]") else types.int64
 
 
-def compiled(source: str, kinds: tuple[str, ...]) -> str:
-    """The assembly of a text for some arguments, as the compiler makes it where a GPU is there."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
+def compiled(source: str, kinds: tuple[str, ...]) -> bytes:
+    """What the compiler makes of a text for some arguments where a GPU is there, before it is linked."""
     from numba import cuda, types
 
     from graphflow.kernels.cuda.toolkit import python_function
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        codes, _ = cuda.compile_all(
+        (code, *_), _ = cuda.compile_all(
             python_function(source),
             types.void(*(argument_type(kind) for kind in kinds)),
             device=False,
@@ -70,15 +70,19 @@ def compiled(source: str, kinds: tuple[str, ...]) -> str:
             cc=ARCHITECTURES[0],
             output="ltoir",
         )
-    objects = [
-        code
-        if isinstance(code, ObjectCode)
-        else ObjectCode.from_ltoir(code if isinstance(code, bytes) else code.data)
-        for code in codes
-    ]
-    options = LinkerOptions(arch="sm_{}{}".format(*ARCHITECTURES[0]), link_time_optimization=True, ptx=True)
-    assembly: str = Linker(*objects, options=options).link("ptx").code.decode()
-    return assembly
+    found: bytes = code if isinstance(code, bytes) else getattr(code, "data", None) or code.code
+    return found
+
+
+def _linked(unlinked: bytes, capability: tuple[int, int], **options: Any) -> Any:
+    """A linker of one kernel, which optimises it for a chip."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    arch = "sm_{}{}".format(*capability)
+    return Linker(
+        ObjectCode.from_ltoir(unlinked),
+        options=LinkerOptions(arch=arch, link_time_optimization=True, **options),
+    )
 
 
 def check(job: Job) -> list[Assembled]:
@@ -86,7 +90,8 @@ def check(job: Job) -> list[Assembled]:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     try:
-        ptx = job.ptx or compiled(job.source, job.kinds)
+        unlinked = job.unlinked.read_bytes() if job.unlinked else compiled(job.source, job.kinds)
+        ptx = job.ptx or _linked(unlinked, ARCHITECTURES[0], ptx=True).link("ptx").code.decode()
         problem = _accesses(job.source, ptx)
         results = []
         for capability in ARCHITECTURES:
@@ -94,6 +99,12 @@ def check(job: Job) -> list[Assembled]:
             linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
             linker.link("cubin")
             found = _read(linker.get_info_log())
+            if (
+                found.spilled
+            ):  # Functions that were linked before spill where they are called, and not otherwise.
+                linker = _linked(unlinked, capability, ptxas_options=["-v"])
+                linker.link("cubin")
+                found = _read(linker.get_info_log())
             results.append(found._replace(problem=found.problem or problem))
         return results
     except Exception as error:  # whatever stops a compiler: it is told, and the check fails
@@ -102,14 +113,12 @@ def check(job: Job) -> list[Assembled]:
 
 
 def _read(log: str) -> Assembled:
-    """What the assembler said."""
-    registers = int(re.search(r"Used (\d+) registers", log)[1])  # type: ignore[index]
-    spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    """What the assembler said, of the kernel and of the functions that it calls."""
+    registers = max(map(int, re.findall(r"Used (\d+) registers", log)))
+    spilled = sum(map(int, re.findall(r"(\d+) bytes spill", log)))
     shared = re.search(r"(\d+) bytes smem", log)
-    spilled = sum(map(int, spills.groups())) if spills else 0
-    return Assembled(
-        registers, spilled, int(shared[1]) if shared else 0, f"{spilled} bytes spilled" if spilled else ""
-    )
+    problem = f"{spilled} bytes spilled" if spilled else ""
+    return Assembled(registers, spilled, int(shared[1]) if shared else 0, problem)
 
 
 def _accesses(source: str, assembly: str) -> str:
@@ -142,8 +151,9 @@ def recorded(libraries: Path) -> list[Job]:
     jobs: dict[str, Job] = {}
     for library in dict.fromkeys(libraries.read_text().splitlines()):
         first, _, ptx = Path(library).with_suffix(".ptx").read_text().partition("\n")
+        unlinked = Path(library).with_suffix(".ltoir")
         source = Path(first.removeprefix("// ")).read_text()
-        jobs[f"{source}\0{ptx}"] = Job(source, ptx)
+        jobs[f"{source}\0{ptx}"] = Job(source, ptx, unlinked)
     return list(jobs.values())
 
 
@@ -165,7 +175,7 @@ def tiles() -> list[Job]:
                 source, _ = division.with_divisions(source, [1] * len(names(source)), 1)
                 arrays = ("a", "b", "c", "bias")
                 kinds = tuple(f"{dtype}[]" if name in arrays else "int" for name in names(source))
-                found.append(Job(source, "", kinds))
+                found.append(Job(source, kinds=kinds))
     return found
 
 
@@ -174,7 +184,10 @@ def results_of(jobs: list[Job], good: Path | None) -> list[list[Assembled]]:
     known = json.loads(good.read_text()) if good is not None and good.exists() else {}
     names = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "cuda-core")
     assembler = " ".join(metadata.version(name) for name in names) + Path(__file__).read_text()
-    keys = [hashlib.sha256(json.dumps([*job, assembler]).encode()).hexdigest() for job in jobs]
+    keys = [
+        hashlib.sha256(json.dumps([job.source, job.ptx, job.kinds, assembler]).encode()).hexdigest()
+        for job in jobs
+    ]
     found = {key: [Assembled(*r) for r in known[key]] for key in keys if key in known}
     new = [(key, job) for key, job in zip(keys, jobs, strict=True) if key not in found]
     with concurrent.futures.ProcessPoolExecutor() as pool:
