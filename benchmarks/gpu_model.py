@@ -40,8 +40,9 @@ ELEMENTS: Final = 16 << 20
 
 
 class Launch(NamedTuple):
-    """What a launch asks for, all blocks together; sectors and footprint in bytes."""
+    """What a launch of a kernel's text asks for, all blocks together; sectors and footprint in bytes."""
 
+    text: str
     blocks: int
     threads: int
     slots: float
@@ -62,11 +63,13 @@ class Launch(NamedTuple):
 
 def launch_of(line: str) -> Launch:
     """A line of a profile, as the emulated GPU writes it."""
-    grid_x, grid_y, threads, run, slots, wanted, *counts, _shared = map(int, line.split("\t")[1:])
+    text, *numbers = line.split("\t")
+    grid_x, grid_y, threads, run, slots, wanted, *counts, _shared = map(int, numbers)
     read, written, read_once, written_once = counts
     blocks = grid_x * grid_y
     share = blocks / run
     return Launch(
+        Path(text).name,
         blocks,
         threads,
         slots * share,
@@ -86,7 +89,7 @@ def report(name: str, plan: Any, profile: Path) -> None:
     device(0).wait()
     launches = [launch_of(line) for line in profile.read_text().splitlines()]
     described = [line.strip() for line in plan.describe().splitlines()[:-1]]
-    labels = described if len(described) == len(launches) else [""] * len(launches)
+    labels = described if len(described) == len(launches) else [launch.text for launch in launches]
     print(f"\n{name}")
     print(
         f"{'blocks':>8}{'threads':>8}{'slots':>8}{'wanted':>9}{'sectors':>9}{'footprint':>10}"
