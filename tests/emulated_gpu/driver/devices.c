@@ -25,8 +25,7 @@ API cuDriverGetVersion(int *version) {
   return CUDA_SUCCESS;
 }
 
-// ---- devices
-// ---------------------------------------------------------------------------------------------------------
+// ---- devices --------------------------------------------------------------------------------------------------------
 
 API cuDeviceGetCount(int *count) {
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
@@ -116,8 +115,7 @@ API cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) 
   return CUDA_SUCCESS;
 }
 
-// ---- contexts: one for each device
-// -----------------------------------------------------------------------------------
+// ---- contexts: one for each device ----------------------------------------------------------------------------------
 
 API cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   LOCKED;

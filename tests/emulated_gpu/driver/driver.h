@@ -5,8 +5,7 @@
 
 #include "machine.h"
 
-// ---- objects
-// ---------------------------------------------------------------------------------------------------------
+// ---- objects --------------------------------------------------------------------------------------------------------
 
 // The first member of an object says what it is. None is ever freed, so that a use after its end is noticed.
 enum { CONTEXT = 0xC0DE0001, STREAM, EVENT, MODULE, FUNCTION, GRAPH, EXECUTABLE };
@@ -92,8 +91,7 @@ struct CUstream_st {
   struct CUstream_st *next;
 };
 
-// ---- the state of the driver
-// -----------------------------------------------------------------------------------------
+// ---- the state of the driver ----------------------------------------------------------------------------------------
 
 // What tests read.
 enum { VIOLATIONS, LAUNCHES, COST, LIVE, GRAPHS, MADE, COUNTERS };
@@ -114,8 +112,7 @@ extern CUstream streams;
 
 CUcontext current(void);
 
-// ---- the rules
-// -------------------------------------------------------------------------------------------------------
+// ---- the rules ------------------------------------------------------------------------------------------------------
 
 #define API __attribute__((visibility("default"))) CUresult
 
@@ -145,8 +142,7 @@ static inline void unlock(pthread_mutex_t **locked) { pthread_mutex_unlock(*lock
     if (!(condition)) return refused(error, __func__, why); \
   } while (0)
 
-// ---- what is asked of streams
-// ----------------------------------------------------------------------------------------
+// ---- what is asked of streams ---------------------------------------------------------------------------------------
 
 Operation *operation(Kind kind);
 
@@ -162,8 +158,7 @@ void run_one(CUstream stream);
 void drain(CUstream stream);
 void drain_all(void);
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 // The host's address of bytes of the GPU or of the host; null where an allocation ends before.
 char *bytes_at(u64 address, size_t size, const char *what);

@@ -9,8 +9,7 @@
 
 static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-// ---- capture
-// ---------------------------------------------------------------------------------------------------------
+// ---- capture --------------------------------------------------------------------------------------------------------
 
 static long this_thread(void) { return syscall(SYS_gettid); }
 
@@ -84,8 +83,7 @@ API cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cu
   return cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, 0, count);
 }
 
-// ---- graphs
-// ----------------------------------------------------------------------------------------------------------
+// ---- graphs ---------------------------------------------------------------------------------------------------------
 
 static CUresult usable_graph(CUgraph graph, const char *function) {
   if (graph && graph->kind == GRAPH && !graph->dead) return CUDA_SUCCESS;
@@ -127,8 +125,7 @@ API cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
   return CUDA_SUCCESS;
 }
 
-// ---- what can be launched
-// --------------------------------------------------------------------------------------------
+// ---- what can be launched -------------------------------------------------------------------------------------------
 
 static CUresult usable_executable(CUgraphExec executable, const char *function) {
   if (executable && executable->kind == EXECUTABLE && !executable->dead) return CUDA_SUCCESS;
@@ -177,8 +174,7 @@ API cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   return asked(stream, o);
 }
 
-// ---- objects that graphs keep
-// ----------------------------------------------------------------------------------------
+// ---- objects that graphs keep ---------------------------------------------------------------------------------------
 
 API cuUserObjectCreate(CUuserObject *object, void *data, CUhostFn destroy, unsigned count, unsigned flags) {
   (void)flags;

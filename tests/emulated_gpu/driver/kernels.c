@@ -7,10 +7,10 @@
 
 #include "driver.h"
 
-// ---- modules
-// ---------------------------------------------------------------------------------------------------------
+// ---- modules --------------------------------------------------------------------------------------------------------
 
-// Adds the path of a library to the file that EMULATED_GPU_RECORD names, so that its kernels can be assembled for chips.
+// Adds the path of a library to the file that EMULATED_GPU_RECORD names, so that its kernels can be assembled for
+// chips.
 static void record(const char *library) {
   const char *name = getenv("EMULATED_GPU_RECORD");
   FILE *file = name ? fopen(name, "a") : 0;
@@ -92,8 +92,7 @@ API cuKernelGetLibrary(CUlibrary *library, CUkernel kernel) {
   return CUDA_SUCCESS;
 }
 
-// ---- what kernels are like
-// -------------------------------------------------------------------------------------------
+// ---- what kernels are like ------------------------------------------------------------------------------------------
 
 API cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function) {
   switch (which) {
@@ -129,8 +128,7 @@ API cuKernelGetParamInfo(CUkernel kernel, size_t number, size_t *offset, size_t 
   return cuFuncGetParamInfo((CUfunction)kernel, number, offset, size);
 }
 
-// ---- launches
-// --------------------------------------------------------------------------------------------------------
+// ---- launches -------------------------------------------------------------------------------------------------------
 
 API cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                    unsigned block_y, unsigned block_z, unsigned dynamic, CUstream stream, void **parameters,

@@ -9,8 +9,7 @@
 static Allocation *allocations, *pinned;
 static u64 used[MOST_DEVICES], allocation_count, refused_from = -1, refused_to = -1;
 
-// ---- where memory is
-// -------------------------------------------------------------------------------------------------
+// ---- where memory is ------------------------------------------------------------------------------------------------
 
 static int within(const Allocation *a, u64 address, size_t size) {
   return address >= a->address && address + size <= a->address + a->size;
@@ -55,8 +54,7 @@ static CUresult host_memory(const void *address, const char *function) {
   return refused(CUDA_ERROR_INVALID_VALUE, function, "that is memory of a GPU");
 }
 
-// ---- allocations
-// -----------------------------------------------------------------------------------------------------
+// ---- allocations ----------------------------------------------------------------------------------------------------
 
 static size_t pages(size_t size) { return (size + 4095) & ~(size_t)4095; }
 
@@ -206,8 +204,7 @@ API cuPointerGetAttribute(void *value, CUpointer_attribute which, CUdeviceptr po
   }
 }
 
-// ---- copies
-// ----------------------------------------------------------------------------------------------------------
+// ---- copies ---------------------------------------------------------------------------------------------------------
 
 static CUresult copied(u64 target, u64 source, size_t size, CUstream stream) {
   int from_host = !allocation_of(source), to_host = !allocation_of(target);

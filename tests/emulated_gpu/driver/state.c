@@ -25,20 +25,31 @@ static const char *setting(const char *name, const char *otherwise) {
   return given ? given : otherwise;
 }
 
+static void reject(const char *what) {
+  fprintf(stderr, "emulated GPU: %s\n", what);
+  exit(2);
+}
+
+static int order_of(const char *name) {
+  if (!strcmp(name, "late")) return LATE;
+  if (!strcmp(name, "early")) return EARLY;
+  char *end;
+  int seed = (int)strtol(name, &end, 10);
+  if (*end || end == name || seed < 0) reject("EMULATED_GPU is late, early or a number, the seed");
+  return SHUFFLED + seed;
+}
+
 // Reads the settings, and makes GPUs that no one has used. For tests, which begin anew.
 __attribute__((visibility("default"), constructor)) void emulated_begin(void) {
-  const char *order = setting("EMULATED_GPU", "late");
-  settings.order = !strcmp(order, "late") ? LATE : !strcmp(order, "early") ? EARLY : SHUFFLED + atoi(order);
+  settings.order = order_of(setting("EMULATED_GPU", "late"));
   settings.random_state = (unsigned)settings.order;
   settings.device_count = atoi(setting("EMULATED_GPUS", "1"));
   settings.memory = strtoull(setting("EMULATED_GPU_MEMORY", "4294967296"), 0, 0);
   settings.peers = !getenv("EMULATED_GPU_NO_PEERS");
   const char *capability = setting("EMULATED_GPU_CAPABILITY", "9.0");
-  if (sscanf(capability, "%d.%d", &settings.capability[0], &settings.capability[1]) != 2 || settings.device_count < 0 ||
-      settings.device_count > MOST_DEVICES) {
-    fputs("emulated GPU: EMULATED_GPU_CAPABILITY is a number such as 8.0, EMULATED_GPUS at most 4\n", stderr);
-    abort();
-  }
+  if (sscanf(capability, "%d.%d", &settings.capability[0], &settings.capability[1]) != 2)
+    reject("EMULATED_GPU_CAPABILITY is a number such as 8.0");
+  if (settings.device_count < 0 || settings.device_count > MOST_DEVICES) reject("EMULATED_GPUS is 4 at most");
   for (int i = 0; i < MOST_DEVICES; i++)
     contexts[i] = (struct CUctx_st){.kind = CONTEXT, .device = i, .retained = contexts[i].retained};
 }

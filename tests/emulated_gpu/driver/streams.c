@@ -6,8 +6,7 @@
 
 static u64 stream_count;
 
-// ---- streams
-// ---------------------------------------------------------------------------------------------------------
+// ---- streams --------------------------------------------------------------------------------------------------------
 
 API cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
   LOCKED;
@@ -99,8 +98,7 @@ API cuStreamGetId(CUstream stream, unsigned long long *id) {
   return CUDA_SUCCESS;
 }
 
-// ---- events
-// ----------------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 
 static CUresult usable_event(CUevent event, const char *function) {
   if (event && event->kind == EVENT && !event->dead) return CUDA_SUCCESS;

@@ -23,7 +23,7 @@ static char *stack_low, *stack_high;
 
 void access_begin_launch(const Launch *which) {
   launch = which;
-  launch_number = launch_number % 0xffffff + 1;
+  launch_number = launch_number % 0x3fffff + 1;
   block_size = which->block[0] * which->block[1] * which->block[2];
   races_told = 0;
   profiled = profile_wanted();
@@ -58,8 +58,7 @@ static void forbidden(const Thread *t, Access access, CUresult error, const char
   end_kernel(error);
 }
 
-// ---- races
-// -----------------------------------------------------------------------------------------------------------
+// ---- races ----------------------------------------------------------------------------------------------------------
 
 // Whether an access races with an earlier one. What is changed atomically may be looked at meanwhile.
 static int races(Touch before, Touch now, int only_reads) {
@@ -95,8 +94,7 @@ static void watch(const Thread *t, Touch *written, Touch *read, Access access) {
   if (problem && races_told++ < MOST_RACES_TOLD) told(t, access, problem);
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 static void *shared_memory(const Thread *t, Access access) {
   u32 place = (u32)(access.address - SHARED);

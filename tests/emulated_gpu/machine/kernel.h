@@ -51,8 +51,7 @@ u32 shuffled(Thread *t, u32 value, u32 distance, u32 clamp, u32 mask);
 void trap(Thread *t);
 #pragma GCC visibility pop
 
-// ---- bits as floats, and back
-// ----------------------------------------------------------------------------------------
+// ---- bits as floats, and back ---------------------------------------------------------------------------------------
 
 static inline float float32(u32 x) {
   float y;
@@ -75,8 +74,7 @@ static inline u64 bits64(double x) {
   return y;
 }
 
-// ---- floats
-// ----------------------------------------------------------------------------------------------------------
+// ---- floats ---------------------------------------------------------------------------------------------------------
 
 // "ftz": numbers smaller than all normal ones are zeros of their sign.
 static inline float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
@@ -159,8 +157,7 @@ INTEGER_OF(u16, 0, UINT16_MAX)
 INTEGER_OF(u32, 0, UINT32_MAX)
 INTEGER_OF(u64, 0, UINT64_MAX)
 
-// ---- integers
-// --------------------------------------------------------------------------------------------------------
+// ---- integers -------------------------------------------------------------------------------------------------------
 
 // Divisions do not fail. What a division by zero gives, PTX does not say.
 #define UNSIGNED_DIVISION(type) \

@@ -13,7 +13,7 @@ enum { LATE, EARLY, SHUFFLED };
 
 // Who touched a byte last. Of readers there may be several threads, of one block or of several.
 typedef struct {
-  u64 launch : 24, epoch : 12, atomic : 1, many : 1, blocks : 1, thread : 25;
+  u64 launch : 22, epoch : 14, atomic : 1, many : 1, blocks : 1, thread : 25;
 } Touch;
 
 // A block of a GPU's memory. The host can read no address of a GPU: the bytes lie elsewhere.
@@ -40,8 +40,7 @@ typedef struct {
   int what;  // READS, WRITES, ...
 } Access;
 
-// ---- of the driver
-// ---------------------------------------------------------------------------------------------------
+// ---- of the driver --------------------------------------------------------------------------------------------------
 
 // The allocation in which an address lies; null where there is none.
 Allocation *allocation_of(u64 address);
@@ -52,8 +51,7 @@ int reaches(int device, int other);
 // Says on standard error what a program did that a GPU does not forgive, and counts it.
 void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// ---- of the machine
-// --------------------------------------------------------------------------------------------------
+// ---- of the machine -------------------------------------------------------------------------------------------------
 
 // Runs a kernel to its end. cost: is increased by the issue slots that its threads took.
 CUresult run_kernel(const Launch *launch, u64 *cost);

@@ -45,8 +45,7 @@ void trap(Thread *t) {
   end_kernel(CUDA_ERROR_LAUNCH_FAILED);
 }
 
-// ---- the order of things
-// ---------------------------------------------------------------------------------------------
+// ---- the order of things --------------------------------------------------------------------------------------------
 
 static u32 drawn(u32 below) {
   random_state = random_state * 1664525u + 1013904223u;
@@ -64,8 +63,7 @@ static void ordered(u32 *numbers, u32 count) {
   }
 }
 
-// ---- threads that meet
-// -----------------------------------------------------------------------------------------------
+// ---- threads that meet ----------------------------------------------------------------------------------------------
 
 static Fiber *fiber_of(Thread *t) { return (Fiber *)t; }
 
@@ -170,8 +168,7 @@ static void run_meeting_block(u32 block_number) {
   }
 }
 
-// ---- threads that do not
-// ---------------------------------------------------------------------------------------------
+// ---- threads that do not --------------------------------------------------------------------------------------------
 
 static void run_block(void) {
   static u32 threads[MOST_THREADS];
@@ -182,8 +179,7 @@ static void run_block(void) {
   for (u32 i = 0; i < block_size; i++) kernel->run(&fibers[threads[i]].thread, launch.parameters);
 }
 
-// ---- launches
-// --------------------------------------------------------------------------------------------------------
+// ---- launches -------------------------------------------------------------------------------------------------------
 
 static void place_threads(u64 block) {
   const u32 *grid = launch.grid, *size = launch.block;
