@@ -43,7 +43,9 @@ bench-training: $(VENV)/.dev
 
 # Two GPUs that are emulated, of the compute capability whose assembly newer chips take as well.
 PROCESSES ?= 2
-EMULATED := EMULATED_GPUS=2 EMULATED_GPU_CAPABILITY=8.0 $(CUDA_VENV)/bin/python -m pytest -q -n $(PROCESSES) \
+# Their driver and kernels are C; a machine without a compiler gets that of the package ziglang.
+C_COMPILER := $(shell command -v $${CC:-cc} || echo "$(abspath $(CUDA_VENV))/bin/python -m ziglang cc")
+EMULATED := CC="$(C_COMPILER)" EMULATED_GPUS=2 EMULATED_GPU_CAPABILITY=8.0 $(CUDA_VENV)/bin/python -m pytest -q -n $(PROCESSES) \
 	--dist worksteal -p tests.emulated_gpu.plugin tests/kernels/cuda tests/runtime/cuda
 SOAK := tests/runtime/cuda/test_soak.py
 LIBRARIES := $(abspath $(CUDA_VENV))/libraries
@@ -52,13 +54,13 @@ LIBRARIES := $(abspath $(CUDA_VENV))/libraries
 # makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips.
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda
-	$(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
+	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
 	rm -f $(LIBRARIES)
 	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --ignore $(SOAK)
 	$(CUDA_VENV)/bin/python -m tests.kernels.cuda.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
 
 emulated-gpu-check: $(CUDA_VENV)/.cuda
-	$(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
+	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
 	EMULATED_GPU=late $(EMULATED)
 	EMULATED_GPU=early $(EMULATED) --ignore $(SOAK)
 	EMULATED_GPU=7 $(EMULATED) --ignore $(SOAK)
@@ -126,7 +128,8 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 
 $(CUDA_VENV)/.cuda: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(CUDA_VENV)
-	$(CUDA_VENV)/bin/python -m pip install -q --disable-pip-version-check -e '.[ci-cuda]'
+	$(CUDA_VENV)/bin/python -m pip install -q --disable-pip-version-check -e '.[ci-cuda]' \
+		$(if $(findstring ziglang,$(C_COMPILER)),ziglang)
 	@touch $@
 
 $(VENV)/.gpu: pyproject.toml | $(BIN)/python
