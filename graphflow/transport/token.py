@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hmac
 import os
-import secrets
-import stat
 from pathlib import Path
-from typing import Final
 
-_BYTES: Final = 32
+from graphflow.own_files import own_secret
 
 
 def folder() -> Path:
@@ -26,38 +23,7 @@ def folder() -> Path:
 
 def user_token() -> str:
     """The user's token, made on first use. PermissionError where others could have read or written the file."""
-    path = folder() / "token"
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        descriptor = _make(path)
-    with os.fdopen(descriptor, "r", encoding="ascii") as file:
-        status = os.fstat(file.fileno())
-        if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            raise PermissionError(
-                f"{path} is not yours alone (owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}): delete it, "
-                "and the next program makes a new one."
-            )
-        text = file.read(4 * _BYTES).strip()
-    if len(text) != 2 * _BYTES:
-        raise PermissionError(f"{path} holds no token: delete it, and the next program makes a new one.")
-    return text
-
-
-def _make(path: Path) -> int:
-    """Writes a new token aside and links it in place, so that of two programs one wins and none reads half of it."""
-    temporary = path.with_name(f"token.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(secrets.token_hex(_BYTES))
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(temporary)
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    return own_secret(folder() / "token").decode("ascii", "replace")
 
 
 def same(mine: str, theirs: object) -> bool:
