@@ -156,6 +156,21 @@ def needed(plan: Plan, by: Sequence[Instruction]) -> set[str]:
     return found
 
 
+def rename_inputs(i: Instruction, names: Mapping[str, str]) -> Instruction:
+    """The instruction with values that it takes under other names, in its bodies as well."""
+    if names.keys().isdisjoint(i.taken()):
+        return i
+    bodies = tuple(
+        replace(
+            body,
+            instructions=tuple(rename_inputs(inner, names) for inner in body.instructions),
+            fetches=tuple(names.get(f, f) for f in body.fetches),
+        )
+        for body in i.bodies
+    )
+    return replace(i, inputs=tuple([names.get(n, n) for n in i.inputs]), bodies=bodies)
+
+
 def _lines(plan: Plan, indent: str) -> Iterator[str]:
     if plan.feeds:
         yield f"{indent}feed {', '.join(plan.feeds)}"

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
-from graphflow.plan.partition import rename_inputs
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, rename_inputs
 from graphflow.plan.passes import PassContext
 
 
@@ -36,9 +35,11 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
         result.append(i)
     return Plan(
         tuple(
-            replace(i, bodies=tuple(_merge(rename_inputs(b, names), variables, {}) for b in i.bodies))
-            if i.bodies
-            else _renamed(i, {}, replaced)
+            _renamed(
+                replace(i, bodies=tuple(_merge(b, variables, {}) for b in i.bodies)) if i.bodies else i,
+                names,
+                replaced,
+            )
             for i in result
         ),
         plan.feeds,
@@ -49,12 +50,9 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
 
 def _renamed(i: Instruction, names: dict[str, str], replaced: dict[str, str]) -> Instruction:
     """The instruction with what was merged under its new names."""
-    if any(n in names for n in i.inputs):
-        i = replace(i, inputs=tuple(names.get(n, n) for n in i.inputs))
+    i = rename_inputs(i, names)
     if any(c in replaced for c in i.control):
         i = replace(i, control=tuple(dict.fromkeys(replaced.get(c, c) for c in i.control)))
-    if names and i.bodies:
-        i = replace(i, bodies=tuple(rename_inputs(b, names) for b in i.bodies))
     return i
 
 

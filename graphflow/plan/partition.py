@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from graphflow.graph import dtypes
 from graphflow.graph.shapes import Dims
-from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers, rename_inputs
 from graphflow.plan.read_order import BEFORE_READS
 
 
@@ -69,17 +69,10 @@ class _Cut:
             for c in instruction.control
             if c in self._by_name and not (self._comes_before_reads(c) and self._reads_elsewhere(instruction))
         )
-        part.append(
-            replace(instruction, inputs=inputs, control=control, bodies=self._renamed(instruction, inputs))
-        )
+        names = {old: new for old, new in zip(instruction.inputs, inputs, strict=True) if old != new}
+        part.append(replace(rename_inputs(instruction, names), inputs=inputs, control=control))
         for name in written:
             self._version[name] = self._version.get(name, 0) + 1
-
-    def _renamed(self, instruction: Instruction, inputs: tuple[str, ...]) -> tuple[Plan, ...]:
-        names = {old: new for old, new in zip(instruction.inputs, inputs, strict=True) if old != new}
-        return (
-            tuple(rename_inputs(body, names) for body in instruction.bodies) if names else instruction.bodies
-        )
 
     def _bring(self, value: str, device: str, after: Sequence[str]) -> str:
         """The name under which a value is known on a device, sent there if need be.
@@ -186,18 +179,3 @@ class _Cut:
             )
             parts[default_device] = Plan((), self._plan.feeds, fed, ())
         return Partition(parts, fetch_devices)
-
-
-def rename_inputs(plan: Plan, names: Mapping[str, str]) -> Plan:
-    """The plan with values from around it under other names."""
-    instructions = [
-        replace(
-            i,
-            inputs=tuple(names.get(n, n) for n in i.inputs),
-            bodies=tuple(rename_inputs(b, names) for b in i.bodies),
-        )
-        for i in plan.instructions
-    ]
-    return replace(
-        plan, instructions=tuple(instructions), fetches=tuple(names.get(n, n) for n in plan.fetches)
-    )

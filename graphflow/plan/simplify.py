@@ -10,7 +10,7 @@ import numpy as np
 
 from graphflow.graph.op_def import lookup
 from graphflow.plan.extents import elements, extents
-from graphflow.plan.ir import Instruction, Plan, producers
+from graphflow.plan.ir import Instruction, Plan, producers, rename_inputs
 from graphflow.plan.passes import PassContext
 
 _DEEPEST: Final = 8
@@ -149,12 +149,7 @@ def _take_feeds(instructions: Sequence[Instruction], plan: Plan) -> list[Instruc
         for i in instructions
         if i.type == "Identity" and not i.control and i.inputs[0] in plan.feeds
     }
-    return [
-        replace(i, inputs=tuple([same.get(name, name) for name in i.inputs]))
-        if not same.keys().isdisjoint(i.inputs)
-        else i
-        for i in instructions
-    ]
+    return [rename_inputs(i, same) for i in instructions]
 
 
 def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> bool:

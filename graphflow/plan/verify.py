@@ -19,7 +19,8 @@ def verify(plan: Plan, after: str = "") -> None:
 
     Names of instructions are unique, those of values in their level; every input, fetch and target is there; an
     input that must be a variable is one; each output has a dtype and a shape; branches and loops hand out as many
-    values as they take over. After "order" everything also stands behind what it needs.
+    values as they take over, and name as inputs all that their bodies use. After "order" everything also stands
+    behind what it needs.
     """
     _Verifier(plan, after).level(plan, {})
 
@@ -88,6 +89,9 @@ class _Verifier:
                 self._fail(f"its input {name!r} must be a variable", i)
 
     def _bodies(self, i: Instruction, there: Mapping[str, Instruction | None]) -> None:
+        beside = [name for name in i.taken() if name not in i.inputs]
+        if beside:
+            self._fail(f"its bodies use {beside[0]!r}, which is not among its inputs", i)
         if i.type == "If" and [len(b.fetches) for b in i.bodies] != [len(i.outputs)] * 2:
             self._fail(f"each branch must hand out {len(i.outputs)} values", i)
         if i.type == "While":

@@ -35,7 +35,19 @@ def training() -> list[gf.Tensor | gf.Operation]:
     return [loss, gf.train.AdamOptimizer().minimize(loss), parts[1], gf.global_variables_initializer()]
 
 
-@pytest.mark.parametrize("build", [branches_and_loops, training])
+def fed_under_another_name() -> list[gf.Tensor | gf.Operation]:
+    x, lengths = (
+        gf.placeholder(gf.float32, [2, 5, 3], name="x"),
+        gf.placeholder(gf.int32, [2], name="lengths"),
+    )
+    outputs, _ = gf.nn.dynamic_rnn(
+        gf.nn.rnn_cell.GRUCell(4), x, sequence_length=gf.identity(lengths), dtype=gf.float32
+    )
+    root = gf.cond(gf.identity(lengths)[0] > 1, lambda: gf.identity(x) * 2.0, lambda: -gf.identity(x))
+    return [outputs, *gf.gradients([outputs, root], x)]
+
+
+@pytest.mark.parametrize("build", [branches_and_loops, training, fed_under_another_name])
 def test_every_pass_makes_a_right_plan(build: Callable[[], list[gf.Tensor | gf.Operation]]) -> None:
     with gf.Graph().as_default():
         fetches = build()
@@ -46,7 +58,10 @@ def test_every_pass_makes_a_right_plan(build: Callable[[], list[gf.Tensor | gf.O
             passes.append(name)
 
         with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
-            session.plan(fetches, [], watch)
+            fed = [
+                op.outputs[0] for op in gf.get_default_graph().get_operations() if op.type == "Placeholder"
+            ]
+            session.plan(fetches, fed, watch)
     assert passes[0] == "lower"
     assert passes[-1] == "order"
 
@@ -79,6 +94,15 @@ def lost_fetch(plan: Plan) -> Plan:
     return replace(plan, fetches=("nowhere:0",))
 
 
+def input_beside_its_bodies(plan: Plan) -> Plan:
+    return plan.with_instructions(
+        [
+            replace(i, inputs=tuple(n for n in i.inputs if n != "x:0")) if i.bodies else i
+            for i in plan.instructions
+        ]
+    )
+
+
 def one_branch_short(plan: Plan) -> Plan:
     return plan.with_instructions(
         [
@@ -97,6 +121,7 @@ def one_branch_short(plan: Plan) -> Plan:
         (without_a_shape, "1 outputs, 1 dtypes and 0 shapes"),
         (value_for_variable, "its input 'x:0' must be a variable"),
         (lost_fetch, "'nowhere:0' is fetched, but nothing makes it"),
+        (input_beside_its_bodies, "its bodies use 'x:0', which is not among its inputs"),
         (one_branch_short, "each branch must hand out 1 values"),
     ],
 )

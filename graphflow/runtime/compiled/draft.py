@@ -38,6 +38,25 @@ def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set
     return stored
 
 
+def _beyond_the_machine(group: Group) -> list[Statements]:
+    """The statements of a group of scalars that the scalar machine lacks; all of them where they are too many for it.
+
+    Loops and branches were tried when they were lowered.
+    """
+    if not group.scalar or _machine_takes(group):
+        return []
+    plain = [node for node in group.nodes if isinstance(node, Statements) and node.build is None]
+    return [node for node in plain if not _machine_takes(Group([node]))] or plain
+
+
+def _machine_takes(group: Group) -> bool:
+    try:
+        scalar_program(group, set(), lambda value: 8)
+    except ScalarTextError:
+        return False
+    return True
+
+
 class Draft:
     """A plan taken apart and fused, with the kernels that it waits for."""
 
@@ -46,7 +65,11 @@ class Draft:
         self.lowering = lowering
         self.loops = loops
         fetched = {lowering.values[f].root for f in plan.fetches if f in lowering.values}
-        self.groups = fuse(combine(lowering, fetched))
+        nodes = combine(lowering, fetched)
+        self.groups = fuse(nodes)
+        as_regions = [node for group in self.groups for node in _beyond_the_machine(group)]
+        if as_regions:
+            self.groups = fuse(nodes, as_regions)
         self.stored = stored_roots(self.groups, plan, lowering)
         self.regions: dict[int, FusedRegion] = {}
         sources: dict[str, None] = {}
@@ -66,11 +89,7 @@ class Draft:
         if isinstance(first, PythonNode):
             return []
         if group.scalar:
-            try:
-                scalar_program(group, self.stored, lambda value: 8)
-                return [interpreter_source()]
-            except ScalarTextError:
-                pass
+            return [interpreter_source()]
         self.regions[number] = region = fused_region(group, self.stored)
         return [region_source(region.region)]
 

@@ -7,7 +7,7 @@ of luck, and free of cycles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from graphflow.runtime.compiled.nodes import Node, Statements
@@ -29,6 +29,8 @@ class Group:
     needs: int = 0
     """Bits of the groups that come before, directly or not."""
     lines: int = 0
+    results: int = 0
+    """How much its statements store at most; many may go into one block, such as the parts of a concatenation."""
     operands: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     skewed: set[str] = field(default_factory=set)
@@ -47,17 +49,18 @@ class Group:
         return self.space == ()
 
 
-def fuse(nodes: Sequence[Node]) -> list[Group]:
-    """The groups, in an order in which they can run."""
-    fusing = _Fusing(nodes)
+def fuse(nodes: Sequence[Node], as_regions: Collection[Statements] = ()) -> list[Group]:
+    """The groups, in an order in which they can run; `as_regions` are scalars that the machine lacks."""
+    fusing = _Fusing(nodes, as_regions)
     for number in range(len(nodes)):
         fusing.add(number)
     return fusing.ordered()
 
 
 class _Fusing:
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[Node], as_regions: Collection[Statements]) -> None:
         self._nodes = nodes
+        self._as_regions = as_regions
         self._groups: list[Group] = []
         self._of: list[int] = []
         self._readers: dict[str, list[int]] = {}
@@ -72,20 +75,26 @@ class _Fusing:
                 if self._fits(candidate, node, direct):
                     self._join(candidate, number, direct)
                     return
-        self._groups.append(Group(space=node.space if isinstance(node, Statements) else None))
+        self._groups.append(Group(space=self._space(node)))
         self._join(len(self._groups) - 1, number, direct)
         if self._groups[-1].scalar and not alone:
             self._scalar.append(len(self._groups) - 1)
 
+    def _space(self, node: Node) -> tuple[int, ...] | None:
+        """The index space of the group that a node may be in; scalars that are for a region have an axis of size 1."""
+        if not isinstance(node, Statements):
+            return None
+        return (1,) if node in self._as_regions else node.space
+
     def _candidates(self, node: Statements, direct: set[int]) -> list[int]:
-        if node.space == ():
+        if self._space(node) == ():
             return list(reversed(self._scalar))
         related = {g for value in node.reads for g in self._readers.get(value.root, ())}
         return sorted(direct | related, reverse=True)
 
     def _fits(self, index: int, node: Statements, direct: set[int]) -> bool:
         group = self._groups[index]
-        if group.space != node.space or group.lines + len(node.lines) > (
+        if group.space != self._space(node) or group.lines + len(node.lines) > (
             _MOST_SCALAR_LINES if group.scalar else _MOST_LINES
         ):
             return False
@@ -113,7 +122,7 @@ class _Fusing:
             return False
         if set(node.makes) & made_here and not _apart(node, group):
             return False
-        if len({*made_here, *group.written, *node.makes, *node.variables}) > _MOST_RESULTS:
+        if group.results + len(node.results) > _MOST_RESULTS:
             return False
         return not (set(node.variables) & (group.skewed | group.written))
 
@@ -141,6 +150,7 @@ class _Fusing:
         group.written.update(node.variables)
         if isinstance(node, Statements):
             group.lines += len(node.lines)
+            group.results += len(node.results)
             group.skewed |= {v.root for v in node.reads if _skewed(v, node.space)}
         self._of.append(index)
 

@@ -20,7 +20,9 @@ _FLOATS: Final = ("float32", "float64")
 class Product:
     """target = op(first) @ op(second), or += with `accumulate`; `flips` says which operands are transposed.
 
-    `depth` elements of the operands are multiplied for each of the result; strides are those of the batch.
+    `depth` elements of the operands are multiplied for each of the result; strides are those of the batch. The target
+    is a block that holds the result row by row. It may have another shape than the result, since a product that is a
+    term of a sum is often seen through a reshape there.
     """
 
     first: Value
@@ -31,6 +33,16 @@ class Product:
     batch: int = 1
     strides: tuple[int, int] = (0, 0)
     accumulate: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The rows of one result."""
+        return self.first.shape[-1 if self.flips[0] else -2]
+
+    @property
+    def columns(self) -> int:
+        """The columns of one result."""
+        return self.second.shape[-2 if self.flips[1] else -1]
 
 
 @dataclass(eq=False)
@@ -46,7 +58,9 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
     first, second = matrix_layout(product.first), matrix_layout(product.second)
     assert library is not None and first is not None and second is not None
     (first_step, first_turned), (second_step, second_turned) = first, second
-    rows, columns = product.target.shape[-2:]
+    rows, columns = product.rows, product.columns
+    if product.target.size != product.batch * rows * columns or not product.target.contiguous:
+        raise ValueError(f"A product of {rows} by {columns} does not fill {product.target}.")
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return blas.gemm_steps(

@@ -134,3 +134,46 @@ def test_parts_of_a_concatenation_are_written_where_they_belong(axis: int) -> No
         return gf.concat(parts, axis), {x: _matrix(1, 4, 4)}
 
     assert len(check(model)) == 1
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 16, 17])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 1, 3, 4), (6, 4), (1, 6, 4), (2, 3, 2, 2)])
+def test_sums_of_products_are_right_in_any_shape_in_which_they_are_seen(
+    count: int, shape: tuple[int, ...]
+) -> None:
+    """The gradient of an activation that several dense layers take: products as matrices, added as `shape`."""
+
+    def model() -> Any:
+        x = gf.placeholder(gf.float32, shape)
+        h = gf.tanh(x)
+        rows = gf.reshape(h, [-1, 4])
+        weights = [gf.Variable(_matrix(k, 4, 5)) for k in range(count)]
+        losses = [gf.reduce_sum(gf.tanh(gf.matmul(rows, w))) for w in weights]
+        each = [gf.gradients(loss, h)[0] for loss in losses]
+        return [gf.add_n(each), *gf.gradients(losses, [x, *weights])], {x: _matrix(50, *shape)}
+
+    check(model)
+
+
+def test_terms_of_a_sum_may_be_products_of_other_forms() -> None:
+    def model() -> Any:
+        x, y = gf.placeholder(gf.float32, [6, 4]), gf.placeholder(gf.float32, [8, 3])
+        a, b = gf.Variable(_matrix(1, 4, 4)), gf.Variable(_matrix(2, 3, 3))
+        terms = [gf.reshape(gf.matmul(x, a), [2, 12]), gf.reshape(gf.matmul(y, b), [2, 12])]
+        return gf.add_n([*terms, gf.reshape(gf.matmul(x, a, transpose_b=True), [2, 12])]), {
+            x: _matrix(3, 6, 4),
+            y: _matrix(4, 8, 3),
+        }
+
+    check(model)
+
+
+def test_weight_gradients_of_many_steps_are_seen_in_another_shape() -> None:
+    def model() -> Any:
+        x = gf.placeholder(gf.float32, [4, 3, 5])
+        kernel = gf.Variable(_matrix(1, 1, 5, 6))
+        h = gf.reshape(kernel, [5, 6])
+        loss = gf.add_n([gf.reduce_sum(gf.tanh(gf.matmul(part, h))) for part in gf.unstack(x)])
+        return gf.gradients(loss, [kernel, x]), {x: _matrix(2, 4, 3, 5)}
+
+    check(model)

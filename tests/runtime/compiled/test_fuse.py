@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import check
 
+import graphflow as gf
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.fuse import fuse
 from graphflow.runtime.compiled.nodes import KernelNode, Node, Statements
@@ -87,3 +91,28 @@ def test_a_region_reads_no_variable_after_writing_it(steps: list[tuple[str, list
             assert not written & {v.root for v in node.reads}
             assert not written & set(node.variables)
             written.update(node.variables)
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 21, 25, 60])
+def test_a_block_may_have_any_number_of_parts(count: int) -> None:
+    """A concatenation is one block that each part is stored into; a kernel stores a limited number of them."""
+
+    def model() -> Any:
+        x = gf.placeholder(gf.float32, [count, 4])
+        parts = [gf.tanh(part) * float(k + 1) for k, part in enumerate(gf.unstack(x))]
+        whole = gf.concat([gf.expand_dims(p, 0) for p in parts], 0)
+        return [whole, gf.gradients(gf.square(whole), x)[0]], {x: np.ones((count, 4), "f")}
+
+    check(model)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
+def test_any_number_of_scalars_of_dtypes_that_the_scalar_machine_lacks(dtype: str) -> None:
+    def model() -> Any:
+        x = gf.placeholder(dtype, [])
+        values = [x]
+        for k in range(40):
+            values.append(values[-1] + gf.cast(x * gf.constant(k % 3, dtype), dtype))
+        return values, {x: 1}
+
+    check(model)
