@@ -1,0 +1,153 @@
+"""Protects the numbers of whole models: losses, all gradients, and the weights after 20 steps are TensorFlow's.
+
+Each model of the zoo runs on NumPy, compiled, on two devices and on a cluster, and is compared with what TensorFlow
+1.15.5 gave from the same weights. That such a comparison finds what it is to find is shown by faults planted in models.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import kept
+import numpy as np
+import placements
+import programs
+import pytest
+from tier_reasons import STAYS
+
+import graphflow as gf
+
+CASES = [(name, placement) for name in programs.names() for placement in placements.PLACEMENTS]
+
+
+@functools.lru_cache(maxsize=1)
+def recording(name: str) -> dict[str, Any]:
+    return kept.load(name)
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with placements.cluster() as found:
+        yield found
+
+
+@pytest.mark.parametrize(("name", "placement"), CASES)
+def test_model_is_that_of_tensorflow(
+    name: str, placement: str, target: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "graphflow"):
+        got = placements.outcome(name, placement, target)
+    wrong = kept.differences(recording(name), got.found)
+    assert not wrong, "\n".join(wrong)
+    if placement != "compiled":
+        return
+    compiled = all(plan.compiled for plan in got.steps)
+    if name in STAYS:
+        assert not compiled, f"{name} is compiled: it is no longer to be in tier_reasons.py"
+    else:
+        assert compiled and not caplog.records, f"{got.steps} {caplog.text}"
+    wrong = kept.differences(placements.outcome(name, "numpy").found, got.found, "tiers")
+    assert not wrong, "the tiers differ: " + "\n".join(wrong)
+
+
+def test_every_model_has_a_recording_and_says_what_it_is() -> None:
+    import os
+
+    names = programs.names()
+    recorded = sorted(file[:-4] for file in os.listdir(os.path.dirname(kept.path("x"))))
+    assert recorded == names
+    assert sum(os.path.getsize(kept.path(name)) for name in names) < 3_000_000
+    assert set(STAYS) <= set(names)
+    assert all(programs.architecture(name).build.__doc__ for name in names)
+
+
+# ---- planted faults -------------------------------------------------------------------------------------------------
+
+
+class Changed:
+    """A module with some of its names replaced; "nn.relu" replaces that of the module nn."""
+
+    def __init__(self, module: Any, replaced: dict[str, Any]) -> None:
+        self._module = module
+        self._replaced = replaced
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._replaced:
+            return self._replaced[name]
+        inner = {k.partition(".")[2]: v for k, v in self._replaced.items() if k.startswith(f"{name}.")}
+        found = getattr(self._module, name)
+        return Changed(found, inner) if inner else found
+
+
+@gf.custom_gradient
+def tanh_of_slight_error(x: Any) -> Any:
+    y = gf.tanh(x)
+    return y, lambda dy: dy * (1.0 - y * y) * 1.0005
+
+
+@gf.custom_gradient
+def convolution_of_turned_gradient(x: Any) -> Any:
+    return gf.identity(x), lambda dy: gf.reverse(dy, [1])
+
+
+def turned(x: Any, *arguments: Any, **options: Any) -> Any:
+    return gf.nn.max_pool(convolution_of_turned_gradient(x), *arguments, **options)
+
+
+def along_the_batch(labels: Any, logits: Any) -> Any:
+    return gf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, dim=0)
+
+
+PLANTED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a missing term of the loss": (
+        "mlp", {"losses.get_regularization_loss": lambda: gf.constant(0.0)}, "loss/"
+    ),
+    "a gradient half a thousandth too large": ("mlp", {"nn.tanh": tanh_of_slight_error}, "gradient/"),
+    "a reversed axis of a gradient": ("lenet", {"nn.max_pool": turned}, "gradient/"),
+    "another axis of a softmax": ("lenet", {"nn.softmax_cross_entropy_with_logits_v2": along_the_batch}, "loss/"),
+    "a momentum that is a thousandth too small": (
+        "lenet",
+        {"train.MomentumOptimizer": lambda rate, momentum: gf.train.MomentumOptimizer(rate, momentum * 0.999)},
+        "change/",
+    ),
+    "an epsilon of Adam that is too large": (
+        "mlp", {"train.AdamOptimizer": lambda rate: gf.train.AdamOptimizer(rate, epsilon=3e-6)}, "change/"
+    ),
+    "a dropout of other numbers": (
+        "mlp", {"nn.dropout": lambda x, keep_prob, seed: gf.nn.dropout(x, keep_prob, seed=seed + 1)}, "loss/"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault: str) -> None:
+    name, replaced, where = PLANTED[fault]
+    program = programs.build_with(Changed(gf, replaced), name, programs.architecture(name).build)
+    found = placements.run(program, "numpy").found
+    wrong = kept.differences(recording(name), found)
+    assert any(line.startswith(where) for line in wrong), wrong
+    before = {"loss/": (), "gradient/": ("loss/",), "change/": ("loss/", "gradient/")}[where]
+    assert not [line for line in wrong if line.startswith(before or "none")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a * (1 + 1e-3),
+        lambda a: np.where(np.arange(a.size).reshape(a.shape) == 77, a + 0.1, a),
+        lambda a: a.T.copy().reshape(a.shape),
+        lambda a: a[::-1].copy(),
+        lambda a: a.astype(np.float64),
+        lambda a: a.reshape(a.shape[::-1]),
+        lambda a: np.where(a == a.max(), np.nan, a).astype(a.dtype),
+    ],
+    ids=["scale", "one element", "transposed", "reversed", "dtype", "shape", "not a number"],
+)
+def test_samples_show_each_change_of_a_large_array(change: Callable[[Any], Any]) -> None:
+    array = np.random.RandomState(3).standard_normal((20, 30)).astype(np.float32)
+    expected = kept.keep_all({"gradient/loss/w": array})
+    assert not kept.differences(expected, kept.keep_all({"gradient/loss/w": array * np.float32(1 + 1e-6)}))
+    assert kept.differences(expected, kept.keep_all({"gradient/loss/w": change(array)}))
