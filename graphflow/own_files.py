@@ -21,16 +21,17 @@ _MOST_LINKS: Final = 40
 _SECRET_BYTES: Final = 32
 
 
-def own_folder(path: Path) -> Path:
+def own_folder(path: Path, make: bool = True, trusted: frozenset[int] = frozenset()) -> Path:
     """A folder that is the user's alone, made where it is missing (with mode 700 whatever the umask is).
 
     The path without symbolic links. PermissionError, which names the part and what is wrong with it, where somebody
-    else could write there; another OSError where it cannot be made.
+    else could write there; another OSError where it cannot be made, or is missing and `make` is false. trusted: numbers
+    of users whose folders are taken as root's are.
     """
     if not path.is_absolute():
         raise PermissionError(f"{path} is not an absolute path")
     found, links = Path("/"), 0
-    _check(found, os.lstat(found), last=False)
+    _check(found, os.lstat(found), trusted)
     rest = [*reversed(path.parts[1:])]
     while rest:
         name = rest.pop()
@@ -41,13 +42,15 @@ def own_folder(path: Path) -> Path:
         try:
             status = os.lstat(part)
         except FileNotFoundError:
+            if not make:
+                raise
             _make_folder(part)
             status = os.lstat(part)
         if stat.S_ISLNK(status.st_mode):
             links += 1
             if links > _MOST_LINKS:
                 raise PermissionError(f"{path} has more than {_MOST_LINKS} symbolic links")
-            _check_owner(part, status)
+            _check_owner(part, status, trusted)
             target = Path(os.readlink(part))
             if target.is_absolute():
                 found = Path("/")
@@ -55,9 +58,9 @@ def own_folder(path: Path) -> Path:
             continue
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(f"{part} is not a folder")
-        _check(part, status, last=False)
+        _check(part, status, trusted)
         found = part
-    _check(found, os.lstat(found), last=True)
+    _check(found, os.lstat(found), trusted, last=True)
     return found
 
 
@@ -69,9 +72,9 @@ def _make_folder(part: Path) -> None:
         return
 
 
-def _check(part: Path, status: os.stat_result, last: bool) -> None:
+def _check(part: Path, status: os.stat_result, trusted: frozenset[int], last: bool = False) -> None:
     """PermissionError where somebody else may put something into a folder, or replace what is the user's there."""
-    _check_owner(part, status)
+    _check_owner(part, status, trusted)
     mode = status.st_mode
     if mode & stat.S_ISVTX and not last:
         return
@@ -79,8 +82,8 @@ def _check(part: Path, status: os.stat_result, last: bool) -> None:
         raise PermissionError(f"{part} may be written by others (mode {stat.S_IMODE(mode):o})")
 
 
-def _check_owner(part: Path, status: os.stat_result) -> None:
-    if status.st_uid not in (os.geteuid(), 0) and status.st_uid != _unmapped_root():
+def _check_owner(part: Path, status: os.stat_result, trusted: frozenset[int]) -> None:
+    if status.st_uid not in (os.geteuid(), 0, _unmapped_root(), *trusted):
         raise PermissionError(f"{part} belongs to another user (owner {status.st_uid})")
 
 

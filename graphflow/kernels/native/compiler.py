@@ -17,7 +17,6 @@ import logging
 import os
 import select
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,6 +27,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from . import isolated
 from .cache import CompiledObject, KernelCache, source_key
 
 _LOG = logging.getLogger("graphflow")
@@ -102,17 +102,15 @@ class _Helper:
     """The running compiler process."""
 
     def __init__(self) -> None:
-        root = str(Path(__file__).resolve().parents[3])
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-        environment["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         # a pipe could fill up and block the helper
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "graphflow.kernels.native.compiler_process", str(os.getpid())],
+            isolated.command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            env=environment,
+            env=isolated.environment(),
+            cwd=isolated.WORKING_DIRECTORY,
         )
         self._buffer = b""
 
@@ -276,11 +274,7 @@ class Compiler:
         return True
 
     def _compile(self, compilation: Compilation) -> None:
-        request = {
-            "key": compilation.key,
-            "source": compilation.source,
-            "directory": str(self.cache.directory),
-        }
+        request = {"key": compilation.key, "source": compilation.source}
         reason = "the compiler process keeps ending"
         for _ in range(2):
             try:
@@ -292,12 +286,10 @@ class Compiler:
             if "error" in answer:
                 compilation._finish(0, f"kernel {compilation.key[:16]} does not compile:\n{answer['error']}")
                 return
-            compiled = self.cache.load(compilation.key)
-            if "data" in answer:
-                compiled = CompiledObject(answer["symbol"], base64.b64decode(answer["data"]))
-            if self._finish_from(compilation, compiled):
-                return
-            reason = "its cache entry was removed at once"
+            compiled = CompiledObject(answer["symbol"], base64.b64decode(answer["data"]))
+            self.cache.store(compilation.key, compiled)
+            self._finish_from(compilation, compiled)
+            return
         compilation._finish(0, f"kernel {compilation.key[:16]} could not be compiled: {reason}")
 
     def _running_helper(self) -> _Helper:

@@ -2,10 +2,10 @@
 """The helper process that compiles kernels, because compiling in a thread of the program stops its hot loop
 (Numba holds the GIL).
 
-Speaks JSON lines: {"key", "source", "directory"} comes in, {"key", "error", "symbol", "data"} goes out; the
-object file goes through the cache, and inside the answer only where the cache cannot be written. Nothing is
-ever unpickled. It ends when its input ends or its parent is gone. Interrupts from the terminal are the
-parent's affair.
+Speaks JSON lines: {"key", "source"} comes in, {"key", "error", "symbol", "data"} goes out. It reads and writes
+no files, and nothing is ever unpickled. It ends when its input ends or its parent is gone. Interrupts from the
+terminal are the parent's affair. How it is started, and that nothing but this module, what it imports and Numba
+is loaded here: isolated.py.
 """
 
 from __future__ import annotations
@@ -15,14 +15,10 @@ import ctypes
 import json
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any
-
-from .cache import CompiledObject, KernelCache
 
 _NICENESS = 10
 _PARENT_CHECK_SECONDS = 0.5
@@ -52,14 +48,14 @@ class Backend:
             jit=True,
         )
 
-    def compile(self, source: str, key: str) -> CompiledObject:
-        """Compile the function `kernel` of a source text; whatever Numba raises is the caller's."""
+    def compile(self, source: str, key: str) -> tuple[str, bytes]:
+        """The symbol and the object file of the function `kernel` of a text; whatever Numba raises is the caller's."""
         namespace: dict[str, Any] = dict(self._namespace, __name__=f"graphflow_kernel_{key[:16]}")
         exec(compile(source, f"<graphflow kernel {key[:16]}>", "exec"), namespace)
         kernel = namespace["kernel"]
         module = self._llvm.parse_assembly(kernel._library.get_llvm_str())
         self._check_symbols(module)
-        return CompiledObject(kernel.native_name, self._machine.emit_object(module))
+        return kernel.native_name, self._machine.emit_object(module)
 
     def _check_symbols(self, module: Any) -> None:
         """Refuse code that refers to what only this process has; loading it elsewhere would end that process."""
@@ -73,12 +69,10 @@ def answer(backend: Backend, request: dict[str, str]) -> dict[str, str]:
     """Compile one request; an error of the source is part of the answer."""
     key = request["key"]
     try:
-        compiled = backend.compile(request["source"], key)
+        symbol, data = backend.compile(request["source"], key)
     except (Exception, SystemExit):  # whatever a generated text can raise inside Numba belongs to that text
         return {"key": key, "error": traceback.format_exc(limit=-3)}
-    if KernelCache(Path(request["directory"])).store(key, compiled):
-        return {"key": key}
-    return {"key": key, "symbol": compiled.symbol, "data": base64.b64encode(compiled.data).decode()}
+    return {"key": key, "symbol": symbol, "data": base64.b64encode(data).decode()}
 
 
 def _lines() -> Any:
@@ -107,7 +101,3 @@ def main(parent: int) -> None:
     for line in _lines():
         answers.write(json.dumps(answer(backend, json.loads(line))) + "\n")
         answers.flush()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -118,8 +118,9 @@ def test_keys_differ_with_the_source_and_entries_survive_a_round_trip(tmp_path: 
     assert cache.load(source_key("b")) is None
 
 
-def test_the_default_folder_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert default_directory() == Path("/somewhere/graphflow")
+def test_the_default_folder_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "named"))
+    assert default_directory() == tmp_path / "named" / "graphflow"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert default_directory() == Path.home() / ".cache" / "graphflow"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert default_directory() == tmp_path / "home" / ".cache" / "graphflow"

@@ -93,7 +93,8 @@ def test_a_source_that_kills_the_helper_fails_and_others_do_not(tmp_path: Path) 
 def test_a_helper_that_cannot_live_leaves_one_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    (tmp_path / "python3").symlink_to("/bin/false")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
     compiler = Compiler(tmp_path)
     with caplog.at_level(logging.WARNING, "graphflow"):
         for addend in range(7, 12):
