@@ -117,7 +117,9 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
         for k, value in enumerate((a, b)):
             own = value.shape[:-2]
             if own == batch_shape:
-                strides[k] = value.strides[-3]
+                step = value.step_over(len(own))
+                assert step is not None  # It is one axis, or lies side by side.
+                strides[k] = step
             elif math.prod(own) != 1:
                 return False
     depth = a.shape[-2] if flip_a else a.shape[-1]

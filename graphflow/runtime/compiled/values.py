@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ class Value:
         return all(
             s == w for n, s, w in zip(self.shape, self.strides, row_major(self.shape), strict=True) if n != 1
         )
+
+    def step_over(self, count: int) -> int | None:
+        """The stride with which its first `count` axes are walked as if they were one; None where they cannot be.
+
+        The stride of an axis of one place says nothing: 0 where there are no others.
+        """
+        walked = [(n, s) for n, s in zip(self.shape[:count], self.strides[:count], strict=True) if n != 1]
+        if any(outer != n * inner for (_, outer), (n, inner) in pairwise(walked)):
+            return None
+        return walked[-1][1] if walked else 0
 
     def broadcast(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Its strides when it is repeated to `shape`, by NumPy's rule."""

@@ -146,7 +146,9 @@ def _batched(lowering: Lowering, i: Instruction, value: Value, batch: tuple[int,
         value = copied(lowering, i, spread)
     if len(batch) > 1 and not value.contiguous:
         value = lowering.compact(i, value)
-    strides = (value.strides[-3], *value.strides[-2:])
+    step = value.step_over(len(batch))
+    assert step is not None  # It is one axis, or lies side by side.
+    strides = (step, *value.strides[-2:])
     return Value(value.root, value.dtype, (math.prod(batch), *matrix), strides, value.offset)
 
 

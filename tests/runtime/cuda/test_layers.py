@@ -107,3 +107,18 @@ def test_a_relu_lets_what_is_no_number_through() -> None:
     cpu, gpu = on_both(build, 2)
     np.testing.assert_array_equal(gpu[1], [[np.nan] * 3, [1, 1, 1]])
     np.testing.assert_array_equal(gpu[1], cpu[1])
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 4, 5), (1, 3, 4, 5), (3, 4, 1, 5), (1, 1, 4, 5)])
+def test_batches_with_axes_of_one_place(shape: tuple[int, ...]) -> None:
+    """The stride of such an axis says nothing, as after the transposition of attention with one head."""
+
+    def build() -> tuple[Any, dict[Any, Any]]:
+        x = gf.placeholder(gf.float32, shape)
+        seen = gf.transpose(x, [0, 2, 1, 3])
+        return gf.matmul(seen, seen, transpose_b=True), {
+            x: np.random.RandomState(2).randn(*shape).astype("f")
+        }
+
+    cpu, gpu = on_both(build)
+    np.testing.assert_allclose(gpu, cpu, 1e-5, 1e-5)
