@@ -53,6 +53,8 @@ class ConfigProto:
     log_device_placement: write each op's device to sys.stderr when it is placed.
     connect_timeout_in_ms: how long a Session on a cluster waits for absent tasks; then UnavailableError names them.
     wait_for_left_tasks: whether it waits, too, for tasks that were there before and that its graph does not name.
+    replica_wait_in_ms: how long a round of synchronous training waits for workers that are gone; then an error names
+        them. 0 means three seconds for a bare Session, and ten minutes for one of MonitoredSession or Supervisor.
     operation_timeout_in_ms: deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
     check_numerics: raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
     server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
@@ -76,6 +78,7 @@ class ConfigProto:
     operation_timeout_in_ms: int = 0
     connect_timeout_in_ms: int = 10_000
     wait_for_left_tasks: bool = True
+    replica_wait_in_ms: int = 0
     cluster_def: Any = None
     isolate_session_state: bool = False
     check_numerics: bool = False
@@ -92,6 +95,7 @@ class ConfigProto:
             "inter_op_parallelism_threads",
             "operation_timeout_in_ms",
             "connect_timeout_in_ms",
+            "replica_wait_in_ms",
             "server_idle_minutes",
         ):
             if getattr(self, name) < 0:

@@ -263,6 +263,7 @@ class Greetings(Inquiries):
         self._senders[sender] = peer
         self._sharing.met(peer.task, details)
         self._lost_tasks().pop(peer.task, None)
+        self._unmet_tasks().pop(peer.task, None)
         self._tasks_by_incarnation[number] = peer.task
         if details.get("in_use"):
             self._used = time.monotonic()

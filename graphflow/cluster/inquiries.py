@@ -17,7 +17,7 @@ from graphflow.cluster.peers import Greeting, Peer
 from graphflow.cluster.rounds import Rounds
 from graphflow.cluster.status import Status
 from graphflow.cluster.task_steps import TaskSteps
-from graphflow.kernels.sync_rounds import LOST_TASKS
+from graphflow.kernels.sync_rounds import LOST_TASKS, UNMET_TASKS
 from graphflow.runtime.resources import ResourceStore
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
@@ -62,6 +62,7 @@ class Inquiries:
             address, self._devices, self._incarnation, self._store, self._master, self._worker, self.sockets
         )
         answers = {Kind.STATUS: self._tell_status, Kind.RESET: self._reset, Kind.STOP: self._stopping}
+        self._unmet_tasks().update(dict.fromkeys(self._peers, time.monotonic()))
         self._rounds = Rounds(
             self._task, self._peers, self._to_peer, self._reply, self._drop_pending, answers
         )
@@ -87,6 +88,11 @@ class Inquiries:
         """The tasks that are gone, each with the time of that, for those who wait in the store for what they do."""
         lost: dict[str, float] = self._store.other(LOST_TASKS, dict)
         return lost
+
+    def _unmet_tasks(self) -> dict[str, float]:
+        """The tasks that were never there, each with the time since when they are awaited."""
+        unmet: dict[str, float] = self._store.other(UNMET_TASKS, dict)
+        return unmet
 
     def _in_use(self) -> bool:
         """Whether a client has a session here."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from graphflow.config import TIERS
 from graphflow.plan.encode import PlanReader
 from graphflow.runtime.planner import Manner
 from graphflow.runtime.progress import Parts, PartStage
 from graphflow.transport.message import Message
+
+MOST_WAIT_MS: Final = 1000 * 86_400 * 365
+"""The longest that a round may be asked to wait for workers that are gone: a year."""
 
 
 def read_parts(
@@ -28,7 +31,10 @@ def read_parts(
     if compiled not in TIERS:
         raise ValueError(f"compiled is {compiled!r:.200}, not one of {', '.join(TIERS)}.")
     flags = [details.get(name) is True for name in ("seeded", "traced", "check_numerics")]
-    manner = Manner(flags[0], flags[1], compiled, flags[2])
+    wait = details.get("replica_wait_in_ms", 0)
+    if type(wait) is not int or not 0 <= wait <= MOST_WAIT_MS:
+        raise ValueError(f"replica_wait_in_ms is {wait!r:.200}, not a number of at most {MOST_WAIT_MS}.")
+    manner = Manner(flags[0], flags[1], compiled, flags[2], wait)
 
     def stage(tree: Mapping[str, Any]) -> PartStage:
         plan = reader.plan(tree["plan"])

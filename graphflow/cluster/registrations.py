@@ -39,6 +39,8 @@ class Runner:
     """What operations keep on this task for the session."""
     alone: bool
     """Whether its plan has one device here: then no two stages of a step are computed at once."""
+    replica_seconds: float
+    """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
     seconds: float = 1.0
 
 
@@ -228,7 +230,8 @@ class Registrations(Greetings):
                 return self._make(plan, manner)
 
             found.update(members(plan))
-            return Runner(make(plan), blocks, Changes(self._store, plan, make), kept, alone)
+            changes, wait = Changes(self._store, plan, make), manner.replica_wait_in_ms / 1000
+            return Runner(make(plan), blocks, changes, kept, alone, wait)
 
         parts = read_parts(message, self._task, self._peers, runner)
         if found:

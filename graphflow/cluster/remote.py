@@ -143,6 +143,8 @@ class RemoteExecutable:
         except Overdue as overdue:
             raise self._late(overdue.awaited or [self._planner.connection.address]) from None
         finally:
+            if self._planner.told.waits:
+                self._planner.told.over()
             if run.trace is not None:
                 self._traced(run.trace, sent)
         return tuple([value[()] if value.ndim == 0 else np.array(value) for value in answer.tensors])

@@ -465,7 +465,7 @@ class Service(Reports):
     def _compute(self, work: RunStage, context: StepContext) -> tuple[Sequence[Any], Exception | None]:
         """The results of a stage, or its error; in any thread."""
         runner: Runner = work.stage.run
-        context.kept = runner.kept
+        context.kept, context.replica_seconds = runner.kept, runner.replica_seconds
         begun = time.perf_counter()
         counted: StepContext | ResourceStore = self._store if runner.blocks or runner.alone else context
         if runner.blocks:  # A wait of a stage of its own, which holds no variable.

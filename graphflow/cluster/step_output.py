@@ -23,6 +23,8 @@ MOST_TEXT: Final = 64 << 10
 """Characters of one piece of text; the rest is cut off."""
 MOST_BYTES: Final = 64 << 20
 """Bytes that one step prints on one task."""
+AWAITED: Final = "awaited"
+"""The stream of what a run waits for, which the client shows in a line of its own (told.py)."""
 _PIECE: Final = 32
 """What a piece costs beside its text."""
 _LOCK: Final = threading.Lock()
@@ -126,6 +128,10 @@ class StepContext(RunContext):
             first = self._output.add(stream, text, now)
         if first:
             self._tell(self)
+
+    def say_awaited(self, text: str) -> None:
+        """Tells the client what its run waits for."""
+        self.write(text, AWAITED)
 
     def take_output(self, last: bool) -> dict[str, Any]:
         """What was printed and is not sent yet; `last`: nothing will follow."""

@@ -1,4 +1,5 @@
-"""What the tasks tell a client during its runs: what operations print, which is shown here, and traces, which are kept.
+"""What the tasks tell a client during its runs: what operations print and wait for, which is shown here, and traces,
+which are kept.
 
 Text goes to sys.stderr and sys.stdout as they are at that time, so that notebooks and tests see it; each line begins
 with the task that it is from.
@@ -6,6 +7,7 @@ with the task that it is from.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -13,7 +15,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from graphflow.cluster.step_output import AWAITED
 from graphflow.graph.devices import short_task
+from graphflow.status_line import Waiting
 from graphflow.transport.message import Kind, Message
 
 _MISTAKES: Final = (TypeError, ValueError, KeyError)
@@ -27,6 +31,14 @@ class Told:
         self._open: dict[str, str] = {}
         """The task whose line each stream is in the middle of."""
         self._local = threading.local()
+        self.waits: dict[int, Waiting] = {}
+        """By thread, what shows for whom its run waits."""
+
+    def over(self) -> None:
+        """The run of this thread is over: it does not wait any more."""
+        waiting = self.waits.pop(threading.get_ident(), None)
+        if waiting is not None:
+            waiting.close()
 
     def __call__(self, message: Message) -> None:
         """Shows or keeps what a task tells."""
@@ -48,6 +60,12 @@ class Told:
     def _show(self, details: Mapping[str, Any]) -> None:
         task = short_task(str(details["task"]))
         pieces = [(str(stream), str(text)) for stream, text in details["lines"]]
+        for awaited in [text for stream, text in pieces if stream == AWAITED][-1:]:
+            thread = threading.get_ident()
+            if thread not in self.waits:
+                self.waits[thread] = Waiting(math.inf, quiet_secs=0)
+            self.waits[thread].update(awaited)
+            pieces = [(stream, text) for stream, text in pieces if stream != AWAITED]
         if details["dropped"]:
             more = "s" if details["dropped"] > 1 else ""
             told = f"({details['dropped']} line{more} not shown: more was printed than is sent)\n"

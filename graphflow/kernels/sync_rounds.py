@@ -14,20 +14,25 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from graphflow.errors import AbortedError, UnavailableError
+from graphflow.errors import AbortedError, DeadlineExceededError, UnavailableError
 from graphflow.graph.devices import DeviceSpec
 from graphflow.kernels.last_runs import LastRuns, Run, run_of
 
 LOST_TASKS: Final = "sync_rounds/lost_tasks"
 """The name under which a store has the tasks that are gone, each with the time.monotonic() of that."""
+UNMET_TASKS: Final = "sync_rounds/unmet_tasks"
+"""The name under which a store has the tasks that were never there, each with the time.monotonic() since when."""
 GRACE_SECONDS: Final = 3.0
-"""For so long a round waits for a task that is gone to come back."""
+"""For so long a round waits for a task that is gone to come back, where a run does not say how long."""
+SLOW_SECONDS: Final = 10.0
+"""A run that has waited for so long says so, even where nobody is gone."""
+_SAY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger("graphflow")
 Number = tuple[int, int]
 """What choices are ordered by: when the rounds were made, and a count from one."""
@@ -93,6 +98,10 @@ class _Attempt:
     released: bool = False
     superseded: bool = False
     chosen: Choice | None = None
+    since: float = 0.0
+    """The time.monotonic() since when it waits."""
+    said: float = 0.0
+    """When its run was told last for whom it waits."""
     run: Run | None = None
     """Of which of its trainer's runs it is an attempt, where these are numbered (cluster/once.py)."""
 
@@ -202,7 +211,8 @@ class SyncRounds:
         """A replica's gradients are in place: waits for the choice of the round, and returns it.
 
         AbortedError where the global step was set, or another run of the same replica began, in the meantime;
-        UnavailableError where replicas are gone without which the round cannot be.
+        UnavailableError where replicas are gone without which the round cannot be, or DeadlineExceededError where the
+        run has said for how long it waits for them.
         """
         if not ticket.attempt:
             return self._given_before(run_of(run), ticket)
@@ -210,13 +220,14 @@ class SyncRounds:
             attempt = self._open.get(ticket.attempt) if ticket.epoch == self._epoch else None
             if attempt is None:
                 return self._too_late(ticket)
+        attempt.since = time.monotonic()
         try:
             found: Choice = run.store.wait(
                 self._condition,
-                lambda: self._attempt(attempt, self._lost(run)),
+                lambda: self._attempt(attempt, run),
                 run,
-                lambda: self._awaited(attempt.round),
-                lambda: _LOG.warning("Still waiting for %s.", self._awaited(attempt.round)),
+                lambda: self._awaited(attempt.round, run),
+                lambda: _LOG.warning("Still waiting for %s.", self._awaited(attempt.round, run)),
             )
             return found
         except BaseException:
@@ -225,7 +236,7 @@ class SyncRounds:
                     self._open.pop(attempt.number, None)
             raise
 
-    def _attempt(self, mine: _Attempt, lost: Mapping[str, float]) -> Choice | None:
+    def _attempt(self, mine: _Attempt, run: Any) -> Choice | None:
         """The choice for an attempt, once there is one; with the condition held."""
         if mine.chosen is not None:
             return mine.chosen
@@ -247,7 +258,8 @@ class SyncRounds:
             self._floors[mine.slot] = mine.number
             self._given.put(mine.run, Choice(mine.round, (self._epoch, 0)))
             return Choice(mine.round, (self._epoch, 0), counted=True)
-        self._check_reachable(arrived, lost)
+        self._check_reachable(arrived, run)
+        self._say(mine, run)
         return None
 
     def _choose(self, arrived: list[_Attempt]) -> None:
@@ -297,39 +309,66 @@ class SyncRounds:
 
     @staticmethod
     def _lost(run: Any) -> Mapping[str, float]:
+        """The tasks that are not there, each with the time since when; who was never there counts for who has time."""
         lost: Mapping[str, float] = run.store.other(LOST_TASKS, dict)
-        return lost
+        unmet: Mapping[str, float] = run.store.other(UNMET_TASKS, dict) if run.replica_seconds else {}
+        return {**unmet, **lost} if lost or unmet else lost
 
     def _absent(self) -> list[str]:
         here = {a.slot for a in self._open.values() if a.arrived}
         return sorted((slot for slot in self._members if slot not in here), key=_place)
 
-    def _check_reachable(self, arrived: list[_Attempt], lost: Mapping[str, float]) -> None:
-        """UnavailableError where too few replicas are left for the round, those not counted that are gone."""
+    def _strangers(self, tasks: Iterable[str]) -> set[str]:
+        """Those of the tasks that have not taken part so far, and may be replicas: others of their job are."""
+        jobs = {DeviceSpec.from_string(slot).job for slot in self._members}
+        return {t for t in tasks if t not in self._members and DeviceSpec.from_string(t).job in jobs}
+
+    def _check_reachable(self, arrived: list[_Attempt], run: Any) -> None:
+        """The error of a run whose round lacks replicas that have been gone for too long."""
+        lost = self._lost(run)
         if not lost:
             return
-        before = time.monotonic() - GRACE_SECONDS
+        before = time.monotonic() - (run.replica_seconds or GRACE_SECONDS)
         gone = {task for task, since in list(lost.items()) if since < before}
-        jobs = {DeviceSpec.from_string(slot).job for slot in self._members}
-        strangers = {t for t in gone - self._members.keys() if DeviceSpec.from_string(t).job in jobs}
+        strangers = self._strangers(gone)
         absent = self._absent()
         missing = [slot for slot in absent if slot in gone]
         named = sum(1 for a in arrived if a.slot)
         known = len(absent) + named
         may_come = len(absent) - len(missing) + max(0, self.total - known - len(strangers))
         if (missing or strangers) and len(arrived) + may_come < self.needed:
-            raise UnavailableError(
-                None, None,
+            text = (
                 f"{self.name!r} needs {self.needed} replicas for a step, and these are gone: "
-                f"{', '.join([*missing, *sorted(strangers)])}.",
+                f"{', '.join([*missing, *sorted(strangers)])}."
+            )
+            if not run.replica_seconds:
+                raise UnavailableError(None, None, text)
+            raise DeadlineExceededError(
+                None, None,
+                f"{text} It has waited for {run.replica_seconds:g} s, as ConfigProto(replica_wait_in_ms=...) says.",
             )  # fmt: skip
 
-    def _awaited(self, number: int) -> str:
+    def _say(self, mine: _Attempt, run: Any) -> None:
+        """Tells who waits for the run for whom it waits: once somebody is gone, or it takes long; with the condition
+        held.
+        """
+        now = time.monotonic()
+        if now < mine.said + _SAY_SECONDS:
+            return
+        lost = self._lost(run)
+        absent = {*self._absent(), *self._strangers(lost)}
+        if now > mine.since + SLOW_SECONDS or any(lost.get(t, now) < now - GRACE_SECONDS for t in absent):
+            mine.said = now
+            run.say_awaited(self._awaited(mine.round, run))
+
+    def _awaited(self, number: int, run: Any) -> str:
         arrived = sorted((a.slot or f"replica {a.number}") for a in list(self._open.values()) if a.arrived)
-        absent = ", ".join(self._absent()) or "others"
+        lost, now = self._lost(run), time.monotonic()
+        absent = [*self._absent(), *sorted(self._strangers(lost), key=_place)]
+        named = [f"{t} (gone for {now - lost[t]:.0f} s)" if t in lost else t for t in absent]
         return (
             f"step {number} of {self.name!r}: {len(arrived)} of {self.needed} gradients have arrived "
-            f"({', '.join(arrived) or 'none'}); awaited: {absent}"
+            f"({', '.join(arrived) or 'none'}); awaited: {', '.join(named) or 'others'}"
         )
 
 

@@ -19,6 +19,7 @@ class RunContext:
     kept: what operations keep for the session where the store is not the session's own.
     pausable: whether it counts as active in the store, and may leave the count while it waits, holding no variable's
         memory then.
+    replica_seconds: how long a round of synchronous training waits for workers that are gone; 0 means a few seconds.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class RunContext:
         "once",
         "pausable",
         "per_run",
+        "replica_seconds",
         "store",
         "trace",
     )
@@ -42,6 +44,7 @@ class RunContext:
         self.pausable = False
         self.kept: dict[str, Any] | None = None
         self.once: Any = None
+        self.replica_seconds = 0.0
         self._cancelled = False
         self._broken = False
 
@@ -95,6 +98,9 @@ class RunContext:
         target = sys.stdout if stream == "stdout" else sys.stderr
         target.write(text)
         target.flush()
+
+    def say_awaited(self, text: str) -> None:
+        """Says to whoever waits for the run what it waits for; here that is in the same process, and can see it."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of the user's."""

@@ -91,13 +91,14 @@ class Manner:
     """How a plan is run, wherever that is: what a session and its graph say of it.
 
     seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
-    recorded. compiled, check_numerics: as in ConfigProto.
+    recorded. compiled, check_numerics, replica_wait_in_ms: as in ConfigProto.
     """
 
     seeded: bool = False
     traced: bool = False
     compiled: str = "auto"
     check_numerics: bool = False
+    replica_wait_in_ms: int = 0
 
     @property
     def looks(self) -> bool:
@@ -171,7 +172,8 @@ class Planner:
 
     def manner(self, seeded: bool, traced: bool = False) -> Manner:
         """How this configuration has plans run."""
-        return Manner(seeded, traced, self._config.compiled, self._config.check_numerics)
+        config = self._config
+        return Manner(seeded, traced, config.compiled, config.check_numerics, config.replica_wait_in_ms)
 
     def executable(
         self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False

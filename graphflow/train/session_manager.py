@@ -22,10 +22,10 @@ from graphflow.distribute.collective import SHARING
 from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.graph import Graph
 from graphflow.session import Session
+from graphflow.status_line import Waiting
 from graphflow.train.checkpoint_management import get_checkpoint_state, latest_checkpoint
 from graphflow.train.checkpoint_utils import load_variable
 from graphflow.train.initialization_mark import InitializationMark
-from graphflow.train.progress import Waiting
 from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)
@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 _POLL_SECS: Final = 0.5
 _CONNECT_SECS: Final = 2.0
 """How often what is awaited is looked at again; a task that comes meanwhile is taken at once."""
+_REPLICA_WAIT_MS: Final = 600_000
+"""How long a worker may be gone that takes part in synchronous training."""
 
 
 class SessionManager:
@@ -230,6 +232,7 @@ class SessionManager:
                 patient = replace(
                     config or ConfigProto(),
                     wait_for_left_tasks=False,
+                    replica_wait_in_ms=(config and config.replica_wait_in_ms) or _REPLICA_WAIT_MS,
                     connect_timeout_in_ms=int(1000 * min(left, _CONNECT_SECS)),
                 )
                 try:

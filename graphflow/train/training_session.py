@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow.config import ConfigProto
+from graphflow.status_line import is_terminal
 from graphflow.train.monitored_session import MonitoredSession
-from graphflow.train.progress import is_terminal
 from graphflow.train.saving_hooks import (
     CheckpointSaverHook,
     StepCounterHook,

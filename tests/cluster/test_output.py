@@ -197,3 +197,22 @@ def test_lines_of_several_tasks_do_not_run_into_each_other(capsys: pytest.Captur
     out, err = capsys.readouterr()
     assert out == "/job:a/task:0: begins ends\n/job:a/task:0: again\n/job:b/task:0: x\n"
     assert err == "/job:b/task:0: (2 lines not shown: more was printed than is sent)\n"
+
+
+def test_for_whom_a_run_waits_is_one_line_that_goes_with_the_run(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = Told()
+    for seconds in (4, 5):
+        lines = [["awaited", f"step 3: task 1 (gone for {seconds} s)"]]
+        told(
+            Message(
+                Kind.OUTPUT, 1, details={"task": "/job:ps/replica:0/task:0", "lines": lines, "dropped": 0}
+            )
+        )
+    (record,) = caplog.records
+    assert record.getMessage() == "Still waiting for step 3: task 1 (gone for 4 s) (0:00)."
+    assert capsys.readouterr().err == "" and len(told.waits) == 1
+    told.over()
+    told.over()
+    assert not told.waits

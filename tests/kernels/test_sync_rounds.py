@@ -12,7 +12,15 @@ import pytest
 
 import graphflow as gf
 from graphflow.kernels import sync_rounds
-from graphflow.kernels.sync_rounds import LOST_TASKS, Choice, Gradients, Once, SyncRounds, Ticket
+from graphflow.kernels.sync_rounds import (
+    LOST_TASKS,
+    UNMET_TASKS,
+    Choice,
+    Gradients,
+    Once,
+    SyncRounds,
+    Ticket,
+)
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
@@ -198,6 +206,51 @@ def test_promise_5_where_too_few_are_left_the_missing_are_named(
     assert isinstance(error, gf.errors.UnavailableError) and WORKERS[1] in str(error)
     r.store.other(LOST_TASKS, dict).clear()
     assert r.whole_round([0, 1]).counted
+
+
+class _Patient(RunContext):
+    """A run that waits for workers that are gone, and keeps what it was told."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, store: ResourceStore, seconds: float) -> None:
+        super().__init__(store)
+        self.replica_seconds = seconds
+        self.told: list[str] = []
+
+    def say_awaited(self, text: str) -> None:
+        self.told.append(text)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["took-part", "never-came"])
+def test_promise_43_a_run_that_has_time_waits_for_who_is_gone_and_says_so(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync_rounds, "GRACE_SECONDS", 0.0)
+    r = Rounds(2, 2)
+    if known:
+        r.whole_round([0, 1])
+    away = r.store.other(LOST_TASKS if known else UNMET_TASKS, dict)
+    away[WORKERS[1]] = time.monotonic() - 100
+    run, ticket = _Patient(r.store, 600.0), r.begin(0)
+    thread = threading.Thread(target=r.rounds.arrive, args=(run, WORKERS[0], ticket), daemon=True)
+    thread.start()
+    while not run.told:
+        time.sleep(0.001)
+    assert f"awaited: {WORKERS[1]} (gone for 100 s)" in run.told[0]
+    away.clear()
+    assert r.arrive(1, r.begin(1)).counted
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_promise_43_a_wait_for_who_is_gone_has_an_end_that_names_it() -> None:
+    r = Rounds(2, 2)
+    r.whole_round([0, 1])
+    r.store.other(LOST_TASKS, dict)[WORKERS[1]] = time.monotonic() - 601
+    ticket = r.begin(0)
+    with pytest.raises(gf.errors.DeadlineExceededError, match=f"these are gone: {WORKERS[1]}.*600 s"):
+        r.rounds.arrive(_Patient(r.store, 600.0), WORKERS[0], ticket)
 
 
 def test_promise_5_the_living_go_on_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

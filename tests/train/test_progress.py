@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.train.progress import StatusLine, TrainingProgress, Waiting, seconds_text
+from graphflow.status_line import StatusLine, Waiting, seconds_text
+from graphflow.train.progress import TrainingProgress
 
 
 class Terminal(io.StringIO):

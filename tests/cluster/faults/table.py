@@ -1,7 +1,7 @@
 """Runs the whole matrix and writes docs/faults.md: `make faults`, or python -m tests.cluster.faults.table [FILTER ...].
 
-With words, only the cells that they all name are run, and nothing is written. Cells are mostly waiting,
-so some run at the same time, each in a process of its own.
+What follows the table there, from `_KEPT` on, is written by hand and kept. With words, only the cells that they all name
+are run, and nothing is written. Cells are mostly waiting, so some run at the same time, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.cluster.faults.cells import MOMENTS, ROWS
 
 _AT_ONCE: Final = 3
 _ROOT: Final = Path(__file__).parents[3]
+_KEPT: Final = "## What tests of their own make happen\n"
 _NAMES: Final = {"rename": "within a save"}
 Cell = tuple[str, str, str]
 
@@ -54,7 +55,9 @@ def main(words: list[str]) -> int:
     seconds = time.monotonic() - begun
     print(f"{len(wanted)} cells in {seconds:.0f} s, {failed} failed")
     if not words and not failed:
-        (_ROOT / "docs" / "faults.md").write_text(page(found, seconds))
+        path = _ROOT / "docs" / "faults.md"
+        _, heading, kept = path.read_text().partition(_KEPT)
+        path.write_text(page(found, seconds) + heading + kept)
     return bool(failed)
 
 
@@ -128,33 +131,6 @@ sent disturbed nobody.
 
 {table}
 
-## Long training, and a million frames
-
-`make soak` trains for ten minutes on two parameter servers and four workers, one of which the chief, and kills one of
-the six at random every ten seconds; a client that is never killed trains along. A process that takes no step for half a
-minute ends it, and so does one that holds more threads, sockets, files or memory at its end than when it had settled.
-Its last run, on two cores that had the project's tests to run beside it: 60 kills (23 of parameter servers, 6 of the
-chief), 49,257 steps acknowledged, 92 recoveries, 582 updates lost with parameter servers, none applied twice, the
-longest pause 3.6 s. Processes that lived through many recoveries held at most 4 sockets, 1 file of shared memory and
-3 MB more than before, and nothing was left at the end.
-
-`tests/cluster/test_fuzz.py --everything` sends a million generated frames to a task, from strangers, clients and other
-tasks, and a hundred thousand more over TCP: no code of strangers was run, and the task serves afterwards.
-
-## What a program sees
-
-* A step that needs a task that is gone raises `UnavailableError` naming the task and its address; a task that was
-  started again and lost its variables, `AbortedError`. `MonitoredSession` takes both as the reason to make the session
-  anew: it waits for the tasks it needs, the chief restores the newest checkpoint where variables were lost and goes on
-  with them where they are all there, the others wait for the chief. Each recovery is logged with the steps before and
-  after, and listed in `MonitoredSession.recoveries`.
-* A bare `Session` raises and leaves the rest to the program.
-* A task that has finished is not missed: sessions wait only for tasks that were not there yet, or that their graph
-  uses.
-* The chief's first checkpoint is written as it begins. Where it is killed between initializing and that, it goes on
-  with the variables that are there: the file `initialized` in the folder of the checkpoints says that they are its own.
-* Where the disk is full, saving raises `ResourceExhaustedError` naming the file; the checkpoints before are whole. A
-  program that does not catch it ends; started again, it goes on with the variables that the parameter server has.
 """
 
 
