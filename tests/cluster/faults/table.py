@@ -1,7 +1,7 @@
 """Runs the whole matrix and writes docs/faults.md: `make faults`, or python -m tests.cluster.faults.table [FILTER ...].
 
-What follows the table there, from `_KEPT` on, is written by hand and kept. With words, only the cells that they all name
-are run, and nothing is written. Cells are mostly waiting, so some run at the same time, each in a process of its own.
+What follows the table there, from `_KEPT` on, is written by hand and kept. With words, only the cells that they all
+name are run, and nothing is written. Cells are mostly waiting, so some run at the same time, each in its own process.
 """
 
 from __future__ import annotations
