@@ -10,9 +10,7 @@ import ast
 import hashlib
 import logging
 import math
-import os
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,15 +27,22 @@ from graphflow.graph.devices import DeviceSpec
 from graphflow.kernels.cuda import copies, dropped, peers, vectors
 from graphflow.kernels.cuda.discovery import found
 from graphflow.kernels.cuda.division import with_divisions
+from graphflow.kernels.cuda.kept import KeptKernels
 from graphflow.kernels.cuda.pool import Pool
 from graphflow.kernels.cuda.warps import SHUFFLE, SIMULATED_SHUFFLE
 from graphflow.kernels.native.cache import default_directory
 from graphflow.kernels.native.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
 
+_read_by_others: Final = "numba" in sys.modules
 cuda: Any = import_module("numba.cuda")
 SIMULATED: Final = found().simulated
 if not SIMULATED:  # Short kernels are meant: their launches are captured.
     _config: Any = import_module("numba.cuda.core.config")
+    if (
+        not _read_by_others
+    ):  # .numba_config.yaml of the working directory may name modules and libraries to load
+        _config._config_fname = ""
+        _config.reload_config()
     _config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 BLOCK: Final = 4 if SIMULATED else 256
 """Threads of a block. The simulator starts a Python thread for each."""
@@ -104,16 +109,6 @@ def entry(*arguments):
 
 
 @cache
-def _directory() -> str:
-    """Where the texts of kernels lie, so that Numba can keep what it makes of them beside."""
-    if SIMULATED:
-        return tempfile.gettempdir()
-    folder = default_directory() / "cuda"
-    folder.mkdir(parents=True, exist_ok=True)
-    return str(folder)
-
-
-@cache
 def _called() -> bytes:
     """What machine code depends on beside a kernel's text, and Numba does not see change: functions that kernels call,
     and its own version.
@@ -123,13 +118,12 @@ def _called() -> bytes:
 
 
 def _path(source: str, kinds: tuple[str, ...]) -> Path:
-    """The file of a kernel's text for arguments of some kinds.
+    """The file that a kernel's text for arguments of some kinds is said to lie in, which is not there.
 
-    One for each: of two processes that compile a text for different kinds at once, Numba's cache may keep the code of
-    one under the kinds of the other.
+    One for each: the simulator knows a kernel's shared arrays by it, and what is compiled is kept under its name.
     """
     text = f"{source}\n{' '.join(kinds)}".encode()
-    return Path(_directory()) / f"gf_{hashlib.sha256(text + _called()).hexdigest()[:32]}.py"
+    return default_directory() / "cuda" / f"gf_{hashlib.sha256(text + _called()).hexdigest()[:32]}.py"
 
 
 def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., None]:
@@ -161,14 +155,11 @@ def kernel(source: str, kinds: tuple[str, ...]) -> Any:
     """The compiled kernel of a text for arguments of some kinds; compiled at its first launch."""
     if SIMULATED:
         return cuda.jit(python_function(source, kinds))
-    path = _path(source, kinds)
-    if not path.exists():
-        handle, temporary = tempfile.mkstemp(dir=_directory(), suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
-            file.write(source)
-        os.utime(temporary, (1_600_000_000,) * 2)  # Numba's cache looks at the time of the file.
-        os.replace(temporary, path)
-    return cuda.jit(python_function(source, kinds), cache=True)
+    function = python_function(source, kinds)
+    compiled = cuda.jit(function)
+    code = hashlib.sha256(function.__code__.co_code).hexdigest()
+    compiled._cache = KeptKernels(f"{_path(source, kinds).stem} {code}")
+    return compiled
 
 
 @contextmanager
