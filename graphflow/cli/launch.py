@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
 from typing import Any, Final
 
+import graphflow
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.transport import keys
@@ -27,6 +29,13 @@ The chief is worker 0, or the task of the job chief with --chief. When it has en
 seconds to end too; then servers are stopped, and within 3 s nothing is left. A worker that fails is reported and the
 others go on; when the chief or a ps fails, all are ended. The first failure comes last, with its traceback.
 The exit status is the chief's (that of a ps where that failed, 128 + n for signal n).
+"""
+_SERVE: Final = """
+import json, sys
+folders = json.loads(sys.argv.pop(1))
+from graphflow.cli.main import main
+sys.path.extend(folders)
+raise SystemExit(main())
 """
 _BLAS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -104,7 +113,7 @@ def _launch(arguments: argparse.Namespace) -> int:
         addresses = {
             job: [f"127.0.0.1:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
         }
-        serve = [sys.executable, "-m", "graphflow.cli", "serve"]
+        serve = _serve_command(arguments.program)
         found = roles(
             addresses,
             [*command, *arguments.arguments],
@@ -122,3 +131,16 @@ def _launch(arguments: argparse.Namespace) -> int:
             grace=arguments.grace,
             coloured=False if os.environ.get("NO_COLOR") else None,
         ).run()
+
+
+def _serve_command(program: str) -> list[str]:
+    """What serves a ps.
+
+    Modules of the working directory do not take the place of those that graphflow imports, as they would with
+    `python -m`. Those of the program's folder come after all others, since functions of a graph may lie there.
+    """
+    if os.path.realpath(graphflow.__path__[0]) == os.path.realpath("graphflow"):
+        return [sys.executable, "-m", "graphflow.cli", "serve"]  # That is where graphflow itself comes from.
+    folder = program if os.path.isdir(program) else os.path.dirname(program)
+    folders = [os.path.abspath(folder)] if program.endswith(".py") or os.path.isdir(program) else []
+    return [sys.executable, "-P", "-c", _SERVE, json.dumps([*folders, os.getcwd()]), "serve"]

@@ -330,3 +330,31 @@ def test_promise_3_a_training_ends_with_every_task_stopped_in_order(
     assert "failed" not in err
     if sys.platform == "linux":
         assert started.left() == []
+
+
+def test_a_ps_runs_nothing_of_the_working_directory_and_knows_the_programs_own_modules(
+    launch: object, tmp_path: Path
+) -> None:
+    """A function of a module of the program goes to the ps by its name; yaml.py and others there are not asked for."""
+    for name in ("base64", "numba", "zmq", "numpy", "cloudpickle", "graphflow", "math", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text(f"print('bait {name}', flush=True)")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "helpers.py").write_text("def triple(x):\n    return x * 3\n")
+    program = tmp_path / "mine" / "train.py"
+    program.write_text(
+        "import os, sys\n"
+        "import graphflow as gf, helpers, numpy as np\n"
+        "server = gf.train.Server.from_environment()\n"
+        "with gf.device('/job:ps/task:0'): y = gf.py_func(helpers.triple, [gf.constant(np.float32(2))], gf.float32)\n"
+        "with gf.Session(server.target) as session: print('it is', session.run(y))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "graphflow.cli", "launch", "--workers", "1", str(program)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "it is 6.0" in done.stdout and "bait" not in done.stdout + done.stderr
