@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from graphflow import errors
+from graphflow.transport.addresses import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,28 +22,41 @@ def address_of(target: Any) -> str:
     """host:port of a target such as zmq://host:port; ValueError for anything else."""
     text = target.decode() if isinstance(target, bytes) else str(target)
     scheme, separator, address = text.partition("://")
-    host, colon, port = address.rpartition(":")
-    if not separator or scheme not in ("zmq", "grpc") or not host or not colon or not port.isdigit():
+    if not separator or scheme not in ("zmq", "grpc"):
         raise ValueError(
             f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}."
         )
+    try:
+        split(address)
+    except ValueError as error:
+        raise ValueError(
+            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}: {error}"
+        ) from None
     return address
+
+
+def no_answer(address: str, what: str, seconds: float, trouble: str) -> str:
+    """The words for a server that does not answer, and why, as far as that is known."""
+    why = f"{trouble}." if trouble else "is it running there?"
+    return f"No server answers at {address}{what} within {seconds:g} s: {why}"
 
 
 @contextmanager
 def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connection]:
     """A connection to one task that does not count as a session of its."""
     from graphflow.transport import keys
-    from graphflow.transport.client import Connection, Refused  # ZeroMQ is imported where there is a cluster.
+    from graphflow.transport.client import (
+        Connection,
+        Overdue,
+        Refused,
+    )  # ZeroMQ is imported where there is a cluster.
 
     address = address_of(target)
     connection = Connection(address, {"observer": True}, keys.access(cluster_keys))
     try:
         yield connection
-    except errors.DeadlineExceededError as error:
-        raise errors.UnavailableError(
-            None, None, f"No server answers at {address} within {seconds:g} s: is it running there?"
-        ) from error
+    except Overdue as error:
+        raise errors.UnavailableError(None, None, no_answer(address, "", seconds, error.trouble)) from error
     except Refused as refused:
         from graphflow.cluster.failures import from_details
 

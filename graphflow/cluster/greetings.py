@@ -138,7 +138,7 @@ class Greetings(Inquiries):
         self.sockets.dropped.add("A stranger's message is no hello.")
         return False
 
-    def _answer_stranger(self, sender: bytes, request: int, error: errors.OpError) -> None:
+    def _answer_stranger(self, sender: bytes, request: int, error: Exception) -> None:
         """Answers, now or when the rate allows it: it may be one of many clients that were forgotten at once."""
         details = as_details(error) | {"stranger": True}
         if not self._unanswered and self._answers.allows():
@@ -156,9 +156,7 @@ class Greetings(Inquiries):
         details = message.details
         if not token.same(self._secret, details.get("token")):
             self.sockets.dropped.add("A hello has not the right token.")
-            self._answer_stranger(
-                sender, 0, errors.UnauthenticatedError(None, None, f"{self._task} refuses the token.")
-            )
+            self._answer_stranger(sender, 0, errors.UnauthenticatedError(None, None, self._refuses()))
             return
         try:
             if "task" in details:
@@ -167,8 +165,20 @@ class Greetings(Inquiries):
                 self._greet_client(sender, message)
         except (*_MISTAKES, OSError, errors.OpError) as error:
             self.sockets.dropped.add(f"A hello was wrong: {error}")
-            if "task" not in details:
+            if "task" in details:
+                found = (
+                    error if isinstance(error, errors.OpError) else ValueError(f"A hello was wrong: {error}")
+                )
+                self._answer_stranger(sender, 0, found)
+            else:
                 self._fail(sender, message.a, as_details(error))
+
+    def _refuses(self) -> str:
+        """The words for who has not this task's secret."""
+        return (
+            f"{self._task} refuses the token: whoever started it is another user, or its token is another file "
+            "(docs/security.md says where it lies)"
+        )
 
     def _greet_client(self, sender: bytes, message: Message) -> None:
         details = message.details
@@ -224,6 +234,7 @@ class Greetings(Inquiries):
         if asks or not peer.greeted:
             peer.asked = next(self._hellos) if asks else 0
         details = {"token": self._secret, "task": self._task, "devices": self._devices,
+                   "to": peer.task, "at": self.status.address,
                    "answer": peer.asked if asks else 0, "answers": answers,
                    "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
                    "left": [p.task for p in self._peers.values() if p.left],
@@ -234,7 +245,7 @@ class Greetings(Inquiries):
 
     def _meet(self, sender: bytes, details: Mapping[str, Any]) -> None:
         """Another task says hello."""
-        peer = self._peers[_name(details, "task")]
+        peer = self._peer_of(sender, details)
         number = int(_name(details, "incarnation"), 16)
         incarnation = f"{number:x}"
         wanted, answers = int(details.get("answer") or 0), details.get("answers")
@@ -275,6 +286,28 @@ class Greetings(Inquiries):
         with self._groups.collectives.condition:
             self._groups.met(peer.task)
         self._welcome_those_ready()
+
+    def _peer_of(self, sender: bytes, details: Mapping[str, Any]) -> Peer:
+        """The task that says hello; FailedPreconditionError where its cluster is not this task's."""
+        name, to, at = _name(details, "task"), details.get("to", self._task), details.get("at")
+        differ = "The ClusterSpecs of the two differ: give all tasks the same."
+        if name == self._task:
+            text = f"{name} is at {self.status.address} already: two processes were started as this task."
+            raise errors.FailedPreconditionError(None, None, text)
+        if to != self._task:
+            text = f"At {self.status.address} is {self._task}, and not {_text(to)}. {differ}"
+            raise errors.FailedPreconditionError(None, None, text)
+        peer = self._peers.get(name)
+        if peer is None:
+            text = (
+                f"{name} is not in the cluster of {self._task}, which has {', '.join(self._peers)}. {differ}"
+            )
+            raise errors.FailedPreconditionError(None, None, text)
+        if details.get("answer") and isinstance(at, str) and at != peer.address and not peer.incarnation:
+            # The two may mean the same; if not, this is why it hears no answer.
+            text = f"{self._task} has {name} at {peer.address}, while it says that it is at {_text(at)}. {differ}"
+            self._answer_stranger(sender, 0, errors.FailedPreconditionError(None, None, text))
+        return peer
 
     def lost(self, peer: str) -> None:
         """The connection to a peer is gone."""
@@ -320,6 +353,11 @@ class Greetings(Inquiries):
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
             )
 
+    def _where(self, peer: Peer) -> str:
+        """A task and its address, and why it does not answer, as far as that is known."""
+        why = self.sockets.trouble(peer.address)
+        return f"{peer.task} at {peer.address}" + (f" ({why.rstrip('.')})" if why else "")
+
     def _refuse_those_late(self, now: float) -> None:
         """Tells the clients that have waited for long enough which tasks are missing; gives up those long gone."""
         awaited = {task for waiting in self._greeting for task in waiting.tasks}
@@ -333,7 +371,7 @@ class Greetings(Inquiries):
         self._welcome_those_ready()
         for waiting in [w for w in self._greeting if w.deadline < now]:
             self._greeting.remove(waiting)
-            missing = ", ".join(f"{t} at {self._peers[t].address}" for t in sorted(waiting.tasks))
+            missing = ", ".join(self._where(self._peers[t]) for t in sorted(waiting.tasks))
             error = errors.UnavailableError(
                 None, None, f"These tasks of the cluster do not answer: {missing}."
             )

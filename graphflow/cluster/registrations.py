@@ -81,7 +81,7 @@ class Registrations(Greetings):
             for peer in absent:
                 if not peer.greeted:
                     self._greet(peer, True)
-            names = ", ".join(f"{peer.task} at {peer.address}" for peer in absent)
+            names = ", ".join(map(self._where, absent))
             error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
             self._registration_failed(number, as_details(error))
             return

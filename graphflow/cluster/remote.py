@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
+from graphflow.cluster.control import address_of, no_answer
 from graphflow.cluster.failures import from_details
 from graphflow.cluster.here import RunsHere, find
 from graphflow.cluster.stage_text import stage_text
@@ -46,12 +47,7 @@ class RemotePlanner(Planner):
     """A planner whose executables run on a cluster; `target` is the server that is their master, zmq://host:port."""
 
     def __init__(self, config: ConfigProto, target: Any, graph: Any) -> None:
-        text = target.decode() if isinstance(target, bytes) else str(target)
-        scheme, separator, address = text.partition("://")
-        if not separator or scheme not in ("zmq", "grpc") or not address:
-            raise ValueError(
-                f"A session's target is '' for this process or zmq://host:port for a server, got {target!r}."
-            )
+        address = address_of(target)
         self._graph = graph
         self.connection = Connection(
             address,
@@ -64,13 +60,10 @@ class RemotePlanner(Planner):
         seconds = config.connect_timeout_in_ms / 1000
         try:
             welcome = self.connection.greet(seconds)
-        except errors.DeadlineExceededError:
+        except Overdue as overdue:
             self.connection.close()
-            raise errors.UnavailableError(
-                None,
-                None,
-                f"No server answers at {address}, the session's target, within {seconds:g} s: is it running there?",
-            ) from None
+            text = no_answer(address, ", the session's target,", seconds, overdue.trouble)
+            raise errors.UnavailableError(None, None, text) from None
         except Refused as refused:
             self.connection.close()
             raise from_details(refused.details, graph) from None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-import socket
 import threading
 import time
 from dataclasses import dataclass
-from errno import EADDRINUSE
+from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 from typing import Any, Final
 
 from graphflow import errors
@@ -21,6 +20,7 @@ from graphflow.config import ConfigProto
 from graphflow.runtime.devices import device_names
 from graphflow.runtime.planner import Planner
 from graphflow.runtime.resources import ResourceStore
+from graphflow.transport.addresses import split
 
 
 @dataclass
@@ -36,9 +36,27 @@ class ServerDef:
 _ANSWER_SECONDS: Final = 0.1
 
 
+def _reason(error: OSError) -> str:
+    """Why a server cannot listen, in words."""
+    return {
+        EACCES: "this user may not listen at that port; use one from 1024 on",
+        EADDRINUSE: "the address is in use by another program",
+        EADDRNOTAVAIL: "it is no address of this machine",
+        ENODEV: "it is no address of this machine",
+    }.get(error.errno or 0, error.strerror or str(error))
+
+
 def task_name(job: str, index: int) -> str:
     """The full name of a task."""
     return f"/job:{job}/replica:0/task:{index}"
+
+
+def _check_address(task: str, address: str) -> None:
+    """ValueError where the address of a task in a cluster is none."""
+    try:
+        split(address, any_port=True)
+    except ValueError as error:
+        raise ValueError(f"{task} in the ClusterSpec: {error}") from None
 
 
 class Server:
@@ -64,6 +82,7 @@ class Server:
     ) -> None:
         from graphflow.cluster.service import Service  # ZeroMQ is imported where there is a cluster.
         from graphflow.transport import keys
+        from graphflow.transport.routes import own_endpoint
 
         if protocol not in (None, "zmq", "grpc"):
             raise ValueError(f"protocol must be 'zmq', got {protocol!r}.")
@@ -84,6 +103,8 @@ class Server:
             for job in self._cluster.jobs
             for i in self._cluster.task_indices(job)
         }
+        for each, address in addresses.items():
+            _check_address(each, address)
         incarnation = int.from_bytes(secrets.token_bytes(8), "little")
         self._service = Service(
             task,
@@ -102,16 +123,15 @@ class Server:
         self._stopped = threading.Event()
         self._stopping = threading.Lock()
         self._pid = os.getpid()
-        host, _, port = addresses[task].rpartition(":")
         try:
-            keys.check_reach(addresses[task], access.keys)
-            bound = self._service.sockets.bind(f"tcp://{socket.gethostbyname(host)}:{port}")
+            bound = self._service.sockets.bind(own_endpoint(addresses[task], access.keys))
         except BaseException as error:
             self.stop()
-            if isinstance(error, OSError) and error.errno == EADDRINUSE:
-                text = f"{task} cannot listen at {host}:{port}: the address is in use by another program"
-                raise OSError(EADDRINUSE, text) from None
+            if isinstance(error, OSError) and error.errno is not None:
+                text = f"{task} cannot listen at {addresses[task]}: {_reason(error)}"
+                raise OSError(error.errno, text) from None
             raise
+        host = addresses[task].rpartition(":")[0]
         self._address = self._service.status.address = f"{host}:{bound.rpartition(':')[2]}"
         if start:
             self.start()

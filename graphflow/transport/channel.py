@@ -17,16 +17,15 @@ from zmq.utils.monitor import recv_monitor_message
 from graphflow.transport.keys import ClusterKeys, as_client
 from graphflow.transport.lanes import SLICE_SECONDS, LaneBroken, WaitingLane, connect
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.peer_links import REFUSED_EVENTS
 from graphflow.transport.pieces import Pieces, Pool
+from graphflow.transport.routes import Route
 from graphflow.transport.shared import PartnerMemory
 from graphflow.transport.tensors import Buffer
 from graphflow.transport.zeromq import options, receive, send
 
-REFUSED_EVENTS: Final = (
-    zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-)
+_LOOK_SECONDS: Final = 0.1
+"""How often it is looked where the server is, while its name is not known."""
 
 
 class Gone(Exception):
@@ -48,25 +47,67 @@ class Channel:
     """
 
     def __init__(self, address: str, keys: ClusterKeys | None, pool: Pool) -> None:
+        self.route = Route(address, keys)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         options(self._socket)
         if keys is not None:
             as_client(self._socket, keys)
         self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(
-            zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
         )
-        self._socket.connect(f"tcp://{address}")
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._pieces = Pieces(pool)
         self._lane: WaitingLane | None = None
         self._waits = False
         """Whether its thread waits in the lane, which then cannot be closed under it."""
+        self._end = ""
+        """What it is connected to."""
+        self._stands = False
+        """Whether the connection does."""
+        self._unsure: list[Sequence[Buffer]] = []
+        """What was sent before it stood: it may have to be sent again, to another address."""
         self.greeted = False
         self.memory: PartnerMemory | None = None
         """What the server shares with this process, where both can."""
         self.trim_at = 0.0
+
+    def connect(self, deadline: float | None) -> bool:
+        """Connects to where the server's name leads; whether that was known by `deadline` (of time.monotonic())."""
+        while not self._end:
+            self._turn()
+            if self._end:
+                break
+            if self._socket.closed:
+                raise Closed
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        return True
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no connection, as far as that is known; "" where there is one."""
+        return "" if self._stands else self.route.trouble
+
+    def _turn(self) -> None:
+        """Connects, or connects to another address than before, where there is one to choose."""
+        end = self.route.choose()
+        if not end:
+            return
+        try:
+            if self._end:
+                self._socket.disconnect(self._end)
+            self._socket.setsockopt(zmq.IPV6, int("[" in end))
+            self._socket.connect(end)
+        except zmq.ZMQError as error:
+            if not self._socket.closed:
+                raise
+            raise Closed from error
+        self._end = end
+        for frames in self._unsure:
+            self._send(frames)
 
     @property
     def closed(self) -> bool:
@@ -89,6 +130,10 @@ class Channel:
     def send(self, frames: Sequence[Buffer]) -> None:
         """Sends a message; Gone where the server is, Closed where another thread has closed the channel."""
         if self._lane is None:
+            if not self._stands:
+                self._check()
+                if not self._stands:
+                    self._unsure.append(frames)
             self._send(frames)
             return
         try:
@@ -128,19 +173,28 @@ class Channel:
                 found = self._pieces.take(receive(self._socket)) if ready else None
             except zmq.ZMQError as error:
                 raise Closed from error
+            if found is not None and not self._stands:
+                self._stands = True
+                self._unsure.clear()
         if found is None:
             self._check()
         return found
 
     def _check(self) -> None:
         """Gone where ZeroMQ has noticed that the connection is, Closed where another thread has closed the channel."""
-        try:
-            event = int(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
-        except zmq.Again:
-            return
-        except zmq.ZMQError as error:
-            raise Closed from error
-        raise Gone(event)
+        while True:
+            try:
+                event = int(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
+            except zmq.Again:
+                break
+            except zmq.ZMQError as error:
+                raise Closed from error
+            if event != zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                raise Gone(event)
+            self._stands = True
+            self._unsure.clear()
+        if not self._stands:
+            self._turn()
 
     def _broken(self) -> Exception:
         if self._lane is not None:

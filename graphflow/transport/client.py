@@ -20,14 +20,19 @@ import numpy as np
 import zmq
 
 from graphflow import errors
-from graphflow.transport.channel import REFUSED_EVENTS, Channel, Closed, Gone
-from graphflow.transport.keys import FILE, VARIABLE, Access, check_reach
-from graphflow.transport.message import Kind, Message
+from graphflow.transport.channel import Channel, Closed, Gone
+from graphflow.transport.keys import FILE, VARIABLE, Access
+from graphflow.transport.message import VERSION, Kind, Message, peek
+from graphflow.transport.names import PATIENCE_SECONDS
+from graphflow.transport.peer_links import REFUSED_EVENTS, other_version
 from graphflow.transport.pieces import Pool
+from graphflow.transport.routes import check_reach
 from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
+from graphflow.transport.tensors import BadMessage
 
 _ALIVE_SECONDS: Final = 3.0
 _WHY_SECONDS: Final = 0.25
+_AGAIN_SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 1.0
 """How much longer than the server a client waits for a welcome: the server's answer says who is missing."""
 
@@ -43,11 +48,16 @@ class Refused(Exception):
 
 
 class Overdue(errors.DeadlineExceededError):
-    """The deadline of a request has passed; `awaited`: the tasks that it waited for, as the server says."""
+    """The deadline of a request has passed.
 
-    def __init__(self, text: str) -> None:
-        super().__init__(None, None, text)
+    awaited: the tasks that it waited for, as the server says. trouble: why there is no connection to the server, as far
+    as that is known.
+    """
+
+    def __init__(self, text: str, trouble: str = "") -> None:
+        super().__init__(None, None, f"{text} {trouble}".strip())
         self.awaited: list[str] = []
+        self.trouble = trouble
 
 
 class Connection:
@@ -60,7 +70,7 @@ class Connection:
     def __init__(
         self, address: str, greeting: Mapping[str, Any], access: Access, tcp_only: bool = False
     ) -> None:
-        check_reach(address, access.keys)
+        check_reach(address, access.keys, PATIENCE_SECONDS)
         self.address = address
         self._access = access
         self._tcp_only = tcp_only
@@ -100,15 +110,29 @@ class Connection:
         """
         channel = self._channel()
         if not channel.greeted:
-            self._hello(channel, deadline)
+            self._greet_again(channel, deadline)
         try:
             return self._exchange(channel, kind, b, details or {}, tensors, deadline)
         except Refused as refused:
             if not refused.details.get("stranger"):
                 raise
         # The server has forgotten this client, which was silent for too long, and has not looked at the request.
-        self._hello(channel, deadline)
+        self._greet_again(channel, deadline)
         return self._exchange(channel, kind, b, details or {}, tensors, deadline)
+
+    def _greet_again(self, channel: Channel, deadline: float | None) -> None:
+        """Says hello for another thread, or after a loss; UnavailableError where the server is not there for long."""
+        limit = time.monotonic() + float(self._greeting.get("seconds", _AGAIN_SECONDS)) + _MARGIN_SECONDS
+        if deadline is not None and deadline <= limit:
+            self._hello(channel, deadline)
+            return
+        try:
+            self._hello(channel, limit)
+        except Overdue as overdue:
+            text = f"The server at {self.address}, this session's target, is gone"
+            raise errors.UnavailableError(
+                None, None, f"{text}: {overdue.trouble}." if overdue.trouble else f"{text}."
+            ) from None
 
     def _hello(self, channel: Channel, deadline: float | None) -> Message:
         """Says hello; a server that is not the one of before, or knows that another task is not, refuses."""
@@ -176,6 +200,8 @@ class Connection:
         request = next(self._requests)
         share = None if channel.memory is None else self._share
         try:
+            if not channel.connect(deadline):
+                raise self._overdue(channel)
             channel.send(Message(kind, request, b, 0, details, tensors).frames(share))
             while True:
                 answer = self._wait(channel, deadline)
@@ -210,7 +236,7 @@ class Connection:
     def _wait(self, channel: Channel, deadline: float | None) -> Message:
         while True:
             if deadline is not None and time.monotonic() >= deadline:
-                raise Overdue(f"{self.address} did not answer within the time given.")
+                raise self._overdue(channel)
             frames = channel.receive(deadline)
             if frames is not None:
                 try:
@@ -218,12 +244,21 @@ class Connection:
                 except SharedMemoryError as error:
                     text = f"The server at {self.address} is gone, or what it sent cannot be read: {error}."
                     raise errors.UnavailableError(None, None, text) from None
+                except BadMessage as error:
+                    head = peek(frames)
+                    why = str(error) if head is None or head[0] == VERSION else f"{other_version(head[0])}."
+                    raise errors.FailedPreconditionError(
+                        None, None, f"What the server at {self.address} says cannot be read: {why}"
+                    ) from None
                 if message.kind not in _NO_ANSWERS:
                     return message
                 self.told(message)
                 continue
             if self._closed.is_set():
                 raise Closed
+
+    def _overdue(self, channel: Channel) -> Overdue:
+        return Overdue(f"{self.address} did not answer within the time given.", channel.trouble)
 
     def _ended(self, channel: Channel, error: Gone | Closed) -> errors.OpError:
         """The error of a request whose channel was closed, or lost, and is of no use any more."""
@@ -268,7 +303,8 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         alive._pool.trim()
         del alive
         try:
-            channel.send(message.frames())
+            if channel.connect(time.monotonic() + _ALIVE_SECONDS):
+                channel.send(message.frames())
         except (Gone, Closed):  # The next word goes over a new connection.
             channel.close()
             channel = None

@@ -9,10 +9,8 @@ after it is encrypted, is ZeroMQ's (https://rfc.zeromq.org/spec/26).
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import os
 import secrets
-import socket
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,20 +119,3 @@ def as_client(socket: Any, keys: ClusterKeys) -> None:
     socket.curve_serverkey = keys.server_public
     socket.curve_publickey = keys.client_public
     socket.curve_secretkey = keys.client_secret
-
-
-def stays_here(host: str) -> bool:
-    """Whether a host is this machine's loopback address. False for a name that is not known."""
-    try:
-        return ipaddress.ip_address(socket.gethostbyname(host)).is_loopback
-    except (OSError, ValueError):
-        return False
-
-
-def check_reach(address: str, keys: ClusterKeys | None) -> None:
-    """PermissionError for an address (host:port) beyond this machine where there are no keys."""
-    host = address.rpartition(":")[0]
-    if keys is None and not stays_here(host):
-        raise PermissionError(
-            f"{host} is beyond this machine, and no keys of the cluster are given: {HOW_TO}."
-        )

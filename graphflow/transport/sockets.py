@@ -28,13 +28,13 @@ from typing import Any, Final, Protocol
 
 import zmq
 import zmq.utils.z85
-from zmq.utils.monitor import recv_monitor_message
 
 from graphflow.transport.dropped import Dropped
 from graphflow.transport.files import WRITE, Files
-from graphflow.transport.keys import ClusterKeys, as_client, check_reach
+from graphflow.transport.keys import ClusterKeys
 from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES, Door, Lane, LaneBroken, connect
 from graphflow.transport.message import Kind, Message
+from graphflow.transport.peer_links import PeerLinks
 from graphflow.transport.pieces import Pieces, Pool
 from graphflow.transport.tensors import BadMessage, Buffer
 from graphflow.transport.zeromq import options, receive_rest, send
@@ -100,7 +100,6 @@ class Sockets:
         lanes: bool = True,
     ) -> None:
         self._handler = handler
-        self._identity = identity
         self._keys = keys
         self.dropped = Dropped(name)
         self._context: zmq.Context[Any] = zmq.Context.instance() if keys is None else zmq.Context()
@@ -115,10 +114,7 @@ class Sockets:
             self._router.curve_secretkey = keys.server_secret
             self._router.setsockopt_string(zmq.ZAP_DOMAIN, _DOMAIN)
             self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
-        self._peers: dict[str, zmq.Socket[bytes]] = {}
-        self._monitors: dict[zmq.Socket[bytes], str] = {}
-        self._established: set[str] = set()
-        """The peers whose connections have stood at some time."""
+        self._peers = PeerLinks(self._context, identity, keys, self.call, self._peer_lost)
         self._files = Files()
         self._router_used = True
         """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
@@ -144,6 +140,7 @@ class Sockets:
     def bind(self, endpoint: str) -> str:
         """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError where it is taken."""
         deadline = time.monotonic() + _RELEASE_SECONDS
+        self._router.setsockopt(zmq.IPV6, int("[" in endpoint))
         while True:
             try:
                 self._router.bind(endpoint)
@@ -177,8 +174,7 @@ class Sockets:
         """
         lane = self._lanes_out.get(address)
         if lane is None:
-            socket = self._peers.get(address)
-            send(self._connect(address) if socket is None else socket, frames)
+            self._peers.send(address, frames)
         else:
             try:
                 if not lane.send(frames):
@@ -216,28 +212,14 @@ class Sockets:
         lane = self._lanes_out.pop(address, None)
         if lane is not None:
             self._close_lane(lane)
-        socket = self._peers.pop(address, None)
-        if socket is None:
-            return
-        self._established.discard(address)
-        for monitor in [m for m, name in self._monitors.items() if name == address]:
-            del self._monitors[monitor]
-            socket.disable_monitor()
-            monitor.close()
-        socket.close(linger_ms)
+        self._peers.disconnect(address, linger_ms)
 
-    def _connect(self, address: str) -> zmq.Socket[bytes]:
-        check_reach(address, self._keys)
-        socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
-        self._peers[address] = socket
-        options(socket)
-        if self._keys is not None:
-            as_client(socket, self._keys)
-        socket.setsockopt(zmq.ROUTING_ID, self._identity)
-        monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
-        self._monitors[monitor] = address
-        socket.connect(f"tcp://{address}")
-        return socket
+    def trouble(self, address: str) -> str:
+        """Why nobody answers at the address of a peer, as far as that is known; "" where it is not."""
+        return self._peers.trouble(address)
+
+    def _peer_lost(self, address: str) -> None:
+        self._guarded(self._handler.lost, address)
 
     def stop(self, seconds: float = 2.0) -> None:
         """Ends the thread and closes every socket; from any thread but its own."""
@@ -358,8 +340,7 @@ class Sockets:
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_SECONDS
                     self._router_used = True
-                    for monitor in list(self._monitors):
-                        self._look_at(monitor)
+                    self._guarded(self._peers.look)
                     self._lane_door.trim()
                     self._pool.trim()
                     self._pieces = {s: p for s, p in self._pieces.items() if self._handler.knows(s)}
@@ -373,8 +354,9 @@ class Sockets:
     def _close(self) -> None:
         if self._router.closed:
             return
-        for address in list(self._peers):
-            self.disconnect(address, _GOODBYE_MS)
+        for address in list(self._lanes_out):
+            self._close_lane(self._lanes_out.pop(address))
+        self._peers.close(_GOODBYE_MS)
         for identity in list(self._lanes_in):
             self.close_lane(identity)
         self._lane_door.close()
@@ -453,15 +435,3 @@ class Sockets:
                 f"A connection from {address.decode('ascii', 'replace')} had another cluster's key."
             )
         door.send_multipart([b"1.0", number, *status, b"", b""])
-
-    def _look_at(self, monitor: zmq.Socket[bytes]) -> None:
-        """Looks whether a connection is gone: only now and then, as every socket that is waited for costs time."""
-        while (address := self._monitors.get(monitor)) is not None:
-            try:
-                event = int(recv_monitor_message(monitor, zmq.NOBLOCK)["event"])
-            except zmq.Again:
-                return
-            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self._established.add(address)
-            elif address in self._established:  # Else it was a try that failed: another follows.
-                self._guarded(self._handler.lost, address)

@@ -18,8 +18,9 @@ _COPY_BELOW: Final = 32 << 10
 """Bytes below which a frame is copied: tracking its memory costs more."""
 
 
-def options(socket: zmq.Socket[bytes]) -> None:
-    """What every socket of graphflow's has."""
+def options(socket: zmq.Socket[bytes], endpoint: str = "") -> None:
+    """What every socket of graphflow's has; `endpoint`: what it will listen at or be connected to."""
+    socket.setsockopt(zmq.IPV6, int("[" in endpoint))
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, 0)
     socket.setsockopt(zmq.RCVHWM, 0)

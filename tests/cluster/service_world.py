@@ -81,6 +81,9 @@ class Node:
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         self.world.cut((self.identity, address), heard=False)
 
+    def trouble(self, address: str) -> str:
+        return ""
+
     def open_lane(self, address: str, door: object) -> None:
         pass
 

@@ -311,7 +311,7 @@ def test_promise_9_a_task_goes_on_whatever_comes(
                 service.received(sender, frames)
             taken += service.sockets.dropped.count == before
             assert not service.knows(sender) or who != "strangers"
-        assert taken > total // 10 and service.sockets.dropped.count > total // 10
+        assert taken > total // 20 and service.sockets.dropped.count > total // 10
         assert not touched.exists()
         assert _resident() - resident < 100 << 20
         tables = _tables(service)
