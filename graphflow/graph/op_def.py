@@ -69,7 +69,8 @@ class InputSpec:
 
     `variable` names the type variable it shares with others (None where it has a type of its own), `allowed` the
     dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written, `place` that
-    the kernel gets the variable itself and not its value.
+    the kernel gets the variable itself and not its value. `preferred` is the dtype that an array of another one becomes
+    where no kind of value is lost, and None where an array keeps its own.
     """
 
     name: str
@@ -78,6 +79,7 @@ class InputSpec:
     variadic: bool
     written: bool
     place: bool
+    preferred: DType | None = None
 
     @staticmethod
     def parse(text: str) -> InputSpec:
@@ -85,9 +87,11 @@ class InputSpec:
         not its value).
 
         The type is `T`, `T=float` (a type variable, with the dtypes it may be at its first mention), a group such as
-        `index`, a dtype's name, or several of these with "|" between them.
+        `index`, a dtype's name, or several of these with "|" between them. The dtype in parentheses behind it is the
+        preferred one.
         """
         name, _, kind = (part.strip() for part in text.partition(":"))
+        kind, _, preferred = kind.rstrip(")").partition("(")
         variable, _, group = kind.partition("=")
         if not variable[:1].isupper():
             variable, group = "", kind
@@ -98,8 +102,9 @@ class InputSpec:
         )
         mark = name[-1]
         return InputSpec(
-            name.rstrip("*&@"), variable or None, allowed, mark == "*", mark == "&", mark in "&@"
-        )
+            name.rstrip("*&@"), variable or None, allowed, mark == "*", mark == "&", mark in "&@",
+            dtypes.as_dtype(preferred) if preferred else None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

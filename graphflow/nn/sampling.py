@@ -32,7 +32,7 @@ def _draw(
     if unique and num_sampled > classes:
         raise ValueError(f"Sampling {num_sampled} distinct classes from {classes} is impossible.")
     with op_scope(name, name, (true_classes,)):
-        true_ids = convert_to_tensor(true_classes, name="true_classes")
+        true_ids = convert_to_tensor(true_classes, name="true_classes", preferred_dtype=dtypes.int64)
         chances = constant(probabilities, dtype=dtypes.float32, name="probabilities")
         if unique:
             uniform = random_uniform([classes], minval=np.finfo(np.float32).tiny, seed=seed)

@@ -17,9 +17,9 @@ from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.dtypes import DType, as_dtype
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph import Graph
-from graphflow.graph.op_def import NOT_DIFFERENTIABLE, InputSpec, OpDef, Signature, op_def
+from graphflow.graph.op_def import INDICES, NOT_DIFFERENTIABLE, InputSpec, OpDef, Signature, op_def
 from graphflow.graph.shapes import Dimension, Dims, TensorShape
-from graphflow.ops.values import as_array
+from graphflow.ops.values import as_array, holds_numpy
 
 Converter = Callable[..., Any]
 _CONVERTERS: list[tuple[int, Any, Converter]] = []
@@ -178,7 +178,9 @@ def _convert_input(
     if dtype is None:
         if len(spec.allowed) == 1:
             dtype = spec.allowed[0]
-        elif dtypes.int32 not in spec.allowed and not isinstance(item, bool):
+        elif isinstance(item, np.ndarray | np.generic):
+            preferred = _preferred_of_array(spec, item)
+        elif dtypes.int32 not in spec.allowed and not isinstance(item, bool) and not holds_numpy(item):
             preferred = dtypes.float32
         elif dtypes.float32 not in spec.allowed and isinstance(item, list | tuple) and not item:
             preferred = dtypes.int32
@@ -192,6 +194,14 @@ def _convert_input(
             "match the expected "
             f"type {dtype.name}. {error}"
         ) from None
+
+
+def _preferred_of_array(spec: InputSpec, array: Any) -> DType | None:
+    """The dtype for an array where none is given: mostly its own, as only Python's numbers take what suits the op."""
+    if spec.preferred is not None:
+        return spec.preferred
+    narrow = array.dtype.kind in "iu" and spec.allowed == INDICES and as_dtype(array.dtype) not in INDICES
+    return (dtypes.int64 if array.dtype.itemsize > 2 else dtypes.int32) if narrow else None
 
 
 def _dtype_of(value: Any) -> DType | None:

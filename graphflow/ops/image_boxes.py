@@ -29,13 +29,13 @@ def _draw_infer(op: Operation) -> Signature:
 
 DRAW_BOXES = op_def(
     "DrawBoundingBoxes",
-    ("images: T=float16|float32", "boxes: float32"),
+    ("images: T=float16|float32(float32)", "boxes: float32"),
     infer=_draw_infer,
     gradient=NOT_DIFFERENTIABLE,
 )
 DRAW_COLOURED_BOXES = op_def(
     "DrawBoundingBoxesV2",
-    ("images: T=float16|float32", "boxes: float32", "colors: float32"),
+    ("images: T=float16|float32(float32)", "boxes: float32", "colors: float32"),
     infer=_draw_infer,
     gradient=NO_GRADIENT,
 )
@@ -150,10 +150,10 @@ def _overlaps_infer(op: Operation) -> Signature:
     return [(dtypes.int32, (None,))]
 
 
-_BOXES = ("boxes: T=float16|float32", "scores: T", "max_output_size: int32")
+_BOXES = ("boxes: T=float16|float32(float32)", "scores: T", "max_output_size: int32")
 SUPPRESS = op_def(
     "NonMaxSuppressionV3",
-    (*_BOXES, "iou_threshold: T_threshold=float16|float32", "score_threshold: T_threshold"),
+    (*_BOXES, "iou_threshold: T_threshold=float16|float32(float32)", "score_threshold: T_threshold"),
     infer=_chosen_infer,
     gradient=NO_GRADIENT,
     dynamic_shape=True,
@@ -161,7 +161,7 @@ SUPPRESS = op_def(
 )
 SUPPRESS_PADDED = op_def(
     "NonMaxSuppressionV4",
-    (*_BOXES, "iou_threshold: T_threshold=float16|float32", "score_threshold: T_threshold"),
+    (*_BOXES, "iou_threshold: T_threshold=float16|float32(float32)", "score_threshold: T_threshold"),
     infer=_chosen_infer,
     gradient=NO_GRADIENT,
     dynamic_shape=True,

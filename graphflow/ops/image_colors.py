@@ -96,8 +96,10 @@ def _first(channels: list[Tensor], extreme: Tensor) -> list[Tensor]:
     return found
 
 
-RGB_TO_HSV = op_def("RGBToHSV", ("images: T=float",), infer=_colours_infer, gradient=_hsv_gradient)
-HSV_TO_RGB = op_def("HSVToRGB", ("images: T=float",), infer=_colours_infer, gradient=NOT_DIFFERENTIABLE)
+RGB_TO_HSV = op_def("RGBToHSV", ("images: T=float(float32)",), infer=_colours_infer, gradient=_hsv_gradient)
+HSV_TO_RGB = op_def(
+    "HSVToRGB", ("images: T=float(float32)",), infer=_colours_infer, gradient=NOT_DIFFERENTIABLE
+)
 ADJUST_CONTRAST = op_def(
     "AdjustContrastv2",
     ("images: T=float16|float32", "contrast_factor: float32"),

@@ -110,7 +110,10 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         if axis is None:
             data, axis = reshape(data, [-1]), 0
         times = convert_to_tensor(
-            repeats, dtype=None if hasattr(repeats, "dtype") else dtypes.int32, name="repeats"
+            repeats,
+            dtype=None if hasattr(repeats, "dtype") else dtypes.int32,
+            name="repeats",
+            preferred_dtype=dtypes.int32,
         )
         if data.dims is None:
             raise ValueError("repeat needs a tensor of known rank.")
@@ -377,7 +380,7 @@ BROADCAST_TO = op_def(
     gradient=_broadcast_to_gradient,
 )
 BROADCAST_ARGS = op_def(
-    "BroadcastArgs", ("s0: T=index", "s1: T"), infer=_broadcast_args_infer, gradient=NOT_DIFFERENTIABLE,
+    "BroadcastArgs", ("s0: T=index(int32)", "s1: T"), infer=_broadcast_args_infer, gradient=NOT_DIFFERENTIABLE,
     partial_value=_broadcast_args_partial,
 )  # fmt: skip
 ENSURE_SHAPE = op_def(

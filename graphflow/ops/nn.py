@@ -77,7 +77,7 @@ LEAKY_RELU_GRAD = op_def(
 )
 LEAKY_RELU = op_def(
     "LeakyRelu",
-    ("features: T=float",),
+    ("features: T=float(float32)",),
     infer=same_as_input,
     gradient=lambda op, g: (
         apply(LEAKY_RELU_GRAD, (g, op.inputs[0]), {"alpha": op.attrs["alpha"]}).outputs[0],

@@ -165,7 +165,7 @@ def _lrn_grad_gradient(op: Operation, a: Tensor) -> tuple[Tensor, Tensor, None]:
 
 LRN = op_def(
     "LRN",
-    ("input: T=float",),
+    ("input: T=float(float32)",),
     infer=lambda op: [(op.inputs[0].dtype, require_rank(op.inputs[0].dims, 4, "the input"))],
     gradient=_lrn_gradient,
 )

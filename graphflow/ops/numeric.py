@@ -233,9 +233,12 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """As cast, but values beyond the range of the dtype become its nearest end (tf.saturate_cast)."""
     with op_scope(name, "saturate_cast", (value,)) as scope:
         value, target = convert_to_tensor(value, name="value"), as_dtype(dtype)
-        if value.dtype.min < target.min:
+        ends = (
+            value.dtype
+        )  # As Python's numbers: compared as NumPy's, they would be converted to each other's dtype.
+        if float(ends.min) < float(target.min):
             value = arithmetic.maximum(value, _end_within(target.min, target, value.dtype, "min"))
-        if value.dtype.max > target.max:
+        if float(ends.max) > float(target.max):
             value = arithmetic.minimum(value, _end_within(target.max, target, value.dtype, "max"))
         result: Tensor = cast(value, target, scope)
         return result

@@ -56,7 +56,7 @@ def _max_pool_grad_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tens
     return array.zeros_like(x), array.zeros_like(y), first
 
 
-MAX_POOL = op_def("MaxPool", ("input: T=real",), infer=_pool_infer, gradient=_max_pool_gradient)
+MAX_POOL = op_def("MaxPool", ("input: T=real(float32)",), infer=_pool_infer, gradient=_max_pool_gradient)
 MAX_POOL_GRAD = op_def(
     "MaxPoolGrad",
     ("orig_input: T=real", "orig_output: T", "grad: T"),
@@ -123,7 +123,7 @@ def max_pool(
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "MaxPool", (value,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
-        return apply(MAX_POOL, (convert_to_tensor(value, name="value"),), attrs, scope).outputs[0]
+        return apply(MAX_POOL, (value,), attrs, scope).outputs[0]
 
 
 def max_pool2d(
@@ -137,7 +137,7 @@ def max_pool2d(
     """The largest element of each window of images (tf.nn.max_pool2d)."""
     with op_scope(name, "MaxPool2d", (input,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
-        return apply(MAX_POOL, (convert_to_tensor(input, name="value"),), attrs, scope).outputs[0]
+        return apply(MAX_POOL, (input,), attrs, scope).outputs[0]
 
 
 def avg_pool(

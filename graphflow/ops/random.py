@@ -110,7 +110,7 @@ RANDOM_GAMMA = op_def(
 )
 RANDOM_POISSON = op_def(
     "RandomPoissonV2",
-    ("shape: S=index", "rate: R=float16|float32|float64|int32|int64"),
+    ("shape: S=index", "rate: R=float16|float32|float64|int32|int64(float64)"),
     infer=_per_parameter_infer,
     gradient=NOT_DIFFERENTIABLE,
     stateful=True,

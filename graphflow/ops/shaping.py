@@ -434,7 +434,7 @@ def _invert_permutation_partial(op: Operation) -> list[int] | None:
 
 INVERT_PERMUTATION = op_def(
     "InvertPermutation",
-    ("x: T=index",),
+    ("x: T=index(int32)",),
     infer=lambda op: [(op.inputs[0].dtype, rules.require_rank(op.inputs[0].dims, 1, "x"))],
     gradient=NOT_DIFFERENTIABLE,
     partial_value=_invert_permutation_partial,

@@ -17,6 +17,7 @@ from graphflow.ops import array, math, reductions
 from graphflow.ops.broadcast_check import check_shape
 from graphflow.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow.ops.rules import deprecated, require_rank, require_rank_at_least
+from graphflow.ops.values import holds_numpy
 
 
 def _softmax_infer(op: Operation) -> Signature:
@@ -142,7 +143,8 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
     axis = int(axis)
     if not isinstance(logits, Tensor):
         with op_scope(name, definition.name, (logits,)) as scope:
-            x = convert_to_tensor(logits, name="logits", preferred_dtype=dtypes.float32)
+            own = holds_numpy(logits)
+            x = convert_to_tensor(logits, name="logits", preferred_dtype=None if own else dtypes.float32)
             if axis == -1 or x.dims is not None and axis == len(x.dims) - 1:
                 return apply(definition, (x,), name=scope).outputs[0]
     else:

@@ -259,7 +259,7 @@ def bincount(
     from graphflow.ops import arithmetic
 
     with op_scope(name, "bincount", [arr, weights]):
-        numbers = convert_to_tensor(arr, dtype=None if hasattr(arr, "dtype") else dtypes.int32, name="arr")
+        numbers = convert_to_tensor(arr, dtype=None if isinstance(arr, Tensor) else dtypes.int32, name="arr")
         if numbers.dtype is not dtypes.int32:
             raise TypeError(
                 f"bincount counts int32 numbers, not {numbers.dtype.name}. Cast them with gf.cast."
@@ -326,7 +326,7 @@ def _int_count(numbers: Tensor) -> Tensor:
     if known is None and numbers.op.type == "Cast":
         known = constant_value(numbers.op.inputs[0])
     if known is not None:
-        return constant(int(known.max()) + 1 if known.size else 0, dtypes.int64)
+        return constant(int(known.real.max()) + 1 if known.size else 0, dtypes.int64)
     from graphflow.ops import reductions
 
     return reductions.reduce_max(numbers) + 1

@@ -106,8 +106,8 @@ def _betainc_infer(op: Operation) -> Signature:
     return [(a.dtype, dims)]
 
 
-def _binary(name: str, first: str, second: str, gradient: Any) -> OpDef:
-    inputs = (f"{first}: T=float32|float64", f"{second}: T")
+def _binary(name: str, first: str, second: str, gradient: Any, preferred: str = "") -> OpDef:
+    inputs = (f"{first}: T=float32|float64{preferred}", f"{second}: T")
     return op_def(name, inputs, infer=broadcast_binary, gradient=gradient)
 
 
@@ -115,7 +115,7 @@ POLYGAMMA = _binary("Polygamma", "a", "x", _polygamma_gradient)
 ZETA = _binary("Zeta", "x", "q", _zeta_gradient)
 IGAMMA = _binary("Igamma", "a", "x", _igamma_gradient)
 IGAMMAC = _binary("Igammac", "a", "x", _igammac_gradient)
-NEXT_AFTER = _binary("NextAfter", "x1", "x2", NOT_DIFFERENTIABLE)
+NEXT_AFTER = _binary("NextAfter", "x1", "x2", NOT_DIFFERENTIABLE, "(float32)")
 BETAINC = op_def(
     "Betainc", ("a: T=float32|float64", "b: T", "x: T"), infer=_betainc_infer, gradient=_betainc_gradient
 )

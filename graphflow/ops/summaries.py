@@ -62,9 +62,9 @@ def _define(name: str, *inputs: str, infer: InferRule | None = None) -> OpDef:
 
 
 SCALAR_SUMMARY = _define("ScalarSummary", "tags: string", "values: T=real", infer=_scalar_infer)
-HISTOGRAM_SUMMARY = _define("HistogramSummary", "tag: string", "values: T=real")
+HISTOGRAM_SUMMARY = _define("HistogramSummary", "tag: string", "values: T=real(float32)")
 IMAGE_SUMMARY = _define(
-    "ImageSummary", "tag: string", "tensor: T=uint8|float",
+    "ImageSummary", "tag: string", "tensor: T=uint8|float(float32)",
     infer=_checked(1, (4,), "images of shape [batch, height, width, channels] with 1, 3 or 4 channels", (1, 3, 4)),
 )  # fmt: skip
 AUDIO_SUMMARY = _define(

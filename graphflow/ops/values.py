@@ -5,7 +5,8 @@ What a value becomes is decided once, here, for constants and for whatever is co
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,9 +37,12 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     if kind == "O":
         raise _unsupported(value)
     if dtype is None:
-        if kind == "f":
+        arrays = list(_arrays_in(value))
+        if arrays:
+            return array.astype(_common_dtype(arrays, array.dtype))
+        if array.dtype == np.float64:
             return array.astype(np.float32)
-        if kind == "i" and array.dtype == np.int64 and not _holds_numpy(value):
+        if array.dtype == np.int64:
             narrow = array.astype(np.int32)
             return narrow if np.array_equal(narrow, array) else array
         return array
@@ -70,10 +74,40 @@ def _all_strings(value: Any) -> bool:
     return isinstance(value, str | bytes) or getattr(getattr(value, "dtype", None), "kind", "") in ("S", "U")
 
 
-def _holds_numpy(value: Any) -> bool:
+def _arrays_in(value: Any) -> Iterator[Any]:
+    """The arrays in nested lists, without NumPy's scalars, which count as Python's numbers there."""
     if isinstance(value, list | tuple):
-        return any(map(_holds_numpy, value))
+        for item in value:
+            yield from _arrays_in(item)
+    elif isinstance(value, np.ndarray):
+        yield value
+
+
+def holds_numpy(value: Any) -> bool:
+    """Whether nested lists hold NumPy's arrays or scalars, whose dtypes count, by their first element."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
     return isinstance(value, np.ndarray | np.generic)
+
+
+def _common_dtype(arrays: list[Any], joined: Any) -> Any:
+    """The dtype of a list that holds arrays: theirs, and only the kind of what stands beside them."""
+    own = np.result_type(*[array.dtype for array in arrays])
+    if own.kind == joined.kind or own.kind not in _KINDS or joined.kind not in _KINDS:
+        return own if own.kind == joined.kind else joined
+    sample = {"i": 0, "u": 0, "f": 0.0, "c": 0j}[joined.kind]
+    found = np.result_type(own, sample)
+    if own.kind in "fc":
+        return found
+    return np.dtype({"i": np.int32, "f": np.float32, "c": np.complex64}.get(found.kind, found))
+
+
+_KINDS: Final = "biufc"
+
+
+def _wealth(dtype: Any) -> int:
+    """How much a kind of number can say: a truth value, an integer, a real number, a complex one."""
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[np.dtype(dtype).kind]
 
 
 def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
@@ -119,7 +153,7 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
         return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
     if not dtype.is_numpy_compatible or dtype is dtypes.string:
         raise TypeError(f"Expected {dtype.name}, got a NumPy array of {array.dtype}.")
-    if kind == "f" and dtype.is_integer and array.size or (kind != "b") == dtype.is_bool and array.size:
+    if array.size and _wealth(array.dtype) > _wealth(dtype.as_numpy_dtype):
         raise TypeError(
             f"Expected {dtype.name}, got a NumPy array of {array.dtype}. Convert it with .astype first."
         )

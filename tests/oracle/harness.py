@@ -178,7 +178,8 @@ class Case:
     `names`: "full" compares whole tensor names, "scope" leaves out the last part of a name inside a scope (the inner
     ops of a composite function are its own business), "none" compares no names. `refined` accepts a static shape that
     is more precise than the recorded one. `ignore` names aspects ("value", "dtype", "shape", "name", "error") that are
-    not compared, for the stated `reason`.
+    not compared, for the stated `reason`. `differs`, of a result that is a text of words KEY:VALUE, says which values
+    are others than TensorFlow's, and must be these.
     """
 
     def __init__(
@@ -195,12 +196,14 @@ class Case:
         tolerance: Optional[Tuple[float, float]] = None,
         ignore: Tuple[str, ...] = (),
         reason: str = "",
+        differs: Optional[Dict[str, str]] = None,
     ) -> None:
         if ignore and not reason:
             raise ValueError("%s ignores %s without a reason" % (name, ignore))
         self.family, self.name, self.source, self.build = family, name, source, build
         self.runs, self.raises, self.names, self.refined = runs, raises, names, refined
         self.initialize, self.tolerance, self.ignore, self.reason = initialize, tolerance, ignore, reason
+        self.differs = differs or {}
 
     def __repr__(self) -> str:
         return "%s: %s" % (self.family, self.name)
