@@ -52,7 +52,15 @@ class BundleFile(CheckpointFile):
             shard: mapped(f"{prefix}.data-{shard:05d}-of-{count:05d}")
             for shard in sorted(set(found.values()))
         }
-        for record, shard in found.items():
+        ends: dict[int, int] = {}
+        for record, shard in sorted(found.items(), key=lambda item: (item[0].begin, item[0].end)):
+            if record.begin < ends.get(
+                shard, 0
+            ):  # Few bytes could be as many tensors as the index has room for.
+                raise errors.DataLossError(
+                    None, None, f"{where}: the tensor {record.name!r} and another one are the same bytes."
+                )
+            ends[shard] = record.end
             if record.end > len(self._shards[shard]):
                 raise errors.DataLossError(
                     None,

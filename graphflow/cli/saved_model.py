@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from graphflow import errors, train
+from graphflow import errors, numpy_files, train
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import table
 from graphflow.graph.dtypes import as_dtype
@@ -270,22 +270,19 @@ def _array_from_file(name: str, text: str) -> Any:
     if found and not os.path.exists(text):
         path, key = found[1], found[2]
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            if key is not None:
-                raise UsageError(f"{path} holds one array: write {name}={path}.")
-            return loaded
-        with loaded:
-            keys = list(loaded)
-            if key is None and len(keys) == 1:
-                key = keys[0]
-            if key not in keys:
-                raise UsageError(
-                    f"{path} holds the arrays {', '.join(keys) or '(none)'}: write {name}={path}[KEY]."
-                )
-            return loaded[key]
-    except (OSError, ValueError, EOFError) as error:
+        loaded = numpy_files.load(path)
+    except numpy_files.reading_errors as error:
         raise UsageError(f"The input {name!r} cannot be read from {path}: {_one_line(error)}") from error
+    if not isinstance(loaded, dict):
+        if key is not None:
+            raise UsageError(f"{path} holds one array: write {name}={path}.")
+        return loaded
+    keys = list(loaded)
+    if key is None and len(keys) == 1:
+        key = keys[0]
+    if key not in keys:
+        raise UsageError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: write {name}={path}[KEY].")
+    return loaded[key]
 
 
 def _literal(name: str, text: str) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from graphflow.graph import dtypes
 from graphflow.graph.dtypes import DType, as_dtype
 from graphflow.graph.shapes import Dims, TensorShape, as_dims
+from graphflow.limits import VARIABLE, most_bytes
 
 PROTOBUF_LIMIT: Final = 2**31 - 1
 """The largest protobuf message, in bytes."""
@@ -30,15 +31,15 @@ _VALUES: Final = {
 class Allowance:
     """How many bytes reading one graph may still allocate for constants that are written as one repeated value."""
 
-    def __init__(self, limit: int = 2**30) -> None:
-        self._left = limit
+    def __init__(self, limit: int | None = None) -> None:
+        self._left = most_bytes() if limit is None else limit
 
     def spend(self, size: int) -> None:
         """Takes `size` bytes from it; ValueError where there are not so many."""
         if size > self._left:
             raise ValueError(
                 f"it stands for {size} bytes of one repeated value, more than reading a graph may allocate. Use "
-                "gf.fill or gf.zeros for a value of that size."
+                f"gf.fill or gf.zeros for a value of that size, or set {VARIABLE} to as many bytes."
             )
         self._left -= size
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import stat
 import zlib
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
 from graphflow import errors
 from graphflow.checkpoint.atomic import os_error
+from graphflow.limits import check_size, most_bytes, too_large
 
 _PIECE: Final = 1 << 18
 KINDS: Final = ("", "GZIP", "ZLIB")
@@ -32,6 +37,25 @@ def open_to_read(path: str, compression: str = "") -> BinaryIO:
 
 reading_errors: Final = (OSError, EOFError, zlib.error)
 """What reading a damaged file may raise."""
+
+
+def read_whole(file: BinaryIO, path: str, compression: str = "") -> bytes:
+    """All bytes of an open file; InvalidArgumentError where a compressed or a special one has more than are allowed."""
+    if not compression and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file.read()
+    found = file.read(most_bytes() + 1)
+    check_size(f"what {path} holds", len(found))
+    return found
+
+
+def read_lines(file: BinaryIO, path: str) -> Iterator[bytes]:
+    """The lines of an open file, without their ends; InvalidArgumentError for one that is longer than is allowed."""
+    most = most_bytes()
+    for line in iter(partial(file.readline, most + 3), b""):
+        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        if len(text) > most:
+            raise errors.InvalidArgumentError(None, None, too_large(f"a line of {path}", "more"))
+        yield text
 
 
 class _Inflated(io.RawIOBase):

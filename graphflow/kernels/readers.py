@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from graphflow.errors import DataLossError
-from graphflow.kernels.compressed import open_to_read, reading_errors
+from graphflow.kernels.compressed import open_to_read, read_lines, read_whole, reading_errors
 from graphflow.kernels.queues import Queue
 from graphflow.kernels.records import read_records
 
@@ -127,9 +127,9 @@ def lines(skip: int) -> Split:
 
     def split(path: str) -> Iterator[Record]:
         with open_to_read(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(read_lines(file, path), 1):
                 if number > skip:
-                    yield _key(path, number), line.removesuffix(b"\n").removesuffix(b"\r")
+                    yield _key(path, number), line
 
     return split
 
@@ -150,7 +150,7 @@ def records(compression: str) -> Split:
 def whole(path: str) -> Iterator[Record]:
     """The file itself, by its name."""
     with open_to_read(path) as file:
-        yield os.fsencode(path), file.read()
+        yield os.fsencode(path), read_whole(file, path)
 
 
 def identity(path: str) -> Iterator[Record]:
@@ -163,7 +163,7 @@ def blocks(header: int, size: int, footer: int, hop: int, compression: str) -> S
 
     def split(path: str) -> Iterator[Record]:
         with open_to_read(path, compression) as file:
-            data = file.read()
+            data = read_whole(file, path, compression)
         end, step = len(data) - footer, hop or size
         for number, start in enumerate(range(header, end - size + 1, step)):
             yield _key(path, number), data[start : start + size]

@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 
 from graphflow.checkpoint.crc32c import masked_checksum
 from graphflow.errors import DataLossError
+from graphflow.limits import VARIABLE, most_bytes
 
 _HEADER: Final = struct.Struct("<QI")
 _LENGTH: Final = struct.Struct("<Q")
@@ -38,11 +39,13 @@ def write_record(file: BinaryIO, data: bytes) -> int:
 def read_records(file: BinaryIO, path: str = "", limit: int | None = None) -> Iterator[bytes]:
     """The data of each record of a file that is open for reading bytes, from where it stands to its end.
 
-    path: the name that errors give the file. limit: the most bytes that a record may have.
+    path: the name that errors give the file. limit: the most bytes that a record may have, by default what
+    limits.most_bytes says, so that a compressed file of a few bytes cannot fill the memory.
     DataLossError, naming file and byte, where a checksum does not hold, where a record is longer than `limit`, and
     where the file ends within a record. Never more memory than the longest record that is there.
     """
     offset = 0
+    most = most_bytes() if limit is None else limit
     while True:
         header = _read(file, _HEADER.size)
         if not header:
@@ -52,8 +55,9 @@ def read_records(file: BinaryIO, path: str = "", limit: int | None = None) -> It
         length, checksum = _HEADER.unpack(header)
         if masked_checksum(header[: _LENGTH.size]) != checksum:
             raise _loss(path, offset, "the checksum of its length does not hold")
-        if limit is not None and length > limit:
-            raise _loss(path, offset, f"it has {length} bytes, more than the {limit} that are allowed")
+        if length > most:
+            more = "" if limit is not None else f" (set {VARIABLE} where more are meant)"
+            raise _loss(path, offset, f"it has {length} bytes, more than the {most} that are allowed{more}")
         data = _read(file, length)
         end = _read(file, _CHECKSUM.size)
         if len(data) < length or len(end) < _CHECKSUM.size:

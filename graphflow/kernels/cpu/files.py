@@ -10,6 +10,7 @@ import numpy as np
 
 from graphflow.checkpoint.atomic import os_error, write_atomically
 from graphflow.errors import NotFoundError
+from graphflow.kernels.compressed import read_whole
 from graphflow.kernels.cpu.array import invalid
 from graphflow.kernels.registry import Kernel, Node, kernel
 
@@ -27,7 +28,7 @@ def _read_file(node: Node) -> Kernel:
         path = _path(filename)
         try:
             with open(path, "rb") as file:
-                return np.array(file.read(), object)
+                return np.array(read_whole(file, path), object)
         except OSError as error:
             raise os_error(error, path, "Cannot read") from error
         except ValueError as error:  # a zero byte in the name

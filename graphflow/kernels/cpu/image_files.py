@@ -8,6 +8,7 @@ TensorFlow, what a file is is told by its first bytes, so that decode_png takes 
 from __future__ import annotations
 
 import io
+import math
 import struct
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import numpy as np
 from graphflow.errors import UnimplementedError
 from graphflow.kernels.cpu.array import invalid
 from graphflow.kernels.registry import Kernel, Node, kernel
+from graphflow.limits import check_size
 
 _MISSING = (
     "Pictures are read and written with Pillow, which is not installed: pip install 'graphflow[image]', on each "
@@ -54,6 +56,21 @@ def _bytes(contents: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
+def _check_pixels(kind: str, data: bytes, *shape: int, itemsize: int = 1) -> None:
+    """InvalidArgumentError where a picture, or all of an animation, would take more bytes than are allowed."""
+    size = math.prod(shape) * itemsize
+    check_size(f"{kind} data of {len(data)} bytes that asks for the shape {list(shape)}", size)
+
+
+@contextmanager
+def _opened(kind: str, data: bytes, ratio: int = 1, itemsize: int = 1) -> Iterator[Any]:
+    """A picture whose head is read and whose size is allowed; ratio: by which it is made smaller when decoded."""
+    with _reading(kind, data), _pillow().open(io.BytesIO(data), formats=[kind]) as image:
+        width, height = (-(-length // ratio) for length in image.size)
+        _check_pixels(kind, data, height, width, len(image.getbands()), itemsize=itemsize)
+        yield image
+
+
 def _kind(data: bytes) -> str:
     for signature, kind in _KINDS:
         if data.startswith(signature):
@@ -75,7 +92,7 @@ def _png_planes(data: bytes) -> tuple[Any, Any]:
     """Colours, [height, width, 1 or 3], and alpha or None, in the depth of the file: uint8 or uint16."""
     image_module = _pillow()
     depth, colour_type = data[24], data[25]
-    with image_module.open(io.BytesIO(data), formats=["PNG"]) as image:
+    with _opened("PNG", data, itemsize=depth // 8 or 1) as image:
         see_through = "transparency" in image.info
         if depth == 16 and image.mode in ("RGB", "RGBA"):
             high = _planes(image).astype(np.uint16)
@@ -102,8 +119,11 @@ def _png_planes(data: bytes) -> tuple[Any, Any]:
 
 def _grey(colours: Any) -> Any:
     """Red, green and blue as grey, with libpng's weights in 1/32768, rounded down as it does."""
-    weights = np.array([9797, 19234, 3737], np.int64)
-    return ((colours.astype(np.int64) @ weights) >> 15)[..., np.newaxis].astype(colours.dtype)
+    result = np.empty((*colours.shape[:2], 1), colours.dtype)
+    weights = np.array([9797, 19234, 3737], np.uint32)  # 65535 times their sum fits
+    for target, row in zip(result[..., 0], colours, strict=True):  # A row at a time takes little memory.
+        target[:] = (row.astype(np.uint32) @ weights) >> 15
+    return result
 
 
 def _decode_png(data: bytes, channels: int, dtype: Any) -> Any:
@@ -132,7 +152,7 @@ def _decode_png(data: bytes, channels: int, dtype: Any) -> Any:
 def _decode_jpeg(data: bytes, channels: int, ratio: int, recover: bool) -> Any:
     if recover:
         data += b"\xff\xd9"  # With an end, libjpeg fills what is missing.
-    with _reading("JPEG", data), _pillow().open(io.BytesIO(data), formats=["JPEG"]) as image:
+    with _opened("JPEG", data, ratio) as image:
         if channels == 1 and image.mode == "CMYK":
             raise invalid("A JPEG file of cyan, magenta, yellow and black cannot be decoded to grey.")
         width, height = image.size
@@ -142,12 +162,16 @@ def _decode_jpeg(data: bytes, channels: int, ratio: int, recover: bool) -> Any:
 
 
 def _decode_gif(data: bytes) -> Any:
-    with _reading("GIF", data), _pillow().open(io.BytesIO(data), formats=["GIF"]) as image:
-        frames = []
-        for number in range(image.n_frames):
+    with _opened("GIF", data) as image:
+        count, (width, height) = image.n_frames, image.size
+        _check_pixels("GIF", data, count, height, width, 3)
+        frames = np.empty((count, height, width, 3), np.uint8)
+        for number in range(count):
             image.seek(number)
-            frames.append(np.asarray(image.convert("RGB")))
-        return np.stack(frames)
+            if image.size != (width, height):
+                raise ValueError(f"picture {number} has the size {image.size}, not {(width, height)}")
+            frames[number] = np.asarray(image.convert("RGB"))
+        return frames
 
 
 def _one_frame(data: bytes, channels: int) -> Any:

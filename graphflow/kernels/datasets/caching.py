@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow import numpy_files
 from graphflow.kernels.datasets import states
 from graphflow.kernels.datasets.base import Block, Context, Dataset, Element, Elements, Origin, owned
 from graphflow.kernels.datasets.sources import ArrayTable
@@ -71,9 +72,11 @@ class _Kept:
 
     def _read(self) -> None:
         try:
-            with np.load(self.filename, allow_pickle=False) as file:
-                elements = states.get_elements(dict(file), "elements")
-        except (OSError, ValueError, KeyError, EOFError) as error:
+            file = numpy_files.load(self.filename)
+            if not isinstance(file, dict):
+                raise ValueError("it holds one array")
+            elements = states.get_elements(file, "elements")
+        except numpy_files.reading_errors as error:
             raise self._dataset.error(
                 f"the cache {self.filename!r} is damaged: {error}. Delete the file, and it is made anew."
             ) from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
-from graphflow.kernels.compressed import open_to_read, reading_errors
+from graphflow.kernels.compressed import open_to_read, read_lines, reading_errors
 from graphflow.kernels.datasets import states
 from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
 from graphflow.kernels.datasets.states import State
@@ -48,8 +48,10 @@ class TextLineDataset(FilesDataset):
 
     def read(self, file: Any, path: str) -> Iterator[bytes]:
         """The lines."""
-        for line in file:
-            yield line.removesuffix(b"\n").removesuffix(b"\r")
+        try:
+            yield from read_lines(file, path)
+        except errors.InvalidArgumentError as error:
+            raise self.error(error.message, errors.InvalidArgumentError) from error
 
 
 class TFRecordDataset(FilesDataset):
