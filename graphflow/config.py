@@ -63,6 +63,8 @@ class ConfigProto:
     tcp_only: whether a Server, or a Session on one, talks by TCP even to processes of its own machine, as if they were
         on others: without shared memory and Unix sockets, which are faster.
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
+    verify_compiled: whether compiled code has to agree with NumPy on one run before it is used (docs/errors.md). None:
+        where what has to be copied of variables and inputs for that stays under 256 MiB. True: always. False: never.
     """
 
     device_count: dict[str, int] = field(default_factory=dict)
@@ -86,10 +88,13 @@ class ConfigProto:
     cluster_keys: str = ""
     tcp_only: bool = False
     compiled: str = "auto"
+    verify_compiled: bool | None = None
 
     def __post_init__(self) -> None:
         if self.compiled not in TIERS:
             raise ValueError(f"compiled is 'auto', 'never' or 'always', not {self.compiled!r}.")
+        if self.verify_compiled is not None and not isinstance(self.verify_compiled, bool):
+            raise ValueError(f"verify_compiled is None, True or False, not {self.verify_compiled!r}.")
         for name in (
             "intra_op_parallelism_threads",
             "inter_op_parallelism_threads",

@@ -1,8 +1,14 @@
-"""What every test shares: how much is run.
+"""What every test shares: how much is run, and that no plan is given up for a fault.
 
 CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next
 machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow.
+
+Compiled code that does not agree with NumPy, or a compiler that fails, costs a user speed alone; here it fails the
+test, so that every program of the suite checks the compiler.
 """
+
+import logging
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,6 +45,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
     items[:] = [item for item in items if wanted(item)]
+
+
+class _Faults(logging.Handler):
+    """Collects why plans were given up, if it was a fault."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(getattr(record, "reason", None), "is_a_fault", False):
+            self.found.append(record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test in which a plan stayed on NumPy for a fault, unless it is marked `faulty_compiler`."""
+    faults = _Faults()
+    logger = logging.getLogger("graphflow")
+    logger.addHandler(faults)
+    yield
+    logger.removeHandler(faults)
+    if request.node.get_closest_marker("faulty_compiler") is None:
+        assert not faults.found, "\n".join(faults.found)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ _COMMANDS: Final[tuple[str, ...]] = (
     "checkpoint",
     "saved_model",
     "devices",
+    "replay",
 )
 
 

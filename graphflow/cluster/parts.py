@@ -34,7 +34,10 @@ def read_parts(
     wait = details.get("replica_wait_in_ms", 0)
     if type(wait) is not int or not 0 <= wait <= MOST_WAIT_MS:
         raise ValueError(f"replica_wait_in_ms is {wait!r:.200}, not a number of at most {MOST_WAIT_MS}.")
-    manner = Manner(flags[0], flags[1], compiled, flags[2], wait)
+    verify = details.get("verify")
+    if verify is not None and not isinstance(verify, bool):
+        raise ValueError(f"verify is {verify!r:.200}, not a truth value or null.")
+    manner = Manner(flags[0], flags[1], compiled, flags[2], wait, verify)
 
     def stage(tree: Mapping[str, Any]) -> PartStage:
         plan = reader.plan(tree["plan"])

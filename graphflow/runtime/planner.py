@@ -91,7 +91,8 @@ class Manner:
     """How a plan is run, wherever that is: what a session and its graph say of it.
 
     seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
-    recorded. compiled, check_numerics, replica_wait_in_ms: as in ConfigProto.
+    recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, where the last is
+    `verify_compiled`.
     """
 
     seeded: bool = False
@@ -99,6 +100,7 @@ class Manner:
     compiled: str = "auto"
     check_numerics: bool = False
     replica_wait_in_ms: int = 0
+    verify: bool | None = None
 
     @property
     def looks(self) -> bool:
@@ -173,7 +175,14 @@ class Planner:
     def manner(self, seeded: bool, traced: bool = False) -> Manner:
         """How this configuration has plans run."""
         config = self._config
-        return Manner(seeded, traced, config.compiled, config.check_numerics, config.replica_wait_in_ms)
+        return Manner(
+            seeded,
+            traced,
+            config.compiled,
+            config.check_numerics,
+            config.replica_wait_in_ms,
+            config.verify_compiled,
+        )
 
     def executable(
         self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False
@@ -218,7 +227,8 @@ class Planner:
     def _insisted(self, manner: Manner) -> Manner:
         compiled = self._config.compiled if manner.compiled == "auto" else manner.compiled
         looks = manner.check_numerics or self._config.check_numerics
-        return replace(manner, compiled=compiled, check_numerics=looks)
+        verify = self._config.verify_compiled if manner.verify is None else manner.verify
+        return replace(manner, compiled=compiled, check_numerics=looks, verify=verify)
 
     def _prepare(self, store: ResourceStore) -> None:
         """Lets variables of a store live on GPUs, where there are any."""
@@ -234,7 +244,7 @@ class Planner:
         if any(i.type in _FILE_TYPES for i in plan.instructions):
             return base
         threads = self._config.intra_op_parallelism_threads or usable_cores()
-        policy = TierPolicy(manner.compiled, manner.seeded, threads)
+        policy = TierPolicy(manner.compiled, manner.seeded, threads, manner.verify)
         return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:

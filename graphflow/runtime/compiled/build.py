@@ -32,6 +32,7 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.explain import explain, failure
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
+Watch = Callable[[Sequence[Instruction], Sequence[str], Callable[[str], Any]], None]
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
 _HANDED_FROM: Final = 64 << 10
@@ -67,9 +68,15 @@ class CompiledPlan:
         store: ResourceStore,
         kernels: KernelTable,
         lends: bool = False,
+        watch: Watch | None = None,
     ) -> None:
-        """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied."""
+        """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied.
+
+        watch: is called after each group with its instructions, the names of the values that it has made, and what
+        reads these.
+        """
         self._lends = lends
+        self._watch = watch
         self._draft = draft
         self._lowering = draft.lowering
         self._store = store
@@ -214,9 +221,13 @@ class CompiledPlan:
         groups = self._draft.groups
         position = 0
         while position < len(groups):
-            end = position
+            end = position + (self._watch is not None)
             python = isinstance(groups[position].nodes[0], PythonNode)
-            while end < len(groups) and isinstance(groups[end].nodes[0], PythonNode) == python:
+            while (
+                self._watch is None
+                and end < len(groups)
+                and isinstance(groups[end].nodes[0], PythonNode) == python
+            ):
                 if python and self._views_what_is_made(groups[position:end], groups[end]):
                     break
                 end += 1
@@ -387,12 +398,23 @@ class CompiledPlan:
                                 self._fail(segment, status, objects)
                         else:
                             self._run_python(segment, run, objects)
+                        if self._watch is not None:
+                            self._look(self._watch, self._segments.index(segment), objects)
                 return tuple([fetch(objects) for fetch in self._fetch])
             finally:
                 if self._writes:
                     self._store.end_in_place()
         finally:
             self._lock.release()
+
+    def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
+        """Shows the values that a group has made; a block of several parts only with its last one."""
+        groups = self._draft.groups
+        later = {root for group in groups[number + 1 :] for node in group.nodes for root in node.makes}
+        made = {root for node in groups[number].nodes for root in node.makes} & self._draft.stored - later
+        values = {name: value for name, value in self._lowering.values.items() if value.root in made}
+        instructions = [node.instruction for node in groups[number].nodes]
+        watch(instructions, list(values), lambda name: np.array(self._view(values[name], objects)))
 
     def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
         """Checks variables and feeds, and patches the programs where they lie elsewhere than before."""

@@ -1,14 +1,14 @@
 """TieredExecutable: starts on NumPy, and goes over to compiled code, for each combination of fed shapes, when hot.
 
 The fourth run of a combination is observed: the shapes it meets are those the compiled plan is made for, while its
-kernels are compiled in a helper process. In a graph with a seed the change happens at a fixed run, waiting for the
-compiler if need be, so that the same program gives the same bits every time; otherwise as soon as the kernels are
-there.
+kernels are compiled in a helper process. When they are there, one run is done by both tiers, and compiled code takes
+over only if it agrees with NumPy (runtime/agreement). In a graph with a seed the change happens at a fixed run,
+waiting for the compiler if need be, so that the same program gives the same bits every time; otherwise as soon as the
+kernels are there.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,31 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.plan.ir import VARIABLE_TYPES, Plan, producers
+from graphflow.plan.ir import Plan
 from graphflow.plan.passes import PassContext
+from graphflow.runtime.agreement.report import report
+from graphflow.runtime.agreement.verification import (
+    BUDGET_BYTES,
+    Outcome,
+    Subject,
+    Verdict,
+    Watch,
+    verified_run,
+)
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled import native
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
 from graphflow.runtime.compiled.observe import observed_run
+from graphflow.runtime.compiled.reasons import (
+    Declines,
+    Disagrees,
+    ManyShapes,
+    MayReshape,
+    NoKernels,
+    NotLowered,
+    StaysOnNumpy,
+    tell,
+)
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow.runtime.context import RunContext
@@ -34,7 +53,8 @@ _SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
 _MOST_SHAPES: Final = 16
-_LOG = logging.getLogger("graphflow")
+_MOST_DECLINED: Final = 5
+"""Runs that a compiled plan may decline before it is given up; each was made ready for it in vain."""
 
 
 @dataclass
@@ -49,17 +69,24 @@ class _State:
     known: Known | None = None
     draft: Any = None
     compiled: Any = None
-    given_up: bool = False
+    declined: int = 0
+    reason: StaysOnNumpy | None = None
+    """Why it stays on NumPy, if it does."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True)
 class TierPolicy:
-    """mode: "auto", "never" or "always" of ConfigProto; seeded: whether the graph has a seed; threads: of one run."""
+    """How a plan goes over to compiled code.
+
+    mode: "auto", "never" or "always" of ConfigProto. seeded: whether the graph has a seed. threads: of one run. verify:
+    `verify_compiled` of ConfigProto.
+    """
 
     mode: str
     seeded: bool
     threads: int
+    verify: bool | None = None
 
 
 class TieredExecutable:
@@ -82,6 +109,7 @@ class TieredExecutable:
         self._policy = policy
         self._deciding = deciding_feeds(plan)
         self._states: dict[Any, _State] = {}
+        self._told: set[type[StaysOnNumpy]] = set()
         self._book = TierBook.of(store) if policy.seeded or policy.mode == "always" else None
         if self._book is not None:
             self._book.add(self)
@@ -96,6 +124,10 @@ class TieredExecutable:
         return {
             str(shapes): TierRecord(s.runs, s.known) for shapes, s in list(self._states.items()) if s.runs
         }
+
+    def reasons(self) -> list[StaysOnNumpy]:
+        """Why it stays on NumPy, once for each combination of fed shapes for which it does."""
+        return [state.reason for state in list(self._states.values()) if state.reason is not None]
 
     def forget(self) -> None:
         """Begins again, with what the book now says."""
@@ -113,13 +145,14 @@ class TieredExecutable:
         state = self._states.get(key)
         if state is None:
             if len(self._states) >= _MOST_SHAPES:
+                self._give_up(_State(), ManyShapes(_MOST_SHAPES))
                 return self._base.run(run, feeds)
             state = self._states.setdefault(key, self._begin(key))
         compiled = state.compiled
-        if compiled is None and not state.given_up:
-            observed = self._advance(state, run, feeds)
-            if observed is not None:
-                return observed
+        if compiled is None and state.reason is None:
+            done = self._advance(state, run, feeds)
+            if done is not None:
+                return done
             compiled = state.compiled
         if compiled is not None:
             from graphflow.runtime.compiled.build import Unusable
@@ -158,7 +191,7 @@ class TieredExecutable:
         if not state.lock.acquire(blocking=False):
             return None
         try:
-            if state.compiled is not None or state.given_up:
+            if state.compiled is not None or state.reason is not None:
                 return None
             state.runs += 1
             always = self._policy.mode == "always"
@@ -172,7 +205,7 @@ class TieredExecutable:
             if fixed and state.runs < _SEEDED_SWITCH:
                 return None
             if always or fixed or state.draft.ready():
-                self._switch(state)
+                return self._switch(state, run, feeds)
             return None
         finally:
             state.lock.release()
@@ -182,72 +215,71 @@ class TieredExecutable:
         if known is not None:
             self._draft(state, known)
         elif state.runs >= _LAST_OBSERVED_RUN:
-            state.given_up = True
+            self._give_up(state, MayReshape())
         return result
 
     def _draft(self, state: _State, known: Known) -> None:
+        from graphflow.runtime.compiled.drafting import draft_plan
+
         state.known = dict(known)
+        plan = decided(self._plan, state.decisions)
         try:
-            state.draft = self._drafted(decided(self._plan, state.decisions), known)
-            state.given_up = state.draft is None
-        except Exception:
-            _LOG.warning("A plan stays on NumPy: it could not be lowered.", exc_info=True)
-            state.given_up = True
+            state.draft = draft_plan(plan, known, self._store, self._kernels, self._ctx)
+        except StaysOnNumpy as reason:
+            self._give_up(state, reason)
+        except Exception as error:
+            self._give_up(state, NotLowered(error), error)
 
-    def _drafted(self, plan: Plan, known: Known) -> Any:
-        """The draft of a plan, or of a loop's part; None where nothing of it is native."""
-        from graphflow.runtime.compiled.draft import Draft
-        from graphflow.runtime.compiled.loops import draft_loop
-        from graphflow.runtime.compiled.lower import Lowering, has_native_work
-        from graphflow.runtime.compiled.nodes import PythonNode
-        from graphflow.runtime.compiled.rules import RULES
-        from graphflow.runtime.compiled.specialise import (
-            apart_from_feeds,
-            complete,
-            may_reshape,
-            specialise,
+    def _give_up(self, state: _State, reason: StaysOnNumpy, cause: Exception | None = None) -> None:
+        state.reason, state.draft = reason, None
+        reason.__cause__ = cause
+        if type(reason) not in self._told:
+            self._told.add(type(reason))
+            tell(self._plan, reason)
+
+    def _switch(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Goes over to compiled code; the result of the run where it was needed to see whether that is right."""
+        draft = state.draft
+        try:
+            draft.wait(120.0)
+            compiled = self._built(draft, self._store, self._kernels, None)
+        except Exception as error:
+            self._give_up(state, NoKernels(error), error)
+            return None
+        outcome = None if self._policy.verify is False else self._verified(state, run, feeds)
+        if outcome is None or outcome.verdict in (Verdict.AGREED, Verdict.UNTRIED):
+            state.compiled, state.draft = compiled, None
+        elif outcome.apart is not None:
+            self._give_up(state, Disagrees(f"{outcome.apart}. {report(outcome.replay, state.known)}"))
+        else:
+            state.declined += 1
+            if state.declined == _MOST_DECLINED:
+                self._give_up(state, Declines())
+        return None if outcome is None else outcome.results
+
+    def _verified(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> Outcome | None:
+        """A run in both tiers, and what it says of the compiled one."""
+        from graphflow.runtime.compiled.build import Unusable
+
+        draft = state.draft
+        subject = Subject(
+            self._plan,
+            state.known or {},
+            self._store,
+            self._kernels,
+            self._base.cells,
+            self._base.lends,
+            lambda store, kernels, watch: self._built(draft, store, kernels, watch),
+            Unusable,
+            self._policy.seeded or self._policy.mode == "always",
         )
+        return verified_run(subject, run, feeds, None if self._policy.verify else BUDGET_BYTES)
 
-        plan, known = apart_from_feeds(plan, known)
-        complete(plan, known, self._store)
-        variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
-        if any(name not in known for name in (*plan.feeds, *variables)):
-            return None  # A variable without a value has no shape.
-        if may_reshape(plan, known):
-            return None
-        plan = specialise(plan, known, self._ctx)
-        complete(plan, known, self._store)
-        lowering = Lowering(plan, known, self._kernels, RULES)
-        lowering.run()
-        makers = producers(plan)
-        whiles = [
-            node.instruction
-            for node in lowering.nodes
-            if isinstance(node, PythonNode) and node.instruction.type == "While"
-        ]
-        loops = [draft_loop(i, makers, lambda part: self._drafted(part, known)) for i in whiles]
-        found = [loop for loop in loops if loop is not None]
-        if not found and not has_native_work(lowering.nodes):
-            return None
-        return Draft(plan, lowering, native.compiler(), found)
-
-    def _switch(self, state: _State) -> None:
+    def _built(self, draft: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
         from graphflow.runtime.compiled.build import CompiledPlan
 
-        try:
-            state.draft.wait(120.0)
-            state.compiled = CompiledPlan(
-                state.draft,
-                native.machine(),
-                self._policy.threads,
-                self._store,
-                self._kernels,
-                self._base.lends,
-            )
-        except Exception:
-            _LOG.warning("A plan stays on NumPy: its kernels could not be made.", exc_info=True)
-            state.given_up = True
-        state.draft = None
+        machine, threads = native.machine(), self._policy.threads
+        return CompiledPlan(draft, machine, threads, store, kernels, self._base.lends, watch)
 
 
 def usable_cores() -> int:

@@ -1,0 +1,49 @@
+"""graphflow replay: runs a file that was written when compiled code did not agree with NumPy.
+
+Nothing of the file is code: the plan is read as data, and what the user's functions gave is in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from graphflow.cli.main import UsageError
+
+_EPILOG: Final = """\
+The exit status is 0 where compiled code agrees with NumPy here and now, 1 where it does not.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `replay`."""
+    parser = subparsers.add_parser(
+        "replay",
+        help="run a plan again whose compiled code did not agree with NumPy",
+        description="Runs a plan from a file in both tiers and says where they part.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="the file that the warning named")
+    parser.add_argument("--plan", action="store_true", help="print the plan first")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of compiled code (1)")
+    parser.set_defaults(run=_replay)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from graphflow.runtime.agreement.replaying import replayed
+    from graphflow.runtime.agreement.report import load
+    from graphflow.runtime.compiled.reasons import StaysOnNumpy
+
+    try:
+        recorded = load(arguments.file)
+    except (OSError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    if arguments.plan:
+        print(recorded.plan)
+    try:
+        apart = replayed(recorded, arguments.threads)
+    except StaysOnNumpy as reason:
+        raise UsageError(f"The plan is not compiled here: {reason}.") from reason
+    print("Compiled code agrees with NumPy." if apart is None else f"Not the same: {apart}.")
+    return 0 if apart is None else 1

@@ -1,0 +1,140 @@
+"""How far rounding alone may bring the results of a plan, found by trying.
+
+A difference that a bound does not explain may still be rounding: where large numbers cancel, where a result hangs on
+a comparison, where an optimizer divides noise by noise. So the run is repeated on NumPy with every result of an
+operation changed at random by some units of rounding (Monte Carlo arithmetic; D. S. Parker, 1997). What such runs
+change by much cannot be expected to agree; what they do not change must. Numbers that are whole stay as they are: they
+are counts, lengths, masks, and exact in both tiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.plan.ir import Instruction, Plan
+from graphflow.runtime.agreement.shadow import ShadowRun, Variables
+from graphflow.runtime.agreement.tape import Tape, is_repeatable
+from graphflow.runtime.assemble import KernelTable, assemble
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.resources import ResourceStore
+
+_UNITS: Final = (4.0, 16.0, 64.0)
+"""Units of rounding by which the results of a trial are changed at most, of one trial after the other."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a run on a shadow gave: its results, the written variables, and each value that was looked at."""
+
+    results: Sequence[Any]
+    writes: dict[str, Any]
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run of a plan on NumPy that can be done again and again: on what it was fed, its variables and its tape."""
+
+    plan: Plan
+    variables: Variables
+    tape: Tape
+    store: ResourceStore
+    kernels: KernelTable
+    run: RunContext
+    feeds: Sequence[Any]
+
+    def shadow(self) -> tuple[ResourceStore, ShadowRun]:
+        """A store as it was before the run, and a run on it."""
+        store = self.variables.store(self.store)
+        return store, ShadowRun(store, self.run)
+
+    def numpy(self, kernels: KernelTable | None = None, looks: bool = False) -> Replayed:
+        """The run on NumPy; `looks`: whether the values of all instructions are kept, the last of each."""
+        store, run = self.shadow()
+        values: dict[str, Any] = {}
+
+        def look(name: str, value: Any) -> None:
+            if isinstance(value, np.ndarray | np.generic):
+                values[name] = np.array(value)
+
+        table = self.tape.replaying(self.kernels if kernels is None else kernels)
+        part = assemble(self.plan, store, table, observe=look if looks else None)
+        with np.errstate(all="ignore"):
+            results = part.function(run, *self.feeds)
+        return Replayed(results, self.variables.after(store), values)
+
+
+class Spread:
+    """How far trials came from a reference: for each result, write and value the largest distance of each element.
+
+    For integers and the like, how many trials changed an element.
+    """
+
+    def __init__(self, replay: Replay, reference: Replayed) -> None:
+        self.results: list[Any] = [None] * len(reference.results)
+        self.writes: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        self._replay = replay
+        self._reference = reference
+        self._trials = 0
+
+    def widen(self) -> None:
+        """Makes one more trial."""
+        kernels, reference = self._replay.kernels, self._reference
+        units, random = _UNITS[self._trials % len(_UNITS)], np.random.default_rng(self._trials)
+        self._trials += 1
+        table = replace(kernels, make=_changing(kernels, units, random))
+        try:
+            trial = self._replay.numpy(table, looks=bool(reference.values))
+        except (errors.OpError, ArithmeticError, ValueError, IndexError, TypeError, LookupError):
+            return  # A check of the program's own found the changed numbers wrong.
+        for position, (found, given) in enumerate(zip(trial.results, reference.results, strict=True)):
+            self.results[position] = _wider(self.results[position], found, given)
+        for own, found, given in (
+            (self.writes, trial.writes, reference.writes),
+            (self.values, trial.values, reference.values),
+        ):
+            for name in found.keys() & given.keys():
+                own[name] = _wider(own.get(name), found[name], given[name])
+
+
+def _wider(so_far: Any, found: Any, given: Any) -> Any:
+    found, given = np.asarray(found), np.asarray(given)
+    if found.shape != given.shape or found.dtype != given.dtype:
+        return so_far
+    with np.errstate(all="ignore"):
+        if given.dtype.kind not in "fc":
+            return np.not_equal(found, given) + (0 if so_far is None else so_far)
+        distance = np.where(found == given, 0, np.abs(found - given))
+        distance = np.where(np.isnan(found) & np.isnan(given), 0, distance)
+        return distance if so_far is None else np.fmax(so_far, distance)
+
+
+def _changing(
+    kernels: KernelTable, units: float, random: np.random.Generator
+) -> Callable[[Instruction], Callable[..., Any]]:
+    """Makes kernels of which every result is changed at random."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)([changed(part) for part in value])
+        dtype = getattr(value, "dtype", None)
+        if dtype is None or dtype.kind not in "fc" or not isinstance(value, np.ndarray | np.generic):
+            return value
+        share = units * np.finfo(dtype).eps * random.uniform(-1.0, 1.0, value.shape)
+        moved = value * (1 + share).astype(dtype)
+        result = np.where((value == np.rint(value)) | ~np.isfinite(value), value, moved).astype(dtype)
+        return result if result.ndim else result[()]
+
+    def make(i: Instruction) -> Callable[..., Any]:
+        kernel = kernels.make(i)
+        if not is_repeatable(i) or kernels.may_view(i.type) or i.written():
+            return kernel
+        return lambda *arguments: changed(kernel(*arguments))
+
+    return make

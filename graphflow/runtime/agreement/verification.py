@@ -1,0 +1,257 @@
+"""The verified run: one run of a plan by both tiers, and the verdict.
+
+The real run is NumPy's. The compiled plan then runs on a shadow. Where the two are apart by more than the bounds, NumPy
+runs on a shadow too (another thread may have changed a variable meanwhile), and rounding is tried; what is left is a
+disagreement, for which the compiled plan runs once more, kernel by kernel, to find where it begins.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from graphflow import errors
+from graphflow.plan.ir import Instruction, Plan, walk
+from graphflow.runtime.agreement.bounds import Difference, difference, roundings
+from graphflow.runtime.agreement.rounding import Replay, Replayed, Spread
+from graphflow.runtime.agreement.shadow import Variables, bytes_to_copy
+from graphflow.runtime.agreement.tape import Tape
+from graphflow.runtime.assemble import KernelTable, assemble
+from graphflow.runtime.compiled.specialise import Known
+from graphflow.runtime.context import RunContext
+from graphflow.runtime.cuda.arrays import host
+from graphflow.runtime.explain import explain
+from graphflow.runtime.resources import ResourceStore
+
+BUDGET_BYTES: Final = 256 << 20
+"""The bytes that a verified run may copy unless it is insisted on; a plan that needs more is trusted."""
+
+
+class Compiled(Protocol):
+    """A compiled plan."""
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values."""
+        ...
+
+
+_MOST_NAMED: Final = 4
+_TRIALS: Final = 6
+"""Trials of rounding that in a row have to leave as many elements unexplained as before."""
+Watch = Callable[[Sequence[Instruction], Sequence[str], Callable[[str], Any]], None]
+"""Called after each kernel with its instructions, the names of the values that it has made, and what reads these."""
+Make = Callable[[ResourceStore, KernelTable, "Watch | None"], Compiled]
+"""Makes the compiled plan for a store; with a watch, one that runs kernel by kernel."""
+
+
+class Verdict(enum.Enum):
+    """What a verified run has found."""
+
+    AGREED = enum.auto()
+    UNTRIED = enum.auto()
+    """Too much would have had to be copied."""
+    LATER = enum.auto()
+    """The compiled plan could not take this run; another one will tell."""
+    APART = enum.auto()
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A disagreement: what differs of results and writes, what went wrong instead, and where it begins."""
+
+    differences: tuple[Difference, ...]
+    error: Exception | None
+    begins: tuple[Instruction, ...] = ()
+    at: Difference | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            text = " ".join(str(self.error).split())
+            return f"compiled code failed where NumPy does not: {type(self.error).__name__}: {text}"
+        worst = max(self.differences, key=lambda d: d.apart / max(1, d.of))
+        if not self.begins:
+            return f"compiled code disagrees with NumPy in {worst.name!r}: {worst}"
+        op = self.begins[0].op
+        built = "" if op is None else " (built at {}:{})".format(*op.line)
+        others = [i.describe() for i in self.begins[1:_MOST_NAMED]]
+        others += ["others"] if len(self.begins) > _MOST_NAMED else []
+        beside = f", which is one kernel with {', '.join(others)}" if others else ""
+        where = f"first at {self.begins[0].describe()}{built}{beside}"
+        return f"compiled code disagrees with NumPy, {where}: {self.at}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a verified run gave, and what it found."""
+
+    results: tuple[Any, ...]
+    verdict: Verdict
+    apart: Apart | None = None
+    replay: Replay | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A plan that is about to be compiled: `make` gives its compiled plan, `unusable` is how that declines a run.
+
+    takes_over: whether the results and writes are the compiled plan's if it agrees. They are where the bits of a run
+    must not depend on when the plan was verified.
+    """
+
+    plan: Plan
+    known: Known
+    store: ResourceStore
+    kernels: KernelTable
+    cells: Sequence[Any]
+    lends: bool
+    make: Make
+    unusable: type[Exception]
+    takes_over: bool
+
+
+def verified_run(
+    subject: Subject, run: RunContext, feeds: Sequence[Any], budget: int | None
+) -> Outcome | None:
+    """One run of a plan that also judges its compiled form; None, with nothing done, where the budget is too small.
+
+    budget: bytes that may be copied, None for any number. Raises what the run on NumPy raises.
+    """
+    room = (1 << 62) if budget is None else budget - bytes_to_copy(subject.plan, subject.store)
+    if room < 0:
+        return None
+    variables, tape = Variables.of(subject.plan, subject.store), Tape(room)
+    results = _real_run(subject, tape, run, feeds)
+    if tape.full:
+        return Outcome(results, Verdict.UNTRIED)
+    after = variables.after(subject.store)
+    replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds)
+    try:
+        mine = _compiled_run(subject, replay)
+    except (subject.unusable, MemoryError, errors.CancelledError, errors.DeadlineExceededError):
+        return Outcome(results, Verdict.LATER)
+    except Exception as error:
+        return _judged_failure(subject, replay, results, error)
+    theirs = Replayed(results, after)
+    if not differences(subject, replay, mine, theirs):
+        if subject.takes_over:
+            return Outcome(_taken_over(subject, variables, mine, theirs), Verdict.AGREED)
+        return Outcome(results, Verdict.AGREED)
+    apart = disagreement(subject, replay, mine)
+    return Outcome(results, Verdict.AGREED if apart is None else Verdict.APART, apart, replay)
+
+
+def _real_run(subject: Subject, tape: Tape, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    part = assemble(subject.plan, subject.store, tape.recording(subject.kernels), lends=subject.lends)
+    try:
+        with np.errstate(all="ignore"):
+            results: tuple[Any, ...] = part.function(run, *feeds)
+    except Exception as error:
+        raise explain(error, part, subject.cells) from error
+    return results
+
+
+def _compiled_run(subject: Subject, replay: Replay, watch: Watch | None = None) -> Replayed:
+    store, run = replay.shadow()
+    compiled = subject.make(store, replay.tape.replaying(replay.kernels), watch)
+    results = compiled.run(run, replay.feeds)
+    return Replayed(results, replay.variables.after(store))
+
+
+def differences(
+    subject: Subject, replay: Replay, mine: Replayed, theirs: Replayed, spread: Spread | None = None
+) -> tuple[Difference, ...]:
+    """How the results and writes of the compiled plan differ from NumPy's, beyond the bounds."""
+    units = roundings(subject.plan, subject.known)
+    found = [
+        difference(name, host(own), host(given), units, spread=None if spread is None else spread.results[k])
+        for k, (name, own, given) in enumerate(
+            zip(subject.plan.fetches, mine.results, theirs.results, strict=True)
+        )
+    ]
+    found += [
+        difference(
+            name,
+            mine.writes[name],
+            given,
+            units,
+            replay.variables.before[name],
+            None if spread is None else spread.writes.get(name),
+        )
+        for name, given in theirs.writes.items()
+    ]
+    return tuple([one for one in found if one is not None])
+
+
+def judged(subject: Subject, replay: Replay) -> Apart | None:
+    """How the two tiers differ on a run that is done again in both; None where they agree."""
+    try:
+        mine = _compiled_run(subject, replay)
+    except Exception as error:
+        return Apart((), error)
+    return disagreement(subject, replay, mine)
+
+
+def disagreement(subject: Subject, replay: Replay, mine: Replayed) -> Apart | None:
+    """What is left of a difference when rounding is accounted for; None where nothing is."""
+    reference = replay.numpy(looks=True)
+    if not differences(subject, replay, mine, reference):
+        return None  # Another thread had changed a variable.
+    spread = Spread(replay, reference)
+    counts: list[int] = []
+    while len(counts) <= _TRIALS or counts[-1] < counts[-1 - _TRIALS]:
+        spread.widen()
+        left = differences(subject, replay, mine, reference, spread)
+        if not left:
+            return None
+        counts.append(sum(one.apart for one in left))
+    return Apart(left, None, *_beginning(subject, replay, reference, spread))
+
+
+def _beginning(
+    subject: Subject, replay: Replay, reference: Replayed, spread: Spread
+) -> tuple[tuple[Instruction, ...], Difference | None]:
+    """The instructions of the kernel in which compiled code leaves what NumPy computes, and how.
+
+    First stands the one whose value is another; the others may not have left a value.
+    """
+    units = roundings(subject.plan, subject.known)
+    makers = {output: i for i in walk(subject.plan) for output in i.outputs}
+    found: list[tuple[tuple[Instruction, ...], Difference]] = []
+
+    def watch(instructions: Sequence[Instruction], names: Sequence[str], read: Callable[[str], Any]) -> None:
+        for name in names:
+            if found or name not in makers or name not in reference.values:
+                continue
+            spread_of = spread.values.get(name)
+            apart = difference(name, read(name), reference.values[name], units, spread=spread_of)
+            if apart is not None:
+                beside = [i for i in dict.fromkeys(instructions) if i.name != makers[name].name]
+                found.append(((makers[name], *beside), apart))
+
+    try:
+        _compiled_run(subject, replay, watch)
+    except Exception:
+        return (), None
+    return found[0] if found else ((), None)
+
+
+def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], error: Exception) -> Outcome:
+    """The verdict where the compiled plan raised: NumPy may, too, where another thread has changed a variable."""
+    try:
+        replay.numpy()
+    except Exception:
+        return Outcome(results, Verdict.LATER)
+    return Outcome(results, Verdict.APART, Apart((), error), replay)
+
+
+def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
+    """The compiled plan's results, with its writes in the real store, where nobody has written since."""
+    for name, value in mine.writes.items():
+        cell = subject.store.cell(variables.instructions[name])
+        if value is not None and cell.value is theirs.writes[name]:
+            cell.assign(value)
+    return tuple(mine.results)
