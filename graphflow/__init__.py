@@ -46,6 +46,7 @@ from graphflow.graph.slices import IndexedSlicesValue as IndexedSlicesValue
 from graphflow.graph.slices import SparseTensor as SparseTensor
 from graphflow.graph.slices import SparseTensorValue as SparseTensorValue
 from graphflow.namespaces import exports, missing, namespace
+from graphflow.ops.sparse_elementwise import install as install_sparse_operators
 from graphflow.ops.variable import install_operators
 from graphflow.session import InteractiveSession as InteractiveSession
 from graphflow.session import Session as Session
@@ -98,6 +99,7 @@ globals().update(
     )
 )  # fmt: skip
 install_operators()
+install_sparse_operators()
 
 random = namespace(
     "random",

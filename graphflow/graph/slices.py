@@ -127,7 +127,8 @@ class SparseTensor:
     """A tensor given by the coordinates and values of its non-zero elements (tf.SparseTensor).
 
     indices: int64 of shape [n, rank]; values: of shape [n]; dense_shape: int64 of shape [rank]. Most operations
-    want the indices in row-major order (gf.sparse_reorder). ValueError or TypeError where the parts do not fit.
+    want the indices in row-major order (gf.sparse_reorder). `*` and `/` take a tensor that is broadcast to the shape,
+    and give a SparseTensor. ValueError or TypeError where the parts do not fit.
     """
 
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]
@@ -161,6 +162,11 @@ class SparseTensor:
         """Installs how parts become tensors, and what is known of a shape vector; called by the ops package."""
         cls._convert = staticmethod(convert)
         cls._known_shape = staticmethod(known_shape)
+
+    @classmethod
+    def install_operator(cls, name: str, function: Callable[..., Any]) -> None:
+        """Installs a Python operator such as `__mul__`; called by the ops package."""
+        setattr(cls, name, function)
 
     @property
     def indices(self) -> Tensor:

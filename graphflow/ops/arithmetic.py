@@ -246,25 +246,30 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
+def quotient_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Both operands of a true division: integers as floats; TypeError where the dtypes differ or are not numbers."""
+    if x.dtype is not y.dtype:
+        raise TypeError(
+            f"x and y must have the same dtype, got {x.dtype.name} != {y.dtype.name}. Use gf.cast."
+        )
+    if (
+        x.dtype.is_integer
+        and x.dtype not in _QUOTIENT
+        or not (x.dtype.is_integer or x.dtype.is_floating or x.dtype.is_complex)
+    ):
+        raise TypeError(f"Invalid dtype {x.dtype.name} in truediv. Expected numbers.")
+    if x.dtype.is_integer:
+        return numeric.cast(x, _QUOTIENT[x.dtype]), numeric.cast(y, _QUOTIENT[y.dtype])
+    return x, y
+
+
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, of integers as floats (tf.truediv): float32 for up to 16 bits, float64 beyond.
 
     TypeError where the dtypes differ or are not numbers.
     """
     with op_scope(name, "truediv", (x, y)) as scope:
-        x, y = _operands(x, y)
-        if x.dtype is not y.dtype:
-            raise TypeError(
-                f"x and y must have the same dtype, got {x.dtype.name} != {y.dtype.name}. Use gf.cast."
-            )
-        if (
-            x.dtype.is_integer
-            and x.dtype not in _QUOTIENT
-            or not (x.dtype.is_integer or x.dtype.is_floating or x.dtype.is_complex)
-        ):
-            raise TypeError(f"Invalid dtype {x.dtype.name} in truediv. Expected numbers.")
-        if x.dtype.is_integer:
-            x, y = numeric.cast(x, _QUOTIENT[x.dtype]), numeric.cast(y, _QUOTIENT[y.dtype])
+        x, y = quotient_operands(*_operands(x, y))
         return binary(REAL_DIV, x, y, scope)
 
 

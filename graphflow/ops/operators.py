@@ -11,6 +11,7 @@ from typing import Any
 
 from graphflow.graph import dtypes
 from graphflow.graph.elements import Tensor
+from graphflow.graph.slices import SparseTensor
 from graphflow.ops import arithmetic, comparison, linalg, numeric
 from graphflow.ops.core import convert_to_tensor, op_scope
 
@@ -23,6 +24,8 @@ def _add(x: Tensor, y: Tensor, name: str) -> Tensor:
 
 def _forward(function: Function, name: str) -> Function:
     def operator(x: Any, y: Any) -> Any:
+        if isinstance(y, SparseTensor) and hasattr(y, f"__r{name}__"):
+            return NotImplemented
         with op_scope(None, name, (x, y)) as scope:
             if not isinstance(y, Tensor):
                 try:

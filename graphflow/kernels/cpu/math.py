@@ -80,12 +80,14 @@ def _squared_difference(x: Array, y: Array) -> Array:
     return np.multiply(difference, np.conjugate(difference))
 
 
+divide = _divided_as_integers(_truncated_divide, np.divide)
+"""x / y, of integers truncated; InvalidArgumentError where an integer is divided by 0."""
 _BINARY: dict[str, Callable[..., Any]] = {
     "Sub": np.subtract,
     "Mul": np.multiply,
-    "RealDiv": _divided_as_integers(_truncated_divide, np.divide),
-    "Div": _divided_as_integers(_truncated_divide, np.divide),
-    "TruncateDiv": _divided_as_integers(_truncated_divide, np.divide),
+    "RealDiv": divide,
+    "Div": divide,
+    "TruncateDiv": divide,
     "FloorDiv": _divided_as_integers(np.floor_divide, _floor_divide),
     "FloorMod": _divided_as_integers(np.remainder, _floor_modulo),
     "TruncateMod": _divided_as_integers(np.fmod, np.fmod),

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphflow.kernels.cpu.array import invalid, normalized
 from graphflow.kernels.cpu.indexing import linear, reduce_rows
+from graphflow.kernels.cpu.math import divide
 from graphflow.kernels.registry import Kernel, Node, kernel, simple
 
 
@@ -59,6 +60,26 @@ def _matmul(node: Node) -> Kernel:
             )
         result = np.zeros((dims[0], right.shape[1]), b.dtype)
         return reduce_rows(np.add, rows, right[columns] * values[:, None], result)
+
+    return run
+
+
+@kernel("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
+def _with_dense(node: Node) -> Kernel:
+    combine = np.multiply if node.type == "SparseDenseCwiseMul" else divide
+
+    def run(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+        dims = tuple(shape.tolist())
+        linear(indices, dims)
+        own = dims[len(dims) - dense.ndim :]
+        if dense.ndim > len(dims) or any(d not in (1, n) for d, n in zip(dense.shape, own, strict=True)):
+            raise invalid(
+                f"the dense side is broadcast to the sparse one only: incompatible shapes {list(dense.shape)} "
+                f"and {list(dims)}"
+            )
+        columns = indices[:, len(dims) - dense.ndim :].T
+        places = tuple(c if d != 1 else np.zeros_like(c) for c, d in zip(columns, dense.shape, strict=True))
+        return combine(values, dense[places])
 
     return run
 

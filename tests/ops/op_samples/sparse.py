@@ -233,6 +233,27 @@ def _dense_add(random: Random) -> Iterable[Sample]:
         yield Sample(inputs, {}, reference, smooth=differentiable(dtype))
 
 
+def _with_dense(divided: bool) -> Draw:
+    def samples(random: Random) -> Iterable[Sample]:
+        def reference(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+            whole = np.broadcast_to(dense, tuple(shape))
+            picked = np.array([whole[tuple(place)] for place in indices.tolist()], dense.dtype)
+            if not divided:
+                return values * picked
+            if dense.dtype.kind == "f":
+                return values / picked
+            return np.trunc(values / picked.astype(np.float64)).astype(values.dtype)
+
+        for dtype, (shape, count) in over(KINDS, SHAPES):
+            for broadcast in (shape, shape[1:], (1, *shape[1:]), (*shape[:-1], 1), ()):
+                dense = draw(random, dtype, broadcast)
+                dense = np.where(np.abs(dense) < 0.25, dtype.type(1), dense).astype(dtype)
+                inputs = (_places(random, shape, count), draw(random, dtype, (count,)), _long(shape), dense)
+                yield Sample(inputs, {}, reference, smooth=differentiable(dtype))
+
+    return samples
+
+
 def _fill_empty_rows(random: Random) -> Iterable[Sample]:
     def reference(indices: Any, values: Any, shape: Any, default: Any) -> Any:
         rows, filled, back = [], [], []
@@ -299,6 +320,8 @@ def _edit_distance(random: Random) -> Iterable[Sample]:
 TABLE: dict[str, Draw] = {
     "SparseToDense": _to_dense,
     "SparseTensorDenseMatMul": _matmul,
+    "SparseDenseCwiseMul": _with_dense(False),
+    "SparseDenseCwiseDiv": _with_dense(True),
     "SparseReduceSum": _reduction(False),
     "SparseReduceMax": _reduction(True),
     "SparseReorder": _reorder,

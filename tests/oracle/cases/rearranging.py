@@ -49,6 +49,10 @@ FAMILY.differentiable(
     tf.sparse_tensor_dense_matmul(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]), ph(f(2, 4)))
     tf.sparse_tensor_dense_matmul(tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]), ph(f(4, 3)),
         adjoint_a=True, adjoint_b=True)
+    (tf.SparseTensor([[0, 1], [1, 1], [2, 0]], ph(f(3)), [3, 2]) * ph(f(2))).values
+    (ph(f(3, 1)) * tf.SparseTensor([[0, 1], [2, 0], [2, 1]], ph(f(3)), [3, 2])).values
+    (ph(f(3, 2), [None, None]) * tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2])).values
+    (tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]) / ph(f(3, 2))).values
     tf.sparse_reduce_sum(tf.SparseTensor([[0, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3]), 1)
     tf.sparse_reduce_sum(tf.SparseTensor([[0, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3]), keep_dims=True)
     tf.sparse_reorder(tf.SparseTensor([[1, 1], [0, 2], [1, 0]], ph(f(3)), [2, 3])).values
@@ -79,6 +83,10 @@ FAMILY.gradients(
 
 FAMILY.expressions(
     """
+    (tf.SparseTensor([[0, 1], [2, 0]], ph(f(2)), [3, 2]) * ph(2.5)).values
+    (tf.SparseTensor([[0, 1], [0, 0]], ph(f(2)), [1, 2]) / 4.0).values
+    (tf.SparseTensor([[0, 1], [2, 0]], [7, -9], [3, 2]) / 2).values
+    (tf.SparseTensor([[0, 1], [2, 0]], [7, -9], [3, 2]) * [[2], [3], [4]]).values
     # Its gradient is left out: TensorFlow 1.15 puts it into the wrong columns.
     tf.gather(ph(f(2, 3, 4)), [[0, 2], [1, 1]], axis=2, batch_dims=1)
     tf.sparse_placeholder(tf.float32, [2, None]).dense_shape.shape
@@ -155,6 +163,10 @@ FAMILY.expressions(
 
 FAMILY.errors(
     """
+    (tf.SparseTensor([[0, 1], [2, 0]], [7, -9], [3, 2]) * ph(f(2))).values
+    (tf.SparseTensor([[0, 1], [2, 0]], [7.0, -9.0], [3, 2]) * [1.0, 2.0, 3.0]).values
+    (tf.SparseTensor([[0], [2]], [7.0, -9.0], [3]) / [[1.0, 2.0, 3.0]]).values
+    tf.SparseTensor([[0, 1], [2, 0]], [7.0, -9.0], [3, 2]) + 1.0
     tf.gather(ph(f(2, 3)), ph([3]), axis=1)
     tf.batch_gather([[1, 2]], ph([[5]]))
     tf.tensor_scatter_update(ph(f(4)), ph([[9]]), [1.0])
