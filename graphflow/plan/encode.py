@@ -24,6 +24,9 @@ from graphflow.plan.ir import Instruction, Plan
 _DEEPEST: Final = 64
 """How deep branches and loops, and the attributes of one operation, may be nested."""
 
+_FOR_BUILDING: Final = frozenset({"_gradient_function"})
+"""Attributes that no kernel looks at: functions of the program, which may hold its graph, and need not be picklable."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -73,7 +76,7 @@ class PlanWriter:
             list(i.outputs),
             [d.name for d in i.dtypes],
             [None if s is None else list(s) for s in i.shapes],
-            [[name, self._value(value)] for name, value in i.attrs.items()],
+            [[name, self._value(value)] for name, value in i.attrs.items() if name not in _FOR_BUILDING],
             list(i.control),
             i.device,
             i.index,

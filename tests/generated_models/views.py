@@ -252,10 +252,9 @@ def _spreads(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def cast(d: Drawing) -> None:
-    """By way of another float."""
+    """By way of a wider float."""
     x = d.pick()
-    other = d.choose(("float64", "float32"))
-    text = f"tf.cast({d.function(f'tf.cast({x}, tf.{other})')}, {code('F')})"
+    text = f"tf.cast({d.function(f'tf.cast({x}, tf.float64)')}, {code('F')})"
     d.give("cast", text, [x], x.shape)
 
 
