@@ -12,6 +12,7 @@ import logging
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 from unittest import mock
 
@@ -87,10 +88,10 @@ def built(program: Program) -> Callable[..., Any]:
     return build
 
 
-def plain(program: Program, dtype: str = "", change: tuple[int, float] | None = None) -> Outcome:
+def plain(program: Program, prepared: Any, change: tuple[int, float] | None = None) -> Outcome:
     """The program in the NumPy tier."""
     config = gf.ConfigProto(compiled="never", intra_op_parallelism_threads=1)
-    return harness.outcome(built(program), gf, dtype or program.dtype, program.batches, config, change=change)
+    return harness.outcome(prepared, gf, program.batches, config, change=change)
 
 
 # ---- ways ---------------------------------------------------------------------------------------------------------
@@ -117,23 +118,27 @@ def _spread(seed: int, places: Sequence[str]) -> Callable[[Any], Callable[[Any],
     return of
 
 
-def outcome(program: Program, way: str) -> Outcome:
-    """What a program gives when it is run in one of the ways."""
-    build, batches, dtype = built(program), program.batches, program.dtype
+def outcome(program: Program, way: str, prepared: Any) -> Outcome:
+    """What a program gives when it is run in one of the ways. prepared: its graph without devices."""
+    batches = program.batches
     if way == "compiled":
-        return harness.outcome(build, gf, dtype, batches, _config(compiled="always"))
+        return harness.outcome(prepared, gf, batches, _config(compiled="always"))
     if way == "interpreted":
         with interpreted():
-            return harness.outcome(build, gf, dtype, batches, _config(compiled="always"))
+            return harness.outcome(prepared, gf, batches, _config(compiled="always"))
     if way == "devices":
-        places = _spread(program.seed, ("/cpu:0", "/cpu:1"))
+        placed = _placed(program, ("/cpu:0", "/cpu:1"))
         config = _config(compiled="always", device_count={"CPU": 2})
         with interpreted():
-            return harness.outcome(build, gf, dtype, batches, config, device=places)
+            return harness.outcome(placed, gf, batches, config)
     assert way == "cluster", way
-    places = _spread(program.seed, ("/job:ps/task:0", "/job:worker/task:0"))
+    placed = _placed(program, ("/job:ps/task:0", "/job:worker/task:0"))
     with interpreted(), _cluster() as target:
-        return harness.outcome(build, gf, dtype, batches, _config(compiled="always"), target, places)
+        return harness.outcome(placed, gf, batches, _config(compiled="always"), target)
+
+
+def _placed(program: Program, places: Sequence[str]) -> Any:
+    return harness.prepared(built(program), gf, program.dtype, _spread(program.seed, places))
 
 
 @contextlib.contextmanager
@@ -192,14 +197,26 @@ class Reference:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.plain = plain(program)
-        self._exact = self.plain if program.dtype == "float64" else plain(program, "float64")
-        self._moved: list[Outcome] | None = None
+        self._prepared = harness.prepared(built(program), gf, program.dtype)
+        self.plain = plain(program, self._prepared)
+
+    @cached_property
+    def _exact(self) -> Outcome:
+        """The program in float64."""
+        if self.program.dtype == "float64":
+            return self.plain
+        return plain(self.program, harness.prepared(built(self.program), gf, "float64"))
+
+    @cached_property
+    def _moved(self) -> list[Outcome]:
+        """What it gives after small changes of its variables."""
+        size = 16 * float(np.finfo(self.program.dtype).eps)
+        return [plain(self.program, self._prepared, (k, size)) for k in (1, 2, 3)]
 
     def report(self, way: str) -> Report:
         """How a way of running compares."""
         with observed() as (reasons, runs):
-            found = outcome(self.program, way)
+            found = outcome(self.program, way, self._prepared)
         return Report(way, tuple(self.differences(found)), tuple(dict.fromkeys(reasons)), len(runs))
 
     def differences(self, found: Outcome) -> Iterator[Difference]:
@@ -241,9 +258,6 @@ class Reference:
         allowed += _ALLOWED_OF_MEASURED * _apart(first, self._value(self._exact, number, name))
         if apart <= allowed:
             return None
-        if self._moved is None:
-            size = 16 * float(np.finfo(self.program.dtype).eps)
-            self._moved = [plain(self.program, change=(k, size)) for k in (1, 2, 3)]
         allowed += _ALLOWED_OF_MEASURED * max(
             _apart(first, self._value(moved, number, name)) for moved in self._moved
         )

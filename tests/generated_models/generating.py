@@ -50,6 +50,9 @@ def generate(seed: int) -> Program:
     )
     shares = {name: d.chance.choice((0, 1, 1, 2, 4)) for name in _FAMILIES}
     shares["arithmetic"] = max(1, shares["arithmetic"])
+    shares["windows"] = d.choose(
+        (0, 0, 0, 1, 3)
+    )  # Their kernels are made for each shape, which takes a second.
     wanted, layers = d.chance.randint(5, 22), 0
     for _ in range(_MOST_TRIES):
         if layers == wanted:

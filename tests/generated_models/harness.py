@@ -57,18 +57,25 @@ def fed(placeholders, batch, seed, dtype):
     return values
 
 
-def outcome(build, tf, F, batches, config=None, target="", device=None, change=None, steps=None):
-    """What a program gives: for each run a dictionary of arrays, or the name of its error; then its variables.
-
-    change: (seed, size) of a relative change of all variables before the first run. Placeholders are those of the
-    collection "fed".
-    """
-    results = []
+def prepared(build, tf, F, device=None):
+    """The graph of a program, with what is fetched and the step of its optimizer. device: makes a device function."""
     graph = tf.Graph()
     with graph.as_default():
         tf.set_random_seed(1)
         with tf.device(device(graph) if device is not None else None):
             fetches, step = build(tf, F)
+    return graph, fetches, step, F
+
+
+def outcome(program, tf, batches, config=None, target="", change=None):
+    """What a prepared program gives: for each run a dictionary of arrays, or its error's name; then its variables.
+
+    change: (seed, size) of a relative change of all variables before the first run. Placeholders are those of the
+    collection "fed".
+    """
+    results = []
+    graph, fetches, step, F = program
+    with graph.as_default():
         placeholders = list(zip(tf.get_collection("fed"), tf.get_collection("kinds")))
         variables = tf.global_variables()
         with tf.Session(target, config=config) as session:
@@ -78,7 +85,7 @@ def outcome(build, tf, F, batches, config=None, target="", device=None, change=N
                     value = session.run(variable)
                     noise = given(change[0] * 1000 + number, value.shape)
                     variable.load((value * (1 + change[1] * noise)).astype(value.dtype), session)
-            for number, batch in enumerate(batches[:steps]):
+            for number, batch in enumerate(batches):
                 feeds = fed(placeholders, batch, number, F)
                 try:
                     results.append(session.run([fetches, step], feeds)[0])
@@ -95,7 +102,7 @@ def compare_tiers(build, dtype, batches):
 
     found = []
     for tier in ("never", "always"):
-        found.append(outcome(build, gf, dtype, batches, gf.ConfigProto(compiled=tier)))
+        found.append(outcome(prepared(build, gf, dtype), gf, batches, gf.ConfigProto(compiled=tier)))
     for number, (plain, compiled) in enumerate(zip(*found)):
         if isinstance(plain, str) or isinstance(compiled, str):
             print(

@@ -78,7 +78,10 @@ def view_of(
 ) -> list[Value] | None:
     """The values that a kernel returns as views of `value`, its input at a position; None where it is no view."""
     item = np.dtype(value.dtype).itemsize
-    extent = value.offset + sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True) if n) + 1
+    # Its first element is not its last one in memory where it is walked backwards: nothing of it lies before the block.
+    extent = (
+        value.offset + sum((n - 1) * max(s, 0) for n, s in zip(value.shape, value.strides, strict=True)) + 1
+    )
     block = np.zeros(max(1, extent), value.dtype)
     strides = tuple(s * item for s in value.strides)
     array = np.lib.stride_tricks.as_strided(block[value.offset :], value.shape, strides)
