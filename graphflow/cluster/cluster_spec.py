@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphflow.transport.addresses import MOST_PORT, port_of
+
 
 @dataclass
 class JobDef:
@@ -41,7 +43,13 @@ def _tasks(job: str, tasks: Any) -> dict[int, str]:
     for index, address in tasks.items():
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
             raise TypeError(f"A task index of job {job!r} must be an integer of at least 0, got {index!r}.")
-        found[index] = _text(address, "Task address")
+        found[index] = text = _text(address, "Task address")
+        _, colon, port = text.rpartition(":")
+        if colon and port_of(port) is None:
+            raise ValueError(
+                f"The address of task {index} of job {job!r} is host:port with a port from 0 to {MOST_PORT}, "
+                f"got {text!r}."
+            )
     return dict(sorted(found.items()))
 
 
@@ -49,7 +57,7 @@ class ClusterSpec:
     """The tasks of a cluster (tf.train.ClusterSpec).
 
     cluster: {job name: list of addresses, or {task index: address} where not all indices are there}, a ClusterDef, or
-    another ClusterSpec. TypeError for anything else. Immutable.
+    another ClusterSpec. TypeError for anything else, ValueError for an address whose port is none. Immutable.
     """
 
     def __init__(self, cluster: Any) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from graphflow.cluster.cluster_spec import ClusterSpec
+from graphflow.transport.addresses import split
 
 VARIABLE: Final = "TF_CONFIG"
 _EXAMPLE: Final = (
@@ -75,15 +76,20 @@ def cluster_of(jobs: Mapping[str, Any], what: str) -> ClusterSpec:
     for job, tasks in jobs.items():
         where = f"the job {job!r} of the cluster in {what}"
         if isinstance(tasks, dict):
-            if not all(str(index).isdigit() for index in tasks):
+            if not all(str(index).isascii() and str(index).isdigit() for index in tasks):
                 raise ValueError(f"The tasks of {where} must have indices 0, 1, ..., got {list(tasks)}.")
             tasks = {int(index): address for index, address in tasks.items()}
         elif not isinstance(tasks, list | tuple) or not tasks:
             raise ValueError(f"The tasks of {where} must be a list of host:port, got {tasks!r}.")
         for address in tasks.values() if isinstance(tasks, dict) else tasks:
-            host, _, port = str(address).rpartition(":")
-            if not isinstance(address, str) or not host or not port.isdigit() or int(port) > 65535:
+            if not isinstance(address, str):
                 raise ValueError(f"An address of {where} must be host:port, got {address!r}.")
+            try:
+                split(address, any_port=True)
+            except ValueError as error:
+                raise ValueError(
+                    f"An address of {where} must be host:port, got {address!r}: {error}"
+                ) from None
         spec[str(job)] = tasks
     return ClusterSpec(spec)
 
@@ -100,7 +106,7 @@ def _task(found: Mapping[str, Any]) -> tuple[str, int]:
         raise ValueError(
             f'"type" of the task in {VARIABLE} must be a job of its cluster, {" or ".join(spec.jobs)}, got {job!r}.'
         )
-    if isinstance(index, str) and index.isdigit():
+    if isinstance(index, str) and index.isascii() and index.isdigit():
         index = int(index)
     if isinstance(index, bool) or not isinstance(index, int) or index not in spec.task_indices(job):
         raise ValueError(

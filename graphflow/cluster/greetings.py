@@ -23,6 +23,7 @@ from graphflow.cluster.requests import Requests
 from graphflow.cluster.rounds import seconds_of
 from graphflow.transport import token
 from graphflow.transport.dropped import Rate
+from graphflow.transport.keys import Access
 from graphflow.transport.message import VERSION, Kind, Message, peek
 from graphflow.transport.shared import SharedMemoryError
 from graphflow.transport.sharing import Sharing
@@ -51,6 +52,7 @@ class Greetings(Inquiries):
     """What `Service` does with who comes. All methods are for the thread of the sockets."""
 
     _secret: str
+    _access: Access
     _senders: dict[bytes, Peer]
     _sharing: Sharing
     _groups: CollectiveLink
@@ -176,8 +178,8 @@ class Greetings(Inquiries):
     def _refuses(self) -> str:
         """The words for who has not this task's secret."""
         return (
-            f"{self._task} refuses the token: whoever started it is another user, or its token is another file "
-            "(docs/security.md says where it lies)"
+            f"{self._task} refuses the token: it is not the one in {self._access.where}, which this task has. "
+            "Another user has started it, or in another container, or the file was made anew since"
         )
 
     def _greet_client(self, sender: bytes, message: Message) -> None:

@@ -69,6 +69,7 @@ class Service(Reports):
         self._store = store
         self._make = make
         self._secret = access.secret
+        self._access = access
         self._peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
         self._by_address = {peer.address: peer for peer in self._peers.values()}
         self._senders: dict[bytes, Peer] = {}

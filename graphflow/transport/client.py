@@ -136,7 +136,13 @@ class Connection:
 
     def _hello(self, channel: Channel, deadline: float | None) -> Message:
         """Says hello; a server that is not the one of before, or knows that another task is not, refuses."""
-        welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
+        try:
+            welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
+        except Refused as refused:
+            if refused.details.get("code") == errors.UNAUTHENTICATED:
+                text = f"{refused}. This process has the one in {self._access.where}."
+                raise Refused({**refused.details, "message": text}) from None
+            raise
         self._welcomed(channel, welcome)
         return welcome
 

@@ -42,10 +42,14 @@ class ClusterKeys:
 
 @dataclass(frozen=True, repr=False)
 class Access:
-    """How processes of a cluster know each other: `secret` is in every hello, `keys` encrypt; None on one machine."""
+    """How processes of a cluster know each other: `secret` is in every hello, `keys` encrypt; None on one machine.
+
+    where: the file that the secret is from.
+    """
 
     secret: str
     keys: ClusterKeys | None
+    where: str = ""
 
 
 def make(folder: Path) -> Path:
@@ -108,10 +112,11 @@ def access(folder: str) -> Access:
     """The access that the keys in a folder give, by default those that the environment names, or the user's token."""
     folder = folder or os.environ.get(VARIABLE, "")
     if not folder:
-        return Access(token.user_token(), None)
-    keys = read(Path(folder).expanduser())
+        return Access(token.user_token(), None, str(token.path()))
+    found = Path(folder).expanduser()
+    keys = read(found)
     digest = hashlib.sha256(b"graphflow hello" + keys.server_secret + keys.client_secret)
-    return Access(digest.hexdigest(), keys)
+    return Access(digest.hexdigest(), keys, str(found / FILE))
 
 
 def as_client(socket: Any, keys: ClusterKeys) -> None:

@@ -111,7 +111,7 @@ def test_promise_9_what_a_stranger_sends_is_not_unpickled(folder: str, server: A
 def test_promise_9_the_secret_of_a_machine_is_the_users_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(token, "folders", lambda: [tmp_path / "graphflow"])
     found = token.user_token()
     path = tmp_path / "graphflow" / "token"
     assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700

@@ -2,9 +2,10 @@
 calling thread.
 
 One daemon thread takes requests, looks into the cache first, asks the helper process otherwise and loads the
-object file with LLVM's loader; Numba is never imported here. A helper that dies is started again a bounded
-number of times, after that every request fails, the caller stays on NumPy, and one warning says why. Loaded
-code is never unloaded: threads may be in it.
+object file with LLVM's loader; Numba is never imported here. A helper that dies is started again; one that dies
+again and again is left alone for a while, longer each time: meanwhile requests fail, the caller stays on NumPy, and
+a warning says why. It is never given up, as a server runs for weeks and what killed it may be mended. Loaded code
+is never unloaded: threads may be in it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from .cache import CompiledObject, KernelCache, source_key
 
 _LOG = logging.getLogger("graphflow")
 _RESTARTS = 3
+"""Deaths of the helper in a row after which it is left alone for a while."""
+_PAUSE_SECONDS = 10.0
+_LONGEST_PAUSE_SECONDS = 600.0
 _COMPILE_SECONDS = 120.0
 _JOIN_SECONDS = 1.0
 
@@ -40,7 +44,14 @@ _LLVM_LOCK = threading.RLock()
 
 
 class KernelCompileError(Exception):
-    """A kernel could not be compiled; the program it belongs to runs on NumPy."""
+    """A kernel could not be compiled; the program it belongs to runs on NumPy.
+
+    passing: whether that was the compiler's fault and not the kernel's, so that it may be there later.
+    """
+
+    def __init__(self, text: str, passing: bool = False) -> None:
+        super().__init__(text)
+        self.passing = passing
 
 
 class Compilation:
@@ -52,6 +63,8 @@ class Compilation:
         self._event = threading.Event()
         self._address = 0
         self._error = ""
+        self.passing = False
+        """Whether it failed for a reason that may pass."""
 
     def done(self) -> bool:
         """Whether result() returns or raises at once."""
@@ -69,11 +82,11 @@ class Compilation:
         if not self._event.wait(timeout):
             raise TimeoutError(f"kernel {self.key[:16]} is not compiled after {timeout} s")
         if self._error:
-            raise KernelCompileError(self._error)
+            raise KernelCompileError(self._error, self.passing)
         return self._address
 
-    def _finish(self, address: int, error: str = "") -> None:
-        self._address, self._error = address, error
+    def _finish(self, address: int, error: str = "", passing: bool = False) -> None:
+        self._address, self._error, self.passing = address, error, passing
         self._event.set()
 
 
@@ -96,6 +109,10 @@ def load_object(compiled: CompiledObject) -> int:
 
 class _HelperDied(Exception):
     pass
+
+
+class _LeftAlone(Exception):
+    """The helper is not started at the moment."""
 
 
 class _Helper:
@@ -174,7 +191,9 @@ class Compiler:
         self._new: deque[Compilation] = deque()
         self._thread: threading.Thread | None = None
         self._helper: _Helper | None = None
-        self._starts = 0
+        self._deaths = 0
+        """How often the helper has died since it last answered."""
+        self._alone_until = 0.0
         self._closed = False
 
     def compile_async(self, source: str) -> Compilation:
@@ -183,7 +202,7 @@ class Compiler:
             key = source_key(source)
         with self._condition:
             known = self._compilations.get(key)
-            if known is None:
+            if known is None or (known.failed() and known.passing and not self._is_left_alone()):
                 known = self._compilations[key] = Compilation(key, source)
                 self._new.append(known)
                 if self._thread is None:
@@ -247,7 +266,7 @@ class Compiler:
                 self._new.clear()
             for compilation in left:
                 if not compilation.done():
-                    compilation._finish(0, "the compiler was closed")
+                    compilation._finish(0, "the compiler was closed", True)
 
     def _take(self, waiting: deque[Compilation]) -> bool:
         """Wait for work; what the cache has must not queue behind what must be compiled. False: closed."""
@@ -279,10 +298,14 @@ class Compiler:
         for _ in range(2):
             try:
                 answer = self._running_helper().ask(request)
+            except _LeftAlone as error:
+                reason = str(error)
+                break
             except _HelperDied as error:
                 reason = f"the compiler process ended: {error}"
                 self._drop_helper(reason)
                 continue
+            self._deaths = 0
             if "error" in answer:
                 compilation._finish(0, f"kernel {compilation.key[:16]} does not compile:\n{answer['error']}")
                 return
@@ -290,14 +313,19 @@ class Compiler:
             self.cache.store(compilation.key, compiled)
             self._finish_from(compilation, compiled)
             return
-        compilation._finish(0, f"kernel {compilation.key[:16]} could not be compiled: {reason}")
+        compilation._finish(0, f"kernel {compilation.key[:16]} could not be compiled: {reason}", True)
+
+    def _is_left_alone(self) -> bool:
+        return time.monotonic() < self._alone_until
 
     def _running_helper(self) -> _Helper:
         with self._condition:
-            if self._closed or self._starts > _RESTARTS:
-                raise _HelperDied("not started again")
+            if self._closed:
+                raise _LeftAlone("the compiler was closed")
+            if self._helper is None and self._is_left_alone():
+                left = self._alone_until - time.monotonic()
+                raise _LeftAlone(f"the compiler process keeps ending, and is started again in {left:.0f} s")
             if self._helper is None:
-                self._starts += 1
                 try:
                     self._helper = _Helper()
                 except OSError as error:
@@ -307,10 +335,17 @@ class Compiler:
     def _drop_helper(self, reason: str) -> None:
         with self._condition:
             helper, self._helper = self._helper, None
-            if self._starts > _RESTARTS and not self._closed:
-                self._starts += 1
-                if self._starts == _RESTARTS + 2:
-                    _LOG.warning("graphflow compiles no more kernels and stays on NumPy: %s", reason)
+            self._deaths += 1
+            if self._deaths > _RESTARTS and not self._closed:
+                pause = min(
+                    _LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2 ** min(self._deaths - _RESTARTS - 1, 20)
+                )
+                self._alone_until = time.monotonic() + pause
+                _LOG.warning(
+                    "graphflow compiles no kernels for %.0f s and stays on NumPy; then it tries again: %s",
+                    pause,
+                    reason,
+                )
         if helper is not None:
             helper.stop()
 

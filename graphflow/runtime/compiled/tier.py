@@ -10,6 +10,7 @@ kernels are there.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,6 +54,9 @@ _SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
 _MOST_SHAPES: Final = 16
+_AGAIN_SECONDS: Final = 30.0
+"""After so long kernels are asked for again that did not come through the compiler's fault; twice as long each time."""
+_LONGEST_AGAIN_SECONDS: Final = 3600.0
 _MOST_DECLINED: Final = 5
 """Runs that a compiled plan may decline before it is given up; each was made ready for it in vain."""
 
@@ -72,7 +76,23 @@ class _State:
     declined: int = 0
     reason: StaysOnNumpy | None = None
     """Why it stays on NumPy, if it does."""
+    again_at: float | None = None
+    """When it is tried again (time.monotonic()), where that reason may pass."""
+    failures: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def try_again(self) -> bool:
+        """Whether the reason may have passed: then there is none any more."""
+        if self.again_at is None or time.monotonic() < self.again_at:
+            return False
+        self.reason = self.again_at = None
+        return True
+
+    def may_pass(self) -> None:
+        """The reason is a fault of the compiler's, which is asked again after a while, longer each time."""
+        pause = min(_LONGEST_AGAIN_SECONDS, _AGAIN_SECONDS * 2 ** min(self.failures, 20))
+        self.failures += 1
+        self.again_at = time.monotonic() + pause
 
 
 @dataclass(frozen=True)
@@ -149,7 +169,7 @@ class TieredExecutable:
                 return self._base.run(run, feeds)
             state = self._states.setdefault(key, self._begin(key))
         compiled = state.compiled
-        if compiled is None and state.reason is None:
+        if compiled is None and (state.reason is None or state.try_again()):
             done = self._advance(state, run, feeds)
             if done is not None:
                 return done
@@ -245,6 +265,8 @@ class TieredExecutable:
             compiled = self._built(draft, self._store, self._kernels, None)
         except Exception as error:
             self._give_up(state, NoKernels(error), error)
+            if isinstance(error, TimeoutError) or getattr(error, "passing", False):
+                state.may_pass()
             return None
         outcome = None if self._policy.verify is False else self._verified(state, run, feeds)
         if outcome is None or outcome.verdict in (Verdict.AGREED, Verdict.UNTRIED):

@@ -10,10 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import graphflow
+import graphflow as gf
 from graphflow.kernels.native import Compiler, KernelCompileError
+from graphflow.kernels.native import compiler as compiler_module
+from graphflow.runtime.compiled import native, tier
 
 SOURCE = """
 @kernel_function
@@ -101,6 +105,74 @@ def test_a_helper_that_cannot_live_leaves_one_warning(
             with pytest.raises(KernelCompileError):
                 compiler.compile_async(SOURCE.format(addend=addend)).result(60)
     assert [record.message for record in caplog.records if "stays on NumPy" in record.message].__len__() == 1
+    compiler.close()
+
+
+def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(compiler_module, "_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(compiler_module, "_LONGEST_PAUSE_SECONDS", 0.2)
+    right = sys.executable
+    (tmp_path / "python3").symlink_to("/bin/false")
+    compiler = Compiler(tmp_path)
+    source = SOURCE.format(addend=21)
+    for _ in range(2):
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+        if compiler.helper_pid is not None:
+            os.kill(compiler.helper_pid, signal.SIGKILL)
+        limit = time.monotonic() + 60
+        while compiler._deaths < 12:
+            assert time.monotonic() < limit
+            with pytest.raises(KernelCompileError) as failure:
+                compiler.compile_async(source).result(60)
+            assert failure.value.passing
+            time.sleep(0.01)
+        assert compiler._alone_until - time.monotonic() <= 0.2
+        monkeypatch.setattr(sys, "executable", right)
+        while True:
+            assert time.monotonic() < limit
+            try:
+                assert compiler.compile_async(source).result(60)
+                break
+            except KernelCompileError:
+                time.sleep(0.02)
+        assert compiler._deaths == 0
+        source = SOURCE.format(addend=22)
+    assert any("then it tries again" in record.message for record in caplog.records)
+    compiler.close()
+
+
+def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tier, "_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr(tier, "_LONGEST_AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(compiler_module, "_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(compiler_module, "_LONGEST_PAUSE_SECONDS", 0.1)
+    compiler = Compiler(tmp_path / "cache")
+    monkeypatch.setattr(native, "_made", {"compiler": compiler})
+    right = sys.executable
+    (tmp_path / "python3").symlink_to("/bin/false")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+    with gf.Graph().as_default():
+        x = gf.placeholder(gf.float32, [64])
+        y = gf.exp(x) * 3.25 + gf.sqrt(x + 1.5)
+        with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+            feed = {x: np.linspace(0.0, 1.0, 64, dtype=np.float32)}
+            before = session.run(y, feed)
+            limit = time.monotonic() + 100
+            while compiler._deaths < 8:
+                assert time.monotonic() < limit
+                session.run(y, feed)
+                time.sleep(0.02)
+            assert "compiled for" not in session.explain(y, [x])
+            monkeypatch.setattr(sys, "executable", right)
+            while "compiled for" not in session.explain(y, [x]):
+                assert time.monotonic() < limit
+                session.run(y, feed)
+                time.sleep(0.02)
+            np.testing.assert_allclose(session.run(y, feed), before, rtol=1e-6)
     compiler.close()
 
 
