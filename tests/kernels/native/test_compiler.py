@@ -143,6 +143,7 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
     compiler.close()
 
 
+@pytest.mark.faulty_compiler
 def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
