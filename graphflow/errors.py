@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from graphflow.printable import printable_lines
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -31,7 +33,7 @@ class OpError(Exception):
     """An error raised while a graph runs.
 
     `op` is the graphflow Operation that failed, or None where the session itself is at fault; `node_def` is its
-    NodeDef; `message` is the text.
+    NodeDef; `message` is the text. As a string the error can go to a terminal, whatever names are quoted in it.
     """
 
     default_code: ClassVar[int] = UNKNOWN
@@ -66,7 +68,7 @@ class OpError(Exception):
         return self._node_def
 
     def __str__(self) -> str:
-        return self._message
+        return printable_lines(self._message)
 
 
 class CancelledError(OpError):

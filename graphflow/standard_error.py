@@ -6,11 +6,23 @@ import logging
 import sys
 from typing import Final, TextIO
 
+from graphflow.printable import printable_lines
+
 PROGRAM_LINE: Final = logging.Formatter(
     "%(levelname)s %(asctime)s %(filename)s:%(lineno)d: %(message)s", "%Y-%m-%d %H:%M:%S"
 )
 """A line of the program's log."""
-SERVER_LINE: Final = logging.Formatter("%(levelname)s %(asctime)s %(message)s", PROGRAM_LINE.datefmt)
+
+
+class _ServerLine(logging.Formatter):
+    """A line that quotes other programs: what they say cannot steer the terminal that shows it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and a traceback under it."""
+        return printable_lines(super().format(record))
+
+
+SERVER_LINE: Final = _ServerLine("%(levelname)s %(asctime)s %(message)s", PROGRAM_LINE.datefmt)
 """A line of a server's log."""
 
 

@@ -21,7 +21,8 @@ from graphflow.checkpoint.reader import HIDDEN, INDEX, CheckpointFile, open_chec
 from graphflow.checkpoint.regions import parse_region
 from graphflow.checkpoint.resource_state import STATE, unpack_state
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import readable_size
+from graphflow.cli.tables import readable_size, table, tell
+from graphflow.printable import printable
 from graphflow.train.checkpoint_management import latest_checkpoint
 
 _EPILOG: Final = """\
@@ -56,32 +57,35 @@ def add_parser(subparsers: Any) -> None:
     show.set_defaults(run=_show)
 
 
+class Damaged(UsageError):
+    """A file that is no whole checkpoint."""
+
+    status = 1
+
+
 def _show(arguments: argparse.Namespace) -> int:
     prefix = _prefix(arguments.path)
     try:
         file = open_checkpoint(prefix)
     except errors.DataLossError as error:
-        print(f"graphflow: {error}", file=sys.stderr)
-        return 1
+        raise Damaged(str(error)) from None
     except errors.OpError as error:
         raise UsageError(str(error)) from None
     unknown = [name for name in arguments.values if name not in file]
     if unknown:
-        raise UsageError(
-            f"{file.where} has no tensor {', '.join(unknown)}; it has: {', '.join(file.names())}"
-        )
+        raise UsageError(f"{file.where} has no tensor {_names(unknown)}; it has: {_names(file.names())}")
     bad: dict[Record, str] = {}
     if not arguments.quick:
         with _progress(sum(r.end - r.begin for r in file.records)) as advance:
             bad = dict(file.damaged(file.records, advance))
-    print(
+    tell(
         f"{file.where}: {_count(len(file.names()), 'tensor')}, {readable_size(_bytes(file, file.names()))}\n"
     )
     _print_table(file, bad)
     if not arguments.quick:
-        print(f"\n{_verdict(file.records, bad)}")
+        tell(f"\n{_verdict(file.records, bad)}")
     for name in arguments.values:
-        print()
+        tell()
         _print_values(file, name)
     return 1 if bad else 0
 
@@ -122,10 +126,7 @@ def _print_table(file: CheckpointFile, bad: dict[Record, str]) -> None:
                 ranges = parse_region(record.slice_text, record.shape)
                 text = ", ".join(f"{o}:{o + n}" for o, n in zip(ranges.offsets, ranges.lengths, strict=True))
                 rows.append(("", "", f"[{text}]", f"{record.end - record.begin:,}", _damage(record, bad)))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for name, dtype, shape, told, remark in rows:
-        line = f"{name:{widths[0]}}  {dtype:{widths[1]}}  {shape:{widths[2]}}  {told:>{widths[3]}}  {remark}"
-        print(line.rstrip())
+    tell(table(rows, right=(3,)))
 
 
 def _damage(record: Record, bad: dict[Record, str]) -> str:
@@ -135,7 +136,7 @@ def _damage(record: Record, bad: dict[Record, str]) -> str:
 def _verdict(records: Sequence[Record], bad: dict[Record, str]) -> str:
     if not bad:
         return f"Every checksum holds ({len(records)} of {len(records)})."
-    names = ", ".join(sorted({record.name for record in bad}))
+    names = _names(sorted({record.name for record in bad}))
     return f"{len(bad)} of {len(records)} checksums do not hold: {names}"
 
 
@@ -144,23 +145,26 @@ def _print_values(file: CheckpointFile, name: str) -> None:
     try:
         (value,) = file.read([(name, None)])
     except errors.OpError as error:
-        print(f"{name}: {error}")
+        tell(f"{_names([name])}: {error}")
         return
-    print(f"{name}: {file.dtype(name).name} {list(value.shape)}")
+    tell(f"{_names([name])}: {file.dtype(name).name} {list(value.shape)}")
     if name.startswith(STATE):
         for owner, state in unpack_state(value).items():
-            print(f"  {owner}: " + ", ".join(f"{key} {list(array.shape)}" for key, array in state.items()))
+            tell(
+                f"  {_names([owner])}: "
+                + ", ".join(f"{_names([k])} {list(v.shape)}" for k, v in state.items())
+            )
         return
     if value.size and value.dtype.kind in "iuf":
         wide = value.astype(np.float64) if value.dtype.kind == "f" else value
         finite = wide[np.isfinite(wide)]
         if finite.size:
-            print(
+            tell(
                 f"  least {finite.min():g}, greatest {finite.max():g}, mean {finite.mean():g}, std {finite.std():g}"
             )
         if finite.size < wide.size:
-            print(f"  {np.isnan(wide).sum()} NaN, {np.isinf(wide).sum()} infinite")
-    print("  " + np.array2string(value, threshold=20, edgeitems=3, prefix="  "))
+            tell(f"  {np.isnan(wide).sum()} NaN, {np.isinf(wide).sum()} infinite")
+    tell("  " + np.array2string(value, threshold=20, edgeitems=3, prefix="  "))
 
 
 @contextmanager
@@ -183,6 +187,10 @@ def _progress(total: int) -> Iterator[Any]:
         yield advance
     finally:
         sys.stderr.write("\r\x1b[K")
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(printable, names))
 
 
 def _count(number: int, what: str) -> str:

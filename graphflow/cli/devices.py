@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from graphflow.cli.tables import readable_size, table
+from graphflow.cli.tables import readable_size, table, tell
 from graphflow.kernels.cuda.discovery import Found, found
 
 
@@ -30,7 +30,7 @@ def show(here: Found) -> int:
         memory = readable_size(gpu.memory) if gpu.memory else ""
         capability = f"{major}.{minor}" if major else ""
         rows.append((f"/device:GPU:{gpu.index}", gpu.name, memory, capability))
-    print(table(rows))
+    tell(table(rows))
     if here.problem:
-        print(f"No GPU is used: {here.problem} What asks for one runs on the CPU under allow_soft_placement.")
+        tell(f"No GPU is used: {here.problem} What asks for one runs on the CPU under allow_soft_placement.")
     return 0

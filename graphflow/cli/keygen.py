@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphflow.cli.main import UsageError
+from graphflow.cli.tables import tell
 from graphflow.transport import keys
 
 _EPILOG: Final = """\
@@ -52,7 +53,7 @@ def _keygen(arguments: argparse.Namespace) -> int:
         ) from None
     except OSError as error:
         raise UsageError(str(error)) from error
-    print(
+    tell(
         f"{path} is the key of your cluster: copy the folder to every machine that takes part, and to no other."
     )
     return 0

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+from graphflow.cli.tables import tell
+
 _COMMANDS: Final[tuple[str, ...]] = (
     "launch",
     "serve",
@@ -45,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except UsageError as error:
-        print(f"graphflow: {error}", file=sys.stderr)
+        # What it quotes of a file cannot begin a line.
+        tell("\n  ".join(f"graphflow: {error}".splitlines()), sys.stderr)
         return error.status
     except KeyboardInterrupt:
         return 130

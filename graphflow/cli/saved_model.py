@@ -19,10 +19,11 @@ import numpy as np
 
 from graphflow import errors, numpy_files, train
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import table
+from graphflow.cli.tables import table, tell
 from graphflow.graph.dtypes import as_dtype
 from graphflow.graph.graph import Graph
 from graphflow.graph.slices import SparseTensorValue
+from graphflow.printable import printable
 from graphflow.saved_model import constants, signature_constants
 from graphflow.saved_model.files import assets_of, read_saved_model, variables_path
 from graphflow.saved_model.loader import init_op_name, load, meta_graph_with_tags
@@ -98,66 +99,60 @@ def _show(arguments: argparse.Namespace) -> int:
         chosen = [meta_graph for meta_graph in chosen if arguments.signature in meta_graph.signature_def]
         if not chosen:
             raise UsageError(_no_signature(model.meta_graphs, arguments.signature))
-    print(
-        f"SavedModel {_shown(arguments.directory)}: {_count(len(model.meta_graphs), 'meta graph')}, "
+    tell(
+        f"SavedModel {printable(arguments.directory)}: {_count(len(model.meta_graphs), 'meta graph')}, "
         f"schema version {model.saved_model_schema_version}"
     )
     try:
         for meta_graph in chosen:
             _print_meta_graph(meta_graph, arguments)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_one_line(error)) from error
     if arguments.signature is None:
         _print_variables(arguments.directory)
     return 0
 
 
 def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
-    tags = ", ".join(_shown(tag) for tag in meta_graph.meta_info_def.tags) or "(none)"
+    tags = ", ".join(printable(tag) for tag in meta_graph.meta_info_def.tags) or "(none)"
     info = meta_graph.meta_info_def
     ours = info.tensorflow_git_version.startswith("graphflow ")
     writer = info.tensorflow_git_version if ours else f"TensorFlow {info.tensorflow_version or '?'}"
-    written = f", written by {_shown(writer)}"
-    print(f"\ntags: {tags} ({_count(len(meta_graph.graph_def.node), 'operation')}{written})")
+    written = f", written by {printable(writer)}"
+    tell(f"\ntags: {tags} ({_count(len(meta_graph.graph_def.node), 'operation')}{written})")
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key in (constants.INIT_OP_SIGNATURE_KEY, constants.TRAIN_OP_SIGNATURE_KEY):
             continue
         if arguments.signature is None or key == arguments.signature:
-            print(f"  signature {_shown(key)}, method {_shown(signature.method_name) or '(none)'}")
+            tell(f"  signature {printable(key)}, method {printable(signature.method_name) or '(none)'}")
             rows = list(_tensor_rows("input", signature.inputs))
             _print_rows(rows + list(_tensor_rows("output", signature.outputs)), "    ")
     if arguments.signature is not None:
         return
     init_op = init_op_name(meta_graph)
-    print(f"  main operation: {_shown(init_op) or 'none'}")
+    tell(f"  main operation: {printable(init_op) or 'none'}")
     assets = assets_of(meta_graph)
-    print("  assets:" if assets else "  assets: none")
+    tell("  assets:" if assets else "  assets: none")
     folder = os.path.join(arguments.directory, constants.ASSETS_DIRECTORY)
     _print_rows(
-        [
-            (_shown(a.filename), _size(os.path.join(folder, a.filename)), f"for {_shown(a.tensor_info.name)}")
-            for a in assets
-        ],
+        [(a.filename, _size(os.path.join(folder, a.filename)), f"for {a.tensor_info.name}") for a in assets],
         "    ",
     )
     if arguments.all:
-        print("  collections:")
+        tell("  collections:")
         _print_rows(
-            [
-                (_shown(key), _collection_size(value))
-                for key, value in sorted(meta_graph.collection_def.items())
-            ],
+            [(key, _collection_size(value)) for key, value in sorted(meta_graph.collection_def.items())],
             "    ",
         )
-        print("  operations:")
+        tell("  operations:")
         counted = Counter(node.op for node in meta_graph.graph_def.node)
-        _print_rows([(_shown(op), str(number)) for op, number in sorted(counted.items())], "    ")
+        _print_rows([(op, str(number)) for op, number in sorted(counted.items())], "    ")
 
 
 def _tensor_rows(what: str, tensors: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for key, info in sorted(tensors.items()):
         shape = "[...]" if info.tensor_shape.unknown_rank else _shape(d.size for d in info.tensor_shape.dim)
-        yield what, _shown(key), _dtype_name(info.dtype), shape, _shown(_tensor_name(info))
+        yield what, key, _dtype_name(info.dtype), shape, _tensor_name(info)
 
 
 def _tensor_name(info: Any) -> str:
@@ -189,13 +184,13 @@ def _size(path: str) -> str:
 def _print_variables(directory: str) -> None:
     prefix = variables_path(directory)
     if not train.checkpoint_exists(prefix):
-        print("\nvariables: none")
+        tell("\nvariables: none")
         return
     try:
         reader = train.NewCheckpointReader(prefix)
         shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     except (errors.OpError, OSError, ValueError) as error:
-        raise UsageError(f"The variables cannot be read: {error}") from error
+        raise UsageError(f"The variables cannot be read: {_one_line(error)}") from error
     rows = []
     total = 0
     for name in sorted(shapes):
@@ -203,8 +198,8 @@ def _print_variables(directory: str) -> None:
         dtype = as_dtype(dtypes[name])
         size = int(np.prod(dims, dtype=np.int64)) * dtype.size
         total += size
-        rows.append((_shown(name), dtype.name, _shape(dims), f"{size:,} bytes"))
-    print(f"\nvariables: {len(rows)}, {total:,} bytes")
+        rows.append((name, dtype.name, _shape(dims), f"{size:,} bytes"))
+    tell(f"\nvariables: {len(rows)}, {total:,} bytes")
     _print_rows(rows, "  ")
 
 
@@ -230,7 +225,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except (errors.OpError, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         raise UsageError(_one_line(error)) from error
     for name, result in sorted(results.items()):
-        print(f"{_shown(name)}:\n{result}")
+        tell(f"{printable(name)}:\n{result}")
         if arguments.outdir is not None:
             _write(arguments.outdir, name, result)
     return 0
@@ -281,7 +276,9 @@ def _array_from_file(name: str, text: str) -> Any:
     if key is None and len(keys) == 1:
         key = keys[0]
     if key not in keys:
-        raise UsageError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: write {name}={path}[KEY].")
+        raise UsageError(
+            f"{path} holds the arrays {', '.join(map(printable, keys)) or '(none)'}: write {name}={path}[KEY]."
+        )
     return loaded[key]
 
 
@@ -300,13 +297,16 @@ def _literal(name: str, text: str) -> Any:
 def _check_names(signature: Any, values: Mapping[str, Any]) -> None:
     unknown = sorted(values.keys() - set(signature.inputs))
     missing = sorted(set(signature.inputs) - values.keys())
-    named = ", ".join(sorted(signature.inputs)) or "none"
+    named = ", ".join(map(printable, sorted(signature.inputs))) or "none"
     if unknown:
-        raise UsageError(f"The signature has no input {', '.join(unknown)}. Its inputs: {named}.")
-    if missing:
         raise UsageError(
-            f"Give a value for {', '.join(missing)}: --inputs {missing[0]}=FILE.npy or --input-exprs "
-            f"'{missing[0]}=LITERAL'."
+            f"The signature has no input {', '.join(map(printable, unknown))}. Its inputs: {named}."
+        )
+    if missing:
+        first = printable(missing[0])
+        raise UsageError(
+            f"Give a value for {', '.join(map(printable, missing))}: --inputs {first}=FILE.npy or --input-exprs "
+            f"'{first}=LITERAL'."
         )
     for name in values:
         if signature.inputs[name].WhichOneof("encoding") != "name":
@@ -369,16 +369,11 @@ def _chosen(model: Any, tag_set: str | None) -> Any:
 
 def _no_signature(meta_graphs: Iterable[Any], key: str) -> str:
     keys = sorted({k for meta_graph in meta_graphs for k in meta_graph.signature_def})
-    return f"There is no signature {key!r}. There is: {', '.join(map(_shown, keys)) or 'none'}."
+    return f"There is no signature {key!r}. There is: {', '.join(map(printable, keys)) or 'none'}."
 
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error.args[0] if isinstance(error, KeyError) else error).split())
-
-
-def _shown(text: str) -> str:
-    """Text of a model as it may go to a terminal: what is not printable is escaped."""
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _count(number: int, what: str) -> str:
@@ -387,4 +382,4 @@ def _count(number: int, what: str) -> str:
 
 def _print_rows(rows: Sequence[tuple[str, ...]], indent: str) -> None:
     if rows:
-        print(table(rows, indent))
+        tell(table(rows, indent))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
+from graphflow.cli.tables import tell
 from graphflow.cluster.cluster_spec import ClusterSpec
 from graphflow.cluster.environment import (
     VARIABLE,
@@ -86,7 +87,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             raise UsageError(error.strerror or str(error)) from error
         except ValueError as error:
             raise UsageError(str(error)) from error
-        print(f"{job} {index} listens at {server.target}", flush=True)
+        tell(f"{job} {index} listens at {server.target}")
         try:
             server.join()
         except errors.DeadlineExceededError as error:
@@ -95,7 +96,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             server.stop()
     except _Asked:
         pass
-    print(f"{job} {index} has stopped", flush=True)
+    tell(f"{job} {index} has stopped")
     return 0
 
 

@@ -12,8 +12,9 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import readable_size, table
+from graphflow.cli.tables import readable_size, table, tell
 from graphflow.cluster.control import cluster_status
+from graphflow.printable import printable
 
 _EPILOG: Final = """\
 example:
@@ -53,7 +54,8 @@ def _status(arguments: argparse.Namespace) -> int:
     while True:
         tasks = _ask(arguments)
         text = json.dumps({"tasks": tasks}, indent=2) if arguments.json else shown(tasks)
-        print(f"{clear}{text}", flush=True)
+        sys.stdout.write(clear)
+        tell(text)
         if not arguments.watch:
             return int(any(task["state"] == "unreachable" for task in tasks))
         time.sleep(2.0)
@@ -138,7 +140,7 @@ def _others(task: Mapping[str, Any]) -> list[str]:
     for name, kind in sorted(task.get("resources", {}).items()):
         words = {word.lower() for word in _KINDS if word in kind}
         if words:
-            found.append(f"{words.pop()} {name.rpartition('/')[2]}")
+            found.append(f"{words.pop()} {printable(name.rpartition('/')[2])}")
     return found
 
 
@@ -151,7 +153,7 @@ def _variable(variable: Mapping[str, Any]) -> tuple[str, ...]:
 def _short(task: str) -> str:
     """ps 0 for /job:ps/replica:0/task:0."""
     job, _, index = task.removeprefix("/job:").partition("/replica:0/task:")
-    return f"{job} {index}"
+    return printable(f"{job} {index}")
 
 
 def _traffic(traffic: Mapping[str, int], way: str) -> str:

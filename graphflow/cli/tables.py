@@ -1,15 +1,30 @@
-"""How commands show figures: tables with aligned columns, and sizes that can be read."""
+"""How commands print: tables with aligned columns, sizes that can be read, and nothing that a terminal would obey."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, TextIO
+
+from graphflow.printable import printable, printable_lines
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
+def tell(text: str = "", to: TextIO | None = None) -> None:
+    """Prints lines, at once, to standard output or elsewhere: the one way in which commands print.
+
+    What is in them of files or of other programs cannot steer the terminal. A name that must not begin a line of its
+    own goes through `printable` before.
+    """
+    print(printable_lines(text), file=to, flush=True)
+
+
 def table(rows: Sequence[tuple[str, ...]], indent: str = "", right: Collection[int] = ()) -> str:
-    """Rows as lines, each column as wide as its widest cell; those of these numbers are aligned on the right."""
+    """Rows as lines, each column as wide as its widest cell; those of these numbers are aligned on the right.
+
+    A cell is one line of what can be printed, whatever is in it.
+    """
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
