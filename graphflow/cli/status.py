@@ -89,6 +89,7 @@ def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
     balance = _balance(tasks)
     if balance:
         parts.append("\n".join(balance))
+    parts += [_strangers(task) for task in tasks if task.get("strangers", {}).get("refused")]
     parts += [_holds(task) for task in tasks if task.get("variables") or _others(task)]
     return "\n\n".join(parts)
 
@@ -101,6 +102,13 @@ def _sessions(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
         for s in task.get("sessions", ())
     ]
     return [table([("session", "master", "threads", "heard of"), *rows], right=(2, 3))] if rows else []
+
+
+def _strangers(task: Mapping[str, Any]) -> str:
+    """How many connections a task has refused, and why the last of them."""
+    found = task["strangers"]
+    plural = "" if found["refused"] == 1 else "s"
+    return f"{_short(task['task'])} refused {found['refused']:,} connection{plural}, the last: {found['why']}"
 
 
 def _balance(tasks: Sequence[Mapping[str, Any]]) -> list[str]:

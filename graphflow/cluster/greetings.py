@@ -51,7 +51,6 @@ _MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError,
 class Greetings(Inquiries):
     """What `Service` does with who comes. All methods are for the thread of the sockets."""
 
-    _secret: str
     _access: Access
     _senders: dict[bytes, Peer]
     _sharing: Sharing
@@ -156,9 +155,13 @@ class Greetings(Inquiries):
 
     def _hello(self, sender: bytes, message: Message) -> None:
         details = message.details
-        if not token.same(self._secret, details.get("token")):
+        if not token.same(self._access.shown_at(self.status.address), details.get("token")):
             self.sockets.dropped.add("A hello has not the right token.")
-            self._answer_stranger(sender, 0, errors.UnauthenticatedError(None, None, self._refuses()))
+            self._answer_stranger(
+                sender,
+                0,
+                errors.UnauthenticatedError(None, None, f"{self._task} {self._access.other_token}."),
+            )
             return
         try:
             if "task" in details:
@@ -174,13 +177,6 @@ class Greetings(Inquiries):
                 self._answer_stranger(sender, 0, found)
             else:
                 self._fail(sender, message.a, as_details(error))
-
-    def _refuses(self) -> str:
-        """The words for who has not this task's secret."""
-        return (
-            f"{self._task} refuses the token: it is not the one in {self._access.where}, which this task has. "
-            "Another user has started it, or in another container, or the file was made anew since"
-        )
 
     def _greet_client(self, sender: bytes, message: Message) -> None:
         details = message.details
@@ -235,7 +231,7 @@ class Greetings(Inquiries):
         """Says hello. asks: whether it wants an answer; nothing that a task has said before that is heard any more."""
         if asks or not peer.greeted:
             peer.asked = next(self._hellos) if asks else 0
-        details = {"token": self._secret, "task": self._task, "devices": self._devices,
+        details = {"token": self._access.shown_at(peer.address), "task": self._task, "devices": self._devices,
                    "to": peer.task, "at": self.status.address,
                    "answer": peer.asked if asks else 0, "answers": answers,
                    "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),

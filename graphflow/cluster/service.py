@@ -68,7 +68,6 @@ class Service(Reports):
         self._incarnation = incarnation
         self._store = store
         self._make = make
-        self._secret = access.secret
         self._access = access
         self._peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
         self._by_address = {peer.address: peer for peer in self._peers.values()}
@@ -100,7 +99,7 @@ class Service(Reports):
         self._sharing = Sharing(not tcp_only)
         store.memory = self._sharing.memory
         load_all()
-        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access.keys, not tcp_only)
+        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access, not tcp_only)
         self._groups = CollectiveLink(
             task, list(addresses), self._sharing.memory, self._tell_of_group, not tcp_only
         )

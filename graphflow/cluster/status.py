@@ -81,6 +81,11 @@ class Status:
                 "bytes_out": self._sockets.bytes_out,
                 "messages_dropped": self._sockets.dropped.count,
             },
+            "strangers": {
+                "connected": self._sockets.gate.count,
+                "refused": self._sockets.gate.refused.count,
+                "why": self._sockets.gate.refused.latest,
+            },
             "steps": {
                 "begun_as_master": self._master.begun,
                 "in_flight_as_master": self._master.in_flight,

@@ -6,6 +6,7 @@ the socket is kept for what ZeroMQ knows: whether the server is still there.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Final
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from graphflow.transport.keys import ClusterKeys, as_client
+from graphflow.transport.keys import Access
 from graphflow.transport.lanes import SLICE_SECONDS, LaneBroken, WaitingLane, connect
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.peer_links import REFUSED_EVENTS
@@ -26,6 +27,13 @@ from graphflow.transport.zeromq import options, receive, send
 
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked where the server is, while its name is not known."""
+_DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+_MOST_TRIES: Final = 6
+"""So often a connection may end before it stands: a server whose strangers are too many closes some, which come again
+(ZeroMQ does that, within a second in all)."""
+_TRY_SECONDS: Final = 6.0
+"""For how long it may not stand after the first time that it ended: the server may be gone. One that has not begun to
+serve yet ends connections after `STRANGER_SECONDS`."""
 
 
 class Gone(Exception):
@@ -46,16 +54,17 @@ class Channel:
     pool: the memory for what comes by the network.
     """
 
-    def __init__(self, address: str, keys: ClusterKeys | None, pool: Pool) -> None:
-        self.route = Route(address, keys)
+    def __init__(self, address: str, access: Access, pool: Pool) -> None:
+        self.route = Route(address, access.keys)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         options(self._socket)
-        if keys is not None:
-            as_client(self._socket, keys)
+        access.prepare(self._socket, address)
         self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
         )
+        self._tries = 0
+        self._tried_until = math.inf
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._pieces = Pieces(pool)
@@ -189,11 +198,19 @@ class Channel:
                 break
             except zmq.ZMQError as error:
                 raise Closed from error
-            if event != zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._stands = True
+                self._unsure.clear()
+            elif self._stands or event in _DEFINITE_EVENTS:
                 raise Gone(event)
-            self._stands = True
-            self._unsure.clear()
+            elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                self._tries += 1
+                self._tried_until = min(self._tried_until, time.monotonic() + _TRY_SECONDS)
+                if self._tries >= _MOST_TRIES:
+                    raise Gone(event)
         if not self._stands:
+            if time.monotonic() > self._tried_until:
+                raise Gone(zmq.EVENT_DISCONNECTED)
             self._turn()
 
     def _broken(self) -> Exception:

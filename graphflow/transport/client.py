@@ -77,7 +77,8 @@ class Connection:
         self._memory = SharedMemory(not tcp_only)
         self._pool = Pool()
         self._greeting = {
-            **greeting, "token": access.secret, "session": secrets.token_hex(8), "memory": self._memory.address
+            **greeting, "token": access.shown_at(address), "session": secrets.token_hex(8),
+            "memory": self._memory.address,
         }  # fmt: skip
         self.told: Callable[[Message], None] = lambda message: None
         """Called, in the thread that waits for an answer, with what the tasks tell of its run before that."""
@@ -189,7 +190,7 @@ class Connection:
             raise errors.CancelledError(None, None, "The session is closed.")
         channel: Channel | None = getattr(self._local, "channel", None)
         if channel is None:
-            channel = Channel(self.address, self._access.keys, self._pool)
+            channel = Channel(self.address, self._access, self._pool)
             with self._opening:
                 self._channels.add(channel)
             # Another thread may have closed the session meanwhile, with the channels that there were.
@@ -281,11 +282,15 @@ class Connection:
             return errors.UnavailableError(
                 None, None, f"The server at {self.address}, this session's target, is gone."
             )
-        text = (
-            f"has no keys, or others than this session's ({FILE})"
-            if self._access.keys is not None
-            else f"needs the cluster's keys: name their folder in ConfigProto(cluster_keys=...) or in {VARIABLE}"
-        )
+        if self._access.keys is not None:
+            text = f"has no keys, or others than this session's ({FILE})"
+        elif event & zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            text = self._access.other_token
+        else:
+            text = (
+                f"needs the cluster's keys: name their folder in ConfigProto(cluster_keys=...) or in {VARIABLE}; "
+                "or it is of another version of graphflow, or no server of graphflow's"
+            )
         if event & zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:  # It may have died at that moment, too.
             return errors.UnavailableError(
                 None,
@@ -303,7 +308,7 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         if alive is None:
             break
         if channel is None:
-            channel = Channel(alive.address, alive._access.keys, alive._pool)
+            channel = Channel(alive.address, alive._access, alive._pool)
         message = Message(Kind.HELLO, details={**alive._greeting, "alive": True})
         alive._memory.trim()
         alive._pool.trim()

@@ -11,25 +11,27 @@ _LOG: Final = logging.getLogger("graphflow")
 
 
 class Dropped:
-    """The messages that a server has dropped, and why the last one was. For one thread."""
+    """The messages that a server has dropped, or the like, and why the last one was. For one thread."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, what: str = "messages were dropped") -> None:
         self._name = name
+        self._what = what
         self._logged = 0
         self._next = 0.0
         self.count = 0
         """How many since the start."""
+        self.latest = ""
+        """Why the last one was."""
 
     def add(self, reason: str) -> None:
         """Counts one; logs at most one line in ten seconds."""
         self.count += 1
+        self.latest = reason
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _LOG_SECONDS
             new, self._logged = self.count - self._logged, self.count
-            _LOG.warning(
-                "%s: %d messages were dropped (%d so far): %.300s", self._name, new, self.count, reason
-            )
+            _LOG.warning("%s: %d %s (%d so far): %.300s", self._name, new, self._what, self.count, reason)
 
 
 class Rate:

@@ -9,6 +9,7 @@ after it is encrypted, is ZeroMQ's (https://rfc.zeromq.org/spec/26).
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import secrets
 import stat
@@ -28,6 +29,8 @@ _TITLE: Final = (
     "# The key of a graphflow cluster: who can read this file can run programs on all of its machines."
 )
 _SECRET_LENGTH: Final = 40
+PLAIN_USER: Final = b"graphflow"
+"""The name that goes with the password where there are no keys."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +45,7 @@ class ClusterKeys:
 
 @dataclass(frozen=True, repr=False)
 class Access:
-    """How processes of a cluster know each other: `secret` is in every hello, `keys` encrypt; None on one machine.
+    """How processes of a cluster know each other: `secret` is the proof, `keys` encrypt; None on one machine.
 
     where: the file that the secret is from.
     """
@@ -50,6 +53,35 @@ class Access:
     secret: str
     keys: ClusterKeys | None
     where: str = ""
+
+    def shown_at(self, address: str) -> str:
+        """What is shown to the task at host:port, and which shows it: in every hello and, without keys, before.
+
+        The user's token itself is not sent: who listens at another port, waiting for a task's clients to come there
+        by mistake, gets nothing that opens that task.
+        """
+        if self.keys is not None:
+            return self.secret
+        port = address.rpartition(":")[2]
+        return hmac.new(self.secret.encode(), f"graphflow {port}".encode(), hashlib.sha256).hexdigest()
+
+    @property
+    def other_token(self) -> str:
+        """The words for whoever has not this user's token."""
+        return (
+            f"refuses the token: it is not the one in {self.where}, which this process has. Another user has started it, "
+            "or in another container, or the file was made anew since"
+        )
+
+    def prepare(self, socket: Any, address: str) -> None:
+        """Has a socket that will connect to host:port prove that it may; with keys the server has to, too."""
+        if self.keys is None:
+            socket.plain_username = PLAIN_USER
+            socket.plain_password = self.shown_at(address).encode()
+        else:
+            socket.curve_serverkey = self.keys.server_public
+            socket.curve_publickey = self.keys.client_public
+            socket.curve_secretkey = self.keys.client_secret
 
 
 def make(folder: Path) -> Path:
@@ -117,10 +149,3 @@ def access(folder: str) -> Access:
     keys = read(found)
     digest = hashlib.sha256(b"graphflow hello" + keys.server_secret + keys.client_secret)
     return Access(digest.hexdigest(), keys, str(found / FILE))
-
-
-def as_client(socket: Any, keys: ClusterKeys) -> None:
-    """Has a socket that will connect prove that it may, and take only a server of this cluster."""
-    socket.curve_serverkey = keys.server_public
-    socket.curve_publickey = keys.client_public
-    socket.curve_secretkey = keys.client_secret

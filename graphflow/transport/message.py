@@ -22,7 +22,7 @@ from graphflow.transport import tensors
 from graphflow.transport.shared import PartnerMemory
 from graphflow.transport.tensors import BadMessage, Buffer, Share
 
-VERSION: Final = 1
+VERSION: Final = 2
 _HEADER: Final = struct.Struct("<2sBBIQQQQ")
 _MAGIC: Final = b"GF"
 MOST_DETAILS: Final = 256 << 20

@@ -13,7 +13,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow.transport.addresses import is_number
-from graphflow.transport.keys import FILE, VARIABLE, ClusterKeys, as_client
+from graphflow.transport.keys import FILE, VARIABLE, Access
 from graphflow.transport.message import VERSION, Kind, Message, peek
 from graphflow.transport.routes import SILENT, Route, check_reach
 from graphflow.transport.tensors import BadMessage, Buffer
@@ -33,34 +33,36 @@ _MOST_REASON: Final = 1000
 class _Link:
     """One connection; `stands` once it does, before which what is sent is kept."""
 
-    def __init__(self, address: str, keys: ClusterKeys | None) -> None:
+    def __init__(self, address: str, access: Access) -> None:
         self.address = address
-        self.route = Route(address, keys)
+        self.route = Route(address, access.keys)
         self.socket: zmq.Socket[bytes] | None = None
         self.monitor: zmq.Socket[bytes] | None = None
         self.unsure: list[Sequence[Buffer]] = []
         """What was sent before it stood: it may have to be sent again, to another address."""
         self.stands = False
+        self.refused = False
+        """Whether ZeroMQ has given it up: the other side has other secrets, or is something else."""
 
 
 class PeerLinks:
     """The connections of one server, by address (host:port). For the thread of its sockets.
 
-    identity: what the receivers know this server by. call: has a function called soon in that thread. lost: called with
-    the address of a connection that had stood and is gone.
+    identity: what the receivers know this server by. access: what is shown to them. call: has a function called soon in
+    that thread. lost: called with the address of a connection that had stood and is gone.
     """
 
     def __init__(
         self,
         context: zmq.Context[Any],
         identity: bytes,
-        keys: ClusterKeys | None,
+        access: Access,
         call: Callable[[Callable[[], None]], None],
         lost: Callable[[str], None],
     ) -> None:
         self._context = context
         self._identity = identity
-        self._keys = keys
+        self._access = access
         self._call = call
         self._lost = lost
         self._links: dict[str, _Link] = {}
@@ -84,7 +86,7 @@ class PeerLinks:
             self._look_at(link)
         if not link.stands:
             link.unsure.append(frames)
-        if link.socket is not None:
+        if link.socket is not None and not link.refused:
             send(link.socket, frames)
 
     def trouble(self, address: str) -> str:
@@ -108,7 +110,7 @@ class PeerLinks:
             self._look_at(link)
             if self._links.get(link.address) is not link:
                 continue
-            if link.socket is not None:
+            if link.socket is not None and not link.refused:
                 self._hear(link, link.socket)
             if not link.stands:
                 self._connect(link)
@@ -119,9 +121,9 @@ class PeerLinks:
             self.disconnect(address, linger_ms)
 
     def _open(self, address: str) -> _Link:
-        link = _Link(address, self._keys)
+        link = _Link(address, self._access)
         if is_number(link.route.host):
-            check_reach(address, self._keys)
+            check_reach(address, self._access.keys)
         self._links[address] = link
         self._connect(link, lambda: self._call(lambda: self._found(link)))
         return link
@@ -133,17 +135,17 @@ class PeerLinks:
 
     def _connect(self, link: _Link, then: Callable[[], None] | None = None) -> None:
         """Connects a link, or connects it to another address, where there is one to choose."""
-        end = link.route.choose(then)
+        end = link.route.choose(then) or (link.route.endpoint if link.refused else "")
         if not end:
             return
+        link.refused = False
         _close(link, 0)
         socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         options(socket, end)
         # Whatever may listen there: it is not trusted, and has little to say.
         socket.setsockopt(zmq.RCVHWM, _MOST_REFUSALS)
         socket.setsockopt(zmq.MAXMSGSIZE, _MOST_REFUSAL_BYTES)
-        if self._keys is not None:
-            as_client(socket, self._keys)
+        self._access.prepare(socket, link.address)
         socket.setsockopt(zmq.ROUTING_ID, self._identity)
         link.monitor = socket.get_monitor_socket(_EVENTS)
         link.socket = socket
@@ -165,17 +167,18 @@ class PeerLinks:
                 self._troubles.pop(link.address, None)
             elif event & REFUSED_EVENTS:
                 self._refusals[link.address] = self._refused(event)
+                link.refused = not event & zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL  # Else ZeroMQ tries again.
             elif link.stands:  # Else it was a try that failed: another follows.
                 self._lost(link.address)
 
     def _refused(self, event: int) -> str:
         if event & zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
             return "it ends each connection as that begins: it is no task of this cluster, or has other keys"
-        return (
-            f"it has no keys, or others than this task's ({FILE})"
-            if self._keys is not None
-            else f"it needs the cluster's keys (--keys, or {VARIABLE}), or is no task of a cluster"
-        )
+        if self._access.keys is not None:
+            return f"it has no keys, or others than this task's ({FILE})"
+        if event & zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            return f"it {self._access.other_token}"
+        return f"it needs the cluster's keys (--keys, or {VARIABLE}), or is no task of a cluster"
 
     def _hear(self, link: _Link, socket: zmq.Socket[bytes]) -> None:
         """Notes why the other side refuses what was said."""

@@ -22,9 +22,10 @@ import numpy as np
 from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES
 from graphflow.transport.tensors import BadMessage, Buffer
 
-PIECE_BYTES: Final = 1 << 20
-_WHOLE_BELOW: Final = 2 << 20
-"""Bytes of a frame up to which it stays in its message."""
+PIECE_BYTES: Final = 256 << 10
+MOST_WHOLE_BYTES: Final = 256 << 10
+"""Bytes of a frame up to which it stays in its message. ZeroMQ takes none that is larger: so much memory it gives to a
+stranger, too, before it knows that it is one."""
 _HEAD: Final = struct.Struct("<2s6xQ")
 """What a piece begins with, in a frame of its own: a word, zeros, and the length of the frame that it is of."""
 _WORD: Final = b"GP"
@@ -36,16 +37,16 @@ _LEARNED_BYTES: Final = 31 << 20
 
 def cut(frames: Sequence[Buffer]) -> Iterator[tuple[bytes, memoryview]]:
     """The pieces of the frames of a message that go ahead of it, each as two frames."""
-    for frame in frames[1:]:
-        if len(frame) > _WHOLE_BELOW:
+    for frame in frames:
+        if len(frame) > MOST_WHOLE_BYTES:
             head, view = _HEAD.pack(_WORD, len(frame)), memoryview(frame)
             for start in range(0, len(frame), PIECE_BYTES):
                 yield head, view[start : start + PIECE_BYTES]
 
 
 def is_cut(frame: Buffer) -> bool:
-    """Whether a frame behind the first goes in pieces; in its place stands an empty one."""
-    return len(frame) > _WHOLE_BELOW
+    """Whether a frame goes in pieces; in its place stands an empty one."""
+    return len(frame) > MOST_WHOLE_BYTES
 
 
 class Pool:
@@ -108,8 +109,8 @@ class Pieces:
                 self._drop()
                 raise
             return None
-        if len(frames) > 1 and not all(map(len, frames[1:])):
-            if self._filling is not None or sum(not len(f) for f in frames[1:]) != len(self._whole):
+        if not all(map(len, frames)):
+            if self._filling is not None or sum(not len(f) for f in frames) != len(self._whole):
                 self._drop()
                 raise BadMessage("What came in pieces is not what is missing.")
             frames = [f if len(f) else self._whole.popleft() for f in frames]
@@ -124,7 +125,7 @@ class Pieces:
             raise BadMessage("A piece of a frame is wrong.")
         length = _HEAD.unpack(frames[0])[1]
         if self._filling is None:
-            if not _WHOLE_BELOW < length <= MOST_FRAME_BYTES or len(self._whole) >= MOST_FRAMES:
+            if not MOST_WHOLE_BYTES < length <= MOST_FRAME_BYTES or len(self._whole) >= MOST_FRAMES:
                 raise BadMessage(f"A frame of {length} bytes came in pieces.")
             try:
                 self._filling, self._filled = self._pool.empty(length).data, 0

@@ -8,10 +8,8 @@ that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the h
 Where both ends are on one machine a lane (lanes.py) carries what one of these sockets would, in one of the directions
 between servers, in both to a client. The handler names the receiver as before; a broken lane is a lost connection.
 
-From whom the handler does not know, one short frame is taken, and everything else is dropped before it is looked at.
-With the keys of a cluster nobody gets that far without them: the same thread answers ZeroMQ's question whether a key
-may connect (https://rfc.zeromq.org/spec/27), in a context of the server's own, since another server of this process may
-have other keys.
+Nobody sends a message without having shown that he may (strangers.py). From whom the handler does not know, since his
+hello is still to come, one short frame is taken, and everything else is dropped before it is looked at.
 """
 
 from __future__ import annotations
@@ -27,26 +25,24 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 import zmq
-import zmq.utils.z85
 
 from graphflow.transport.dropped import Dropped
 from graphflow.transport.files import WRITE, Files
-from graphflow.transport.keys import ClusterKeys
+from graphflow.transport.keys import Access
 from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES, Door, Lane, LaneBroken, connect
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.peer_links import PeerLinks
 from graphflow.transport.pieces import Pieces, Pool
+from graphflow.transport.strangers import MOST_STRANGER_BYTES, Gate
 from graphflow.transport.tensors import BadMessage, Buffer
 from graphflow.transport.zeromq import options, receive_rest, send
 
-MOST_STRANGER_BYTES: Final = 64 << 10
-"""Bytes of the one frame that is taken from whom the handler does not know."""
 _TICK_SECONDS: Final = 0.25
+_MESSAGES_AT_ONCE: Final = 64
 _GOODBYE_MS: Final = 200
 """How long the last messages to peers have to go out, in the background, when a server ends."""
 _RELEASE_SECONDS: Final = 0.5
 """How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
-_DOMAIN: Final = "graphflow"
 _LOG = logging.getLogger("graphflow")
 
 
@@ -87,7 +83,7 @@ def _readable(socket: zmq.Socket[bytes]) -> bool:
 class Sockets:
     """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it.
 
-    keys: those of the cluster, without which nobody connects; None where the server is for its machine alone.
+    access: what whoever connects has to show, and what is shown to others.
     lanes: whether it takes and opens lanes.
     """
 
@@ -96,25 +92,21 @@ class Sockets:
         handler: Handler,
         identity: bytes,
         name: str,
-        keys: ClusterKeys | None = None,
+        access: Access,
         lanes: bool = True,
     ) -> None:
         self._handler = handler
-        self._keys = keys
+        self._access = access
         self.dropped = Dropped(name)
-        self._context: zmq.Context[Any] = zmq.Context.instance() if keys is None else zmq.Context()
-        self._door = None if keys is None else self._context.socket(zmq.REP)
+        self._context: zmq.Context[Any] = zmq.Context()
         self._router = self._context.socket(zmq.ROUTER)
         options(self._router)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.ROUTER_HANDOVER, 1)
-        if keys is not None and self._door is not None:
-            self._door.bind("inproc://zeromq.zap.01")
-            self._router.curve_server = True
-            self._router.curve_secretkey = keys.server_secret
-            self._router.setsockopt_string(zmq.ZAP_DOMAIN, _DOMAIN)
-            self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
-        self._peers = PeerLinks(self._context, identity, keys, self.call, self._peer_lost)
+        self.gate = Gate(self._context, self._router, access, name)
+        self._gate_used = True
+        """Whether the gate may have news that no file shows any more."""
+        self._peers = PeerLinks(self._context, identity, access, self.call, self._peer_lost)
         self._files = Files()
         self._router_used = True
         """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
@@ -149,7 +141,9 @@ class Sockets:
                 if error.errno != zmq.EADDRINUSE or time.monotonic() > deadline:
                     raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
             time.sleep(0.02)
-        return str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
+        bound = str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
+        self.gate.bound(bound)
+        return bound
 
     def start(self) -> None:
         """Begins to call the handler."""
@@ -322,12 +316,14 @@ class Sockets:
         files = self._files
         files.watch(self._reader, lambda _: self._drain_calls())
         files.watch(_file(self._router), lambda _: self._touch_router())
-        if self._door is not None:
-            files.watch(_file(self._door), lambda _: self._open_door())
+        for news in self.gate.sockets:
+            files.watch(_file(news), lambda _: self._touch_gate())
         next_tick = time.monotonic()
         try:
             while not self._ended:
-                for number, events in files.wait(0 if self._router_used or self._calls else _TICK_SECONDS):
+                for number, events in files.wait(
+                    0 if self._router_used or self._gate_used or self._calls else _TICK_SECONDS
+                ):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
                         self._guarded(called, events)
@@ -337,9 +333,12 @@ class Sockets:
                     self._router_used = _readable(self._router)
                     if self._router_used:
                         self._drain_router()
+                if self._gate_used:
+                    self._look_at_gate()
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_SECONDS
-                    self._router_used = True
+                    self._router_used = self._gate_used = True
+                    self.gate.tick()
                     self._guarded(self._peers.look)
                     self._lane_door.trim()
                     self._pool.trim()
@@ -351,6 +350,18 @@ class Sockets:
     def _touch_router(self) -> None:
         self._router_used = True
 
+    def _touch_gate(self) -> None:
+        self._gate_used = True
+
+    def _look_at_gate(self) -> None:
+        """Answers who may connect, and closes strangers where there are too many."""
+        asked, news = self.gate.answer(), self.gate.look()
+        self._gate_used = asked or news
+        if self.gate.crowded:
+            while self._drain_router():  # Whoever has said hello is no stranger.
+                pass
+            self.gate.thin_out()
+
     def _close(self) -> None:
         if self._router.closed:
             return
@@ -361,10 +372,9 @@ class Sockets:
             self.close_lane(identity)
         self._lane_door.close()
         self._files.close()
+        self.gate.close()
         self._router.close()
-        if self._door is not None:
-            self._door.close()
-            self._context.term()
+        self._context.term()
         with self._waking:
             os.close(self._reader)
             os.close(self._writer)
@@ -383,12 +393,18 @@ class Sockets:
         while self._calls:
             self._guarded(self._calls.popleft())
 
-    def _drain_router(self) -> None:
-        for _ in range(64):
+    def _drain_router(self) -> bool:
+        """Takes what has come, up to a number of messages; whether that was reached."""
+        for _ in range(_MESSAGES_AT_ONCE):
             try:
-                sender = self._router.recv(zmq.NOBLOCK)
+                if self.gate.watches:
+                    first = self._router.recv(zmq.NOBLOCK, copy=False)
+                    self.gate.came(int(first.get(zmq.SRCFD)))
+                    sender = first.bytes
+                else:
+                    sender = self._router.recv(zmq.NOBLOCK)
             except zmq.Again:
-                return
+                return False
             if self._handler.knows(sender):
                 frames = receive_rest(self._router, MOST_FRAMES, MOST_FRAME_BYTES)
                 if frames is not None and (len(frames) > 1 or sender in self._pieces):
@@ -401,6 +417,7 @@ class Sockets:
                 self.dropped.add("It is larger than a hello.")
                 continue
             self._take(sender, frames)
+        return True
 
     def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:
         """The message of which this is the end; None where more is to come, or it is none."""
@@ -417,21 +434,3 @@ class Sockets:
         self.messages_in += 1
         self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
         self._guarded(self._handler.received, sender, frames)
-
-    def _open_door(self) -> None:
-        """Answers ZeroMQ's question whether the key of who connects is the one of this cluster's clients."""
-        assert self._door is not None and self._keys is not None
-        while _readable(self._door):
-            self._answer_at_door(self._door, self._keys)
-
-    def _answer_at_door(self, door: zmq.Socket[bytes], keys: ClusterKeys) -> None:
-        _, number, domain, address, _, mechanism, *credentials = door.recv_multipart(zmq.NOBLOCK)
-        mine = zmq.utils.z85.decode(keys.client_public)
-        if mechanism == b"CURVE" and domain == _DOMAIN.encode() and credentials == [mine]:
-            status = [b"200", b"OK"]
-        else:
-            status = [b"400", b"The key is not this cluster's."]
-            self.dropped.add(
-                f"A connection from {address.decode('ascii', 'replace')} had another cluster's key."
-            )
-        door.send_multipart([b"1.0", number, *status, b"", b""])

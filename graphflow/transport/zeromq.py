@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import zmq
 
-from graphflow.transport.lanes import MOST_FRAME_BYTES
-from graphflow.transport.pieces import cut, is_cut
+from graphflow.transport.pieces import MOST_WHOLE_BYTES, cut, is_cut
 from graphflow.transport.tensors import Buffer
 
 HEARTBEAT_MS: Final = 1000
 HEARTBEAT_TIMEOUT_MS: Final = 3000
 """With the time to the next heartbeat, and to the next look, a silent peer is noticed within 5 s."""
+MOST_WHOLE: Final = MOST_WHOLE_BYTES + 1024
+"""Bytes of the largest frame that ZeroMQ takes, with what encryption adds: it has room for a stranger's, too."""
 _COPY_BELOW: Final = 32 << 10
 """Bytes below which a frame is copied: tracking its memory costs more."""
 
@@ -24,7 +25,7 @@ def options(socket: zmq.Socket[bytes], endpoint: str = "") -> None:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, 0)
     socket.setsockopt(zmq.RCVHWM, 0)
-    socket.setsockopt(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
+    socket.setsockopt(zmq.MAXMSGSIZE, MOST_WHOLE)
     socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
     socket.setsockopt(zmq.RECONNECT_IVL, 20)
@@ -33,10 +34,10 @@ def options(socket: zmq.Socket[bytes], endpoint: str = "") -> None:
 
 def send(socket: zmq.Socket[bytes], frames: Sequence[Buffer], first: Sequence[bytes] = ()) -> None:
     """Sends the frames of one message; large ones are not copied, and may not change until they are out."""
-    if len(frames) > 1:
+    if len(frames) > 1 or is_cut(frames[0]):
         for piece in cut(frames):
             _send(socket, (*first, *piece))
-        frames = [frames[0], *(b"" if is_cut(frame) else frame for frame in frames[1:])]
+        frames = [b"" if is_cut(frame) else frame for frame in frames]
     _send(socket, (*first, *frames))
 
 

@@ -29,6 +29,7 @@ from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import MOST_STRANGER_BYTES
 
 TASKS = tuple(f"/job:{job}/replica:0/task:{i}" for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))
+ACCESS = Access("secret", None)
 CONFIG = gf.ConfigProto(compiled="never")
 Way = tuple[bytes, str]
 Plan = tuple[Mapping[str, Any], Sequence[Any]]
@@ -43,6 +44,11 @@ class _Link:
     gone: bool = False
 
 
+def shown(task: str) -> str:
+    """What a hello to a task has to show."""
+    return ACCESS.shown_at(task)
+
+
 class Node:
     """One life of a task; it is its service's sockets and thread pool as well."""
 
@@ -51,6 +57,7 @@ class Node:
         self.task = task
         self.door = ""
         self.dropped = Dropped(task)
+        self.gate = SimpleNamespace(count=0, refused=Dropped(task))
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
         self.identity = incarnation.to_bytes(8, "little")
         self.calls: deque[Callable[[], None]] = deque()
@@ -62,7 +69,7 @@ class Node:
         self.service = service.Service(
             task, device_names(task, CONFIG), dict(zip(TASKS, TASKS, strict=True)), incarnation, store,
             lambda plan, manner: planner.executable(plan, store, manner, lends=True)[0],
-            Access("secret", None), lambda: None, tcp_only=True,
+            ACCESS, lambda: None, tcp_only=True,
         )  # fmt: skip
         self.store = store
 
@@ -267,7 +274,7 @@ class Client:
             self.answers.clear()
             self.executable = {}
             self.request = 0
-            self.greeting = {"token": "secret", "session": self.identity.hex(), "seconds": 10.0}
+            self.greeting = {"token": shown(self.master), "session": self.identity.hex(), "seconds": 10.0}
             self.send(Kind.HELLO, details=self.greeting)
             self.state = "waits"
             return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import socket
 import struct
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.plan.encode import BadPlan, PlanReader
-from graphflow.transport import lanes, token
+from graphflow.transport import keys, lanes
 from graphflow.transport.message import Kind, Message, peek
 from graphflow.transport.tensors import BadMessage
 
@@ -169,8 +170,9 @@ def _other(chance: random.Random, tree: Any) -> Any:
     return changed
 
 
-def _without_token(frames: Frames) -> Frames:
-    return [frame.replace(token.user_token().encode(), b"0" * 64) for frame in frames]
+def _with_token(frames: Frames, shown: str = "0" * 64) -> Frames:
+    """Frames in which another token is shown; by default a wrong one."""
+    return [re.sub(rb'("token": ?)"\w{64}"', rb'\1"%s"' % shown.encode(), frame) for frame in frames]
 
 
 def _attack(path: Path) -> list[Frames]:
@@ -272,9 +274,7 @@ def test_promise_9_a_task_goes_on_whatever_comes(
     chance = random.Random(3)
     touched = tmp_path / "touched"
     corpora = {
-        "client": recorded[0],
-        "task": recorded[1],
-        "strangers": [_without_token(f) for f in recorded[0] + recorded[1]] + _attack(touched) * 3,
+        "strangers": [_with_token(f) for f in recorded[0] + recorded[1]] + _attack(touched) * 3,
     }
     with ExitStack() as stack:
         server = gf.train.Server(spec_of(stack, ps=1, worker=1), "ps", 0, start=False)
@@ -283,8 +283,13 @@ def test_promise_9_a_task_goes_on_whatever_comes(
     monkeypatch.setattr(service.sockets, "send_to_peer", lambda *_: None)
     monkeypatch.setattr(service.sockets, "call", lambda function: function())
     monkeypatch.setattr(service._pool, "submit", lambda function, *arguments: function(*arguments))
+    shown = keys.access("").shown_at(server.target)
+    corpora |= {
+        who: [_with_token(f, shown) for f in frames]
+        for who, frames in zip(("client", "task"), recorded, strict=True)
+    }
     hello = [
-        [bytes(f) for f in Message(Kind.HELLO, details=details | {"token": token.user_token()}).frames()]
+        [bytes(f) for f in Message(Kind.HELLO, details=details | {"token": shown}).frames()]
         for details in (
             {"session": "fuzz"},
             {"task": "/job:worker/replica:0/task:0", "incarnation": "abc", "devices": []},
@@ -342,7 +347,7 @@ def test_promise_9_servers_serve_while_strangers_send_rubbish(
 ) -> None:
     chance = random.Random(4)
     touched = tmp_path / "touched"
-    corpus = [_without_token(f) for f in recorded[0] + recorded[1]] + _attack(touched) * 3
+    corpus = [_with_token(f) for f in recorded[0] + recorded[1]] + _attack(touched) * 3
     corpus.append([b"GF" + bytes(200_000)])
     corpus.append([b"x"] * 1000)
     address = pair[0].target.partition("://")[2]
@@ -350,11 +355,15 @@ def test_promise_9_servers_serve_while_strangers_send_rubbish(
     dropped = pair[0]._service.sockets.dropped
     for round_ in range(200 if everything else 6):
         with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
+            stranger.sndhwm = 0
             stranger.linger = 1000
+            if round_ % 2:  # Who has the token, and says no hello.
+                keys.access("").prepare(stranger, address)
             stranger.connect(f"tcp://{address}")
-            for _ in range(500):
+            for _ in range(1000):
                 frames = chance.choice(corpus) if chance.random() < 0.2 else _mutated(chance, corpus)
-                stranger.send_multipart(frames or [b""])
+                with suppress(zmq.Again):  # It was refused, which ends its connection.
+                    stranger.send_multipart(frames or [b""], zmq.NOBLOCK)
         with socket.create_connection((host, int(port)), 5) as raw:
             greeting = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + bytes(48)
             raw.sendall(greeting[: chance.randrange(65)] + chance.randbytes(chance.choice((0, 10, 2000))))

@@ -17,7 +17,7 @@ from graphflow.cluster import greetings
 from graphflow.cluster import service as service_side
 from graphflow.cluster.requests import Requests
 from graphflow.transport import client as client_side
-from graphflow.transport import dropped, token
+from graphflow.transport import dropped, keys
 from graphflow.transport.dropped import Dropped, Rate
 from graphflow.transport.message import Kind, Message, peek
 
@@ -29,8 +29,9 @@ def server() -> Iterator[Any]:
     made.stop()
 
 
-def _hello(**details: Any) -> Message:
-    return Message(Kind.HELLO, 1, details={"token": token.user_token(), "session": "s"} | details)
+def _hello(server: Any, **details: Any) -> Message:
+    shown = keys.access("").shown_at(server.target)
+    return Message(Kind.HELLO, 1, details={"token": shown, "session": "s"} | details)
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def client(server: Any) -> Iterator[Any]:
     """A socket of a client's own that has not said hello."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.linger = 0
+        keys.access("").prepare(socket, server.target)
         socket.connect(server.target.replace("zmq", "tcp"))
         yield socket
 
@@ -143,7 +145,7 @@ def test_another_version_is_told(client: Any) -> None:
     client.send(bytes(frame))
     assert client.poll(5000)
     answer = Message.of(client.recv_multipart())
-    assert answer.kind is Kind.FAILED and "version 1 of the protocol, not 9" in answer.details["message"]
+    assert answer.kind is Kind.FAILED and "version 2 of the protocol, not 9" in answer.details["message"]
 
 
 # ---- too much -------------------------------------------------------------------------------------------------------
@@ -174,10 +176,9 @@ def test_answers_to_strangers_are_few(server: Any, client: Any, monkeypatch: pyt
 
 
 def test_a_strangers_large_or_many_frames_are_not_kept(server: Any, client: Any) -> None:
-    details = {"token": token.user_token(), "session": "s", "x": "x" * 70_000}
-    client.send_multipart([bytes(f) for f in Message(Kind.HELLO, 1, details=details).frames()])
+    client.send_multipart([bytes(f) for f in _hello(server, x="x" * 70_000).frames()])
     client.send_multipart([bytes(Message(Kind.HELLO, 1).frames()[0])] + [b""] * 100_000)
-    assert _ask(client, _hello()).kind is Kind.WELCOME
+    assert _ask(client, _hello(server)).kind is Kind.WELCOME
     assert server._service.sockets.dropped.count == 2
 
 
@@ -185,22 +186,23 @@ def test_sockets_of_clients_are_limited_and_the_oldest_says_hello_again(
     server: Any, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(greetings, "MOST_SOCKETS", 2)
-    assert _ask(client, _hello()).kind is Kind.WELCOME
+    assert _ask(client, _hello(server)).kind is Kind.WELCOME
     for _ in range(3):
         with zmq.Context() as context, context.socket(zmq.DEALER) as other:
             other.linger = 0
+            keys.access("").prepare(other, server.target)
             other.connect(server.target.replace("zmq", "tcp"))
-            assert _ask(other, _hello()).kind is Kind.WELCOME
+            assert _ask(other, _hello(server)).kind is Kind.WELCOME
     assert len(server._service._clients) == 2
     assert _ask(client, Message(Kind.STATUS, 2)).details["stranger"] is True
-    assert _ask(client, _hello()).kind is Kind.WELCOME
+    assert _ask(client, _hello(server)).kind is Kind.WELCOME
     assert _ask(client, Message(Kind.STATUS, 3)).kind is Kind.STATUS_IS
 
 
-def test_sessions_are_limited(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_are_limited(server: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greetings, "MOST_SESSIONS", 1)
-    assert _ask(client, _hello()).kind is Kind.WELCOME
-    answer = _ask(client, _hello(session="another"))
+    assert _ask(client, _hello(server)).kind is Kind.WELCOME
+    answer = _ask(client, _hello(server, session="another"))
     assert answer.kind is Kind.FAILED and answer.details["code"] == gf.errors.RESOURCE_EXHAUSTED
 
 
@@ -216,9 +218,9 @@ def test_sessions_are_limited(client: Any, monkeypatch: pytest.MonkeyPatch) -> N
         {"incarnations": 7}, {"incarnations": {"x": 7}},
     ],
 )  # fmt: skip
-def test_a_hello_with_wrong_fields_is_answered(client: Any, details: dict[str, Any]) -> None:
-    assert _ask(client, _hello(**details)).kind is Kind.FAILED
-    assert _ask(client, _hello()).kind is Kind.WELCOME
+def test_a_hello_with_wrong_fields_is_answered(server: Any, client: Any, details: dict[str, Any]) -> None:
+    assert _ask(client, _hello(server, **details)).kind is Kind.FAILED
+    assert _ask(client, _hello(server)).kind is Kind.WELCOME
 
 
 @pytest.mark.parametrize("kind", [Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
@@ -226,8 +228,8 @@ def test_a_hello_with_wrong_fields_is_answered(client: Any, details: dict[str, A
     "details",
     [{"tasks": 7}, {"tasks": {"/job:local/replica:0/task:0": {}}}, {"seconds": "x", "containers": 7}],
 )
-def test_every_request_is_answered(client: Any, kind: Kind, details: dict[str, Any]) -> None:
-    assert _ask(client, _hello()).kind is Kind.WELCOME
+def test_every_request_is_answered(server: Any, client: Any, kind: Kind, details: dict[str, Any]) -> None:
+    assert _ask(client, _hello(server)).kind is Kind.WELCOME
     request = Message(kind, 2, 99, details=details, tensors=[np.zeros(3)])
     answer = _ask(client, request)
     assert answer.a == 2 and answer.kind in (Kind.FAILED, Kind.STATUS_IS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from service_world import TASKS, Client, Plan, World, plans
+from service_world import TASKS, Client, Plan, World, plans, shown
 
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.shared import SharedMemoryError
@@ -106,7 +106,7 @@ def _reset_or_abort(world: World, client: Client, session: str) -> None:
     if world.random.random() < 0.3:
         resets = Client(world, client.master, {}, 0)
         resets.identity, resets.request = session.encode(), 0
-        resets.send(Kind.HELLO, details={"token": "secret", "session": session, "observer": True})
+        resets.send(Kind.HELLO, details={"token": shown(client.master), "session": session, "observer": True})
         resets.send(Kind.RESET)
     elif client.state == "waits" and client.identity in world.clients:
         frames = Message(Kind.ABORT, client.request).frames()
@@ -223,7 +223,7 @@ def _ask(world: World, master: str, kind: Kind, session: str) -> list[str]:
     client = Client(world, master, {}, 0)
     client.identity, client.request, client.state = session.encode(), 0, "waits"
     world.clients[client.identity] = client
-    client.send(Kind.HELLO, details={"token": "secret", "session": session, "observer": True})
+    client.send(Kind.HELLO, details={"token": shown(client.master), "session": session, "observer": True})
     world.settle()
     client.send(kind)
     for _ in range(20):
@@ -251,7 +251,7 @@ def test_what_a_session_said_elsewhere_while_it_was_closed_does_not_begin_it_ane
     client = _counting(world, planned, 1)
     world.settle(client)
     assert client.state == "done"
-    greeting = {**client.greeting, "token": "secret"}
+    greeting = client.greeting
     for details in (greeting, greeting | {"alive": True}):
         frames = [bytes(f) for f in Message(Kind.HELLO, 1, details=details).frames()]
         world.link((b"late     ", MASTER)).queue.append(frames)

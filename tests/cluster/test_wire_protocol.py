@@ -9,7 +9,7 @@ from pathlib import Path
 from graphflow.cluster import greetings, master_steps, registrations, rounds, service, task_steps
 from graphflow.graph import dtypes
 from graphflow.kernels import collective_rounds
-from graphflow.transport import collective_frames, message, shared, sockets, tensors
+from graphflow.transport import collective_frames, lanes, message, pieces, shared, strangers, tensors, zeromq
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
 
@@ -92,11 +92,13 @@ def test_the_limits_are_those_of_the_page() -> None:
         return int(number.replace(",", "")) * units.get(unit, 1)
 
     assert [amount(text) for _, text in _rows("| what | most |")[1:]] == [
-        sockets.MOST_FRAME_BYTES,
-        sockets.MOST_FRAMES,
+        lanes.MOST_FRAME_BYTES,
+        lanes.MOST_FRAMES,
         tensors.MOST_TENSORS,
         message.MOST_DETAILS,
-        sockets.MOST_STRANGER_BYTES,
+        zeromq.MOST_WHOLE,
+        strangers.MOST_STRANGERS,
+        strangers.MOST_STRANGER_BYTES,
         greetings._MOST_NAME,
         greetings.MOST_SOCKETS,
         greetings.MOST_SESSIONS,
@@ -106,6 +108,9 @@ def test_the_limits_are_those_of_the_page() -> None:
         task_steps.MOST_EARLY_STEPS,
         task_steps.MOST_EARLY_BYTES,
     ]
+    kibibytes = pieces.MOST_WHOLE_BYTES >> 10
+    assert pieces.MOST_WHOLE_BYTES == pieces.PIECE_BYTES and PAGE.count(f"{kibibytes} KiB") == 2
+    assert f"within {strangers.STRANGER_SECONDS:.0f} seconds" in PAGE
     assert f"at most {rounds._MOST_SECONDS:.0f}" in PAGE and f"by default {rounds.SECONDS:.0f}" in PAGE
     assert f"for {service._LEASE_SECONDS:.0f} seconds" in PAGE
     assert f"by default {greetings.CONNECT_SECONDS:.0f}" in PAGE

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,24 +86,20 @@ def test_promise_9_what_a_stranger_sends_is_not_unpickled(folder: str, server: A
     details, tensors = _registration(path)
     attack = Message(Kind.REGISTER, 2, details=details, tensors=tensors)
     hello = {"session": "attack", "token": "0" * 64}
+    access = keys.access(folder)
     for first in (
         [],
         [Message(Kind.HELLO, 1, details=hello)],
         [Message(Kind.HELLO, 1, details=hello | {"task": TASK})],
     ):
-        # Without the keys no message gets through; without the token each is refused.
-        answers = _exchange(server, lambda _: None, [*first, attack], 0 if folder else 1 + len(first))
-        assert all(answer.kind is Kind.FAILED for answer in answers)
-        assert len(answers) == (0 if folder else 1 + len(first))
+        # Without the keys or the token no message gets through; with the token each is refused that is no hello.
+        assert not _exchange(server, lambda _: None, [*first, attack], 0)
+        prove = partial(access.prepare, address=server.target)
+        answers = _exchange(server, prove, [*first, attack], 1 + len(first))
+        assert [answer.kind for answer in answers] == [Kind.FAILED] * (1 + len(first))
     assert not path.exists()
     # That the payload is live: who has the secret may bring functions.
-    access = keys.access(folder)
-    hello["token"] = access.secret
-
-    def prove(socket: Any) -> None:
-        if access.keys is not None:
-            keys.as_client(socket, access.keys)
-
+    hello["token"] = access.shown_at(server.target)
     welcome, registered = _exchange(server, prove, [Message(Kind.HELLO, 1, details=hello), attack], 2)
     assert (welcome.kind, registered.kind) == (Kind.WELCOME, Kind.REGISTERED)
     assert path.exists()

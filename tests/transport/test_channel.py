@@ -19,7 +19,7 @@ from graphflow.transport.pieces import Pool
 
 def test_what_cannot_be_sent_any_more_says_that_the_server_is_gone() -> None:
     address = "127.0.0.1:9"
-    channel = Channel(address, None, Pool())
+    channel = Channel(address, Access("secret", None), Pool())
     try:
         channel.send(Message(Kind.BYE).frames())  # It waits for the connection.
         channel._socket.disconnect(f"tcp://{address}")
@@ -30,7 +30,7 @@ def test_what_cannot_be_sent_any_more_says_that_the_server_is_gone() -> None:
 
 
 def test_what_another_thread_has_closed_says_so() -> None:
-    channel = Channel("127.0.0.1:9", None, Pool())
+    channel = Channel("127.0.0.1:9", Access("secret", None), Pool())
     channel.close()
     with pytest.raises(Closed):
         channel.send(Message(Kind.BYE).frames())

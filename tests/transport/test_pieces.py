@@ -23,7 +23,7 @@ from graphflow.transport.tensors import BadMessage
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "_WHOLE_BELOW", 64)
+    monkeypatch.setattr(pieces, "MOST_WHOLE_BYTES", 64)
     monkeypatch.setattr(pieces, "PIECE_BYTES", 32)
 
 

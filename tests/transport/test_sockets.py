@@ -13,11 +13,13 @@ import pytest
 import zmq
 
 from graphflow.cluster.ports import ReservedPorts
+from graphflow.transport.keys import Access
 from graphflow.transport.lanes import connect, packed
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
 
 WITHIN = 20.0
+ACCESS = Access("secret", None)
 
 
 class Told:
@@ -48,7 +50,7 @@ def stack() -> Iterator[ExitStack]:
 
 def sockets(stack: ExitStack, name: str) -> tuple[Told, Sockets]:
     told = Told()
-    found = Sockets(told, name.encode().ljust(8), name)
+    found = Sockets(told, name.encode().ljust(8), name, ACCESS)
     stack.callback(found.stop)
     return told, found
 
@@ -101,12 +103,13 @@ def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any
 ) -> None:
     port = stack.enter_context(ReservedPorts(1)).ports[0]
     greeter = Greeter()
-    server = greeter.sockets = Sockets(greeter, b"server  ", "server")
+    server = greeter.sockets = Sockets(greeter, b"server  ", "server", ACCESS)
     stack.callback(server.stop)
     server.bind(f"tcp://127.0.0.1:{port}")
     server.start()
     with zmq.Context() as context, context.socket(zmq.DEALER) as client:
         client.linger = 0
+        ACCESS.prepare(client, f"127.0.0.1:{port}")
         client.connect(f"tcp://127.0.0.1:{port}")
         found = connect(server.door)
         assert found is not None

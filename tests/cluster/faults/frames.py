@@ -18,8 +18,9 @@ from unittest import mock
 import zmq
 
 import graphflow as gf
+from graphflow.transport import keys
 from graphflow.transport.channel import Channel
-from graphflow.transport.message import Kind
+from graphflow.transport.message import VERSION, Kind
 
 KINDS: Final = ("garbage", "truncated", "oversized", "replayed")
 _UPDATES: Final = 5
@@ -80,6 +81,7 @@ class Sender:
                 while not self._stop.is_set():
                     with context.socket(zmq.DEALER) as stranger:
                         stranger.linger = 200
+                        keys.access("").prepare(stranger, self._address)
                         stranger.connect(f"tcp://{self._address}")
                         if self._kind in ("truncated", "replayed"):
                             stranger.send_multipart(self._recorded[0])  # The hello.
@@ -123,8 +125,8 @@ class Sender:
             (
                 [bytes(1 << 20)],
                 [b"x"] * 1000,
-                [header.pack(b"GF", 1, Kind.HELLO, 2**32 - 1, 2**63, 1, 0, 0)],
-                [header.pack(b"GF", 1, Kind.RUN, 9, 2**40, 1, 0, 0) + bytes(100)],
+                [header.pack(b"GF", VERSION, Kind.HELLO, 2**32 - 1, 2**63, 1, 0, 0)],
+                [header.pack(b"GF", VERSION, Kind.RUN, 9, 2**40, 1, 0, 0) + bytes(100)],
             )
         )
 

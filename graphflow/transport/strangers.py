@@ -1,0 +1,232 @@
+"""Who has connected to a task and has not shown yet that it may: how they are refused, and what they can use up.
+
+ZeroMQ takes a message whole before anybody sees it, however many frames it has, so a stranger must not get as far as
+sending one. Every connection begins with a proof: without keys ZeroMQ's PLAIN mechanism with a password that follows
+from the user's token (https://rfc.zeromq.org/spec/24), with the keys of a cluster CURVE
+(https://rfc.zeromq.org/spec/26). Until then ZeroMQ takes commands of the handshake and nothing else, each at most as
+long as a frame may be, and ends the connection after some seconds. What it does not limit is how many there are: here
+the oldest are closed beyond a number. So a stranger costs a task at most `MOST_STRANGERS` files and as many frames.
+
+The thread of the sockets answers ZeroMQ's question whether a password or a key is the right one
+(https://rfc.zeromq.org/spec/27), in a context of the server's own, since another server of this process may have
+others.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import resource
+import socket
+import struct
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import zmq
+import zmq.utils.z85
+
+from graphflow.transport.dropped import Dropped
+from graphflow.transport.keys import PLAIN_USER, Access
+
+MOST_STRANGERS: Final = 128
+"""Connections at once that have not shown that they may be there. With a frame each that is 32 MiB; a cluster whose
+tasks all start at once has fewer for a moment, and those of it that are closed come again."""
+STRANGER_SECONDS: Final = 5.0
+"""For how long a connection may take to show it. The proof needs three messages; a loaded machine needs a second."""
+MOST_STRANGER_BYTES: Final = 64 << 10
+"""Bytes of the one frame that is taken of a connection before its hello."""
+_SHARE_OF_FILES: Final = 4
+"""Strangers get no more than one of so many of the files that this process may still open."""
+_FEWEST: Final = 8
+"""So many strangers there may be even where files are short: whoever connects is one at first."""
+_BACKLOG: Final = 1024
+"""Connections that the kernel keeps for ZeroMQ: where there is no room it drops them, and who came tries again only
+after a second."""
+_EVENTS_AT_ONCE: Final = 256
+"""Events that are looked at before others have their turn."""
+_DOMAIN: Final = "graphflow"
+_ENDPOINT: Final = "inproc://zeromq.zap.01"
+_MONITOR: Final = "inproc://graphflow.strangers"
+_EVENTS: Final = (
+    zmq.EVENT_ACCEPTED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
+_FAILED: Final[dict[int, str]] = {
+    zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL: "It speaks another protocol, has another cluster's key, or none.",
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH: "It has another token or key.",
+}
+
+
+_NEWS: Final = struct.Struct("=Hi")
+"""What ZeroMQ says of a connection: the event, and mostly the number of the file."""
+
+
+@dataclass(slots=True)
+class _Stranger:
+    """A connection that has not shown yet that it may be there: which file it is, and since when it is there."""
+
+    inode: int
+    since: float
+
+
+class Gate:
+    """Refuses strangers at the ROUTER of a task. For the thread of the sockets, but for `close`."""
+
+    def __init__(
+        self, context: zmq.Context[Any], router: zmq.Socket[bytes], access: Access, name: str
+    ) -> None:
+        self._router = router
+        self._access = access
+        self._password = b""
+        self._port = 0
+        self._strangers: dict[int, _Stranger] = {}
+        """By the number of the file, the one that has been there for longest first."""
+        self._room = MOST_STRANGERS
+        self._why = ""
+        """Why the connection is refused whose end is told next."""
+        self.refused = Dropped(name, "connections were refused")
+        self._door: zmq.Socket[bytes] = context.socket(zmq.REP)
+        self._door.bind(_ENDPOINT)
+        router.setsockopt_string(zmq.ZAP_DOMAIN, _DOMAIN)
+        router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+        router.setsockopt(zmq.HANDSHAKE_IVL, int(1000 * STRANGER_SECONDS))
+        router.setsockopt(zmq.BACKLOG, _BACKLOG)
+        if access.keys is None:
+            router.plain_server = True
+        else:
+            router.curve_server = True
+            router.curve_secretkey = access.keys.server_secret
+        router.monitor(_MONITOR, _EVENTS)
+        self._monitor: zmq.Socket[bytes] = context.socket(zmq.PAIR)
+        self._monitor.setsockopt(zmq.RCVHWM, 0)  # Else ZeroMQ's thread would wait here for this one.
+        self._monitor.connect(_MONITOR)
+
+    def bound(self, endpoint: str) -> None:
+        """The ROUTER listens at this endpoint, such as tcp://127.0.0.1:2222."""
+        self._port = int(endpoint.rpartition(":")[2])
+        self._password = self._access.shown_at(endpoint).encode()
+
+    @property
+    def sockets(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
+        """The sockets that bring news: questions, and what happened to connections."""
+        return self._door, self._monitor
+
+    @property
+    def watches(self) -> bool:
+        """Whether there are strangers, so that it has to be told of whose connection a message came."""
+        return bool(self._strangers)
+
+    @property
+    def count(self) -> int:
+        """How many strangers are connected."""
+        return len(self._strangers)
+
+    def came(self, file: int) -> None:
+        """A message came over the connection that has this file: it is no stranger's."""
+        self._strangers.pop(file, None)
+
+    # ---- questions --------------------------------------------------------------------------------------------------
+
+    def answer(self) -> bool:
+        """Answers ZeroMQ's questions whether who connects has the right password or key; whether more may be there."""
+        for _ in range(_EVENTS_AT_ONCE):
+            try:
+                _, number, domain, _, _, mechanism, *credentials = self._door.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return False
+            fits = domain == _DOMAIN.encode() and self._fits(mechanism, credentials)
+            status = [b"200", b"OK"] if fits else [b"400", b"This is not the task's token or key."]
+            self._door.send_multipart([b"1.0", number, *status, b"", b""])
+        return True
+
+    def _fits(self, mechanism: bytes, credentials: list[bytes]) -> bool:
+        if self._access.keys is not None:
+            mine = zmq.utils.z85.decode(self._access.keys.client_public)
+            return mechanism == b"CURVE" and credentials == [mine]
+        if mechanism != b"PLAIN" or len(credentials) != 2 or not self._password:
+            return False
+        user, password = credentials
+        return user == PLAIN_USER and hmac.compare_digest(password, self._password)
+
+    # ---- connections ------------------------------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Notes who came and went; whether more may have."""
+        for _ in range(_EVENTS_AT_ONCE):
+            try:
+                news = self._monitor.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return False
+            self._monitor.recv()  # The address, which is the same for all.
+            self._note(*_NEWS.unpack(news))
+        return True
+
+    def _note(self, event: int, value: int) -> None:
+        if event == zmq.EVENT_ACCEPTED:
+            with suppress(OSError):  # It may be gone again.
+                self._strangers.pop(value, None)
+                self._strangers[value] = _Stranger(os.fstat(value).st_ino, time.monotonic())
+        elif event == zmq.EVENT_DISCONNECTED:
+            gone = self._strangers.pop(value, None)
+            why, self._why = self._why, ""
+            if gone is not None and not why and time.monotonic() - gone.since > 0.9 * STRANGER_SECONDS:
+                why = f"It did not show within {STRANGER_SECONDS:g} s that it may connect."
+            if why:
+                self.refused.add(why)
+        else:
+            self._why = _FAILED.get(event, "")
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are too many strangers: `thin_out` is to be called, once what has come is looked at."""
+        return len(self._strangers) > self._room
+
+    def thin_out(self) -> None:
+        """Closes the strangers that have been there for longest, down to the number that may be there."""
+        self._shed(self._room)
+
+    def tick(self) -> None:
+        """Finds out how many strangers there is room for."""
+        self._room = MOST_STRANGERS
+        with suppress(OSError):
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            used = len(os.listdir("/proc/self/fd")) - len(self._strangers)
+            if most != resource.RLIM_INFINITY:
+                self._room = max(_FEWEST, min(MOST_STRANGERS, (most - used) // _SHARE_OF_FILES))
+
+    def _shed(self, most: int) -> None:
+        while len(self._strangers) > most:
+            file = next(iter(self._strangers))
+            if self._end(file, self._strangers.pop(file)):
+                self.refused.add(f"More than {most} that have not shown that they may connect were there.")
+
+    def _end(self, file: int, stranger: _Stranger) -> bool:
+        """Has ZeroMQ close a connection, by ending it; whether it is still there.
+
+        The number of the file may be another one's since. A copy of it cannot change, so that is looked at.
+        """
+        try:
+            copy = os.dup(file)
+        except OSError:
+            return False
+        try:
+            found = socket.socket(fileno=copy)
+        except OSError:  # It is no socket.
+            os.close(copy)
+            return False
+        with found, suppress(OSError):
+            same = os.fstat(copy).st_ino == stranger.inode and found.getsockname()[1] == self._port
+            if same:
+                found.shutdown(socket.SHUT_RDWR)
+            return same
+        return True
+
+    def close(self) -> None:
+        """Closes its sockets; the ROUTER is closed after that."""
+        self._router.monitor(None, 0)
+        self._monitor.close()
+        self._door.close()
