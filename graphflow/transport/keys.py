@@ -69,8 +69,8 @@ class Access:
     def other_token(self) -> str:
         """The words for whoever has not this user's token."""
         return (
-            f"refuses the token: it is not the one in {self.where}, which this process has. Another user has started it, "
-            "or in another container, or the file was made anew since"
+            f"refuses the token: its own is not the one in {self.where}, which this process has. Another user has "
+            "started it, or in another container, or the file was made anew since"
         )
 
     def prepare(self, socket: Any, address: str) -> None:

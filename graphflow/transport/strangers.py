@@ -55,12 +55,7 @@ _EVENTS: Final = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
-_FAILED: Final[dict[int, str]] = {
-    zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL: "It speaks another protocol, has another cluster's key, or none.",
-    zmq.EVENT_HANDSHAKE_FAILED_AUTH: "It has another token or key.",
-}
-
-
+_NO_PROTOCOL: Final = "It speaks another protocol, has another cluster's key, or none."
 _NEWS: Final = struct.Struct("=Hi")
 """What ZeroMQ says of a connection: the event, and mostly the number of the file."""
 
@@ -86,6 +81,7 @@ class Gate:
         self._strangers: dict[int, _Stranger] = {}
         """By the number of the file, the one that has been there for longest first."""
         self._room = MOST_STRANGERS
+        self._other_secret = f"It has another token or key than the one in {access.where}."
         self._why = ""
         """Why the connection is refused whose end is told next."""
         self.refused = Dropped(name, "connections were refused")
@@ -178,7 +174,7 @@ class Gate:
             if why:
                 self.refused.add(why)
         else:
-            self._why = _FAILED.get(event, "")
+            self._why = _NO_PROTOCOL if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL else self._other_secret
 
     @property
     def crowded(self) -> bool:

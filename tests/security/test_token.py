@@ -91,7 +91,7 @@ def test_what_will_pass_does_not_make_another_token(monkeypatch: pytest.MonkeyPa
         token.path()
 
 
-def test_who_has_another_token_is_told_where_the_two_are(
+def test_who_has_another_token_is_told_where_it_is_and_the_task_where_its_own_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
@@ -105,12 +105,15 @@ def test_who_has_another_token_is_told_where_the_two_are(
         worker = gf.train.Server(spec, "worker", 0)
         stack.callback(worker.stop)
         config = gf.ConfigProto(connect_timeout_in_ms=3000)
-        both = r"refuses the token.*first/token.*This process has the one in .*second/token"
-        with pytest.raises(gf.errors.UnauthenticatedError, match=both):
+        mine = r"refuses the token: its own is not the one in .*second/token"
+        with pytest.raises(gf.errors.UnauthenticatedError, match=mine):
             gf.Session(ps.target, gf.Graph(), config=config)
-        with pytest.raises(gf.errors.UnauthenticatedError, match=both):
+        with pytest.raises(gf.errors.UnauthenticatedError, match=mine):
             gf.train.cluster_status(ps.target, 3.0)
         with pytest.raises(
-            gf.errors.UnavailableError, match=r"/job:ps/replica:0/task:0 at .*refuses the token.*first/token"
+            gf.errors.UnavailableError, match=r"/job:ps/replica:0/task:0 at .*refuses the token.*second/token"
         ):
             gf.Session(worker.target, gf.Graph(), config=config)
+        monkeypatch.setattr(token, "folders", lambda: [folders["first"]])
+        strangers = gf.train.cluster_status(ps.target, 3.0)[0]["strangers"]
+        assert strangers["refused"] >= 3 and strangers["why"].endswith("first/token.")
