@@ -183,8 +183,13 @@ def _reverse_order(
 
 # ---- one operation ------------------------------------------------------------------------------------------------
 
-_TAKES_SLICES = frozenset({"Identity", "IdentityN"})
-"""Op types whose gradient passes IndexedSlices on as they are."""
+_TAKES_SLICES = frozenset(
+    {"AccumulateNV2", "AddN", "Cast", "ConcatV2", "Identity", "IdentityN", "Neg", "Print"}
+)
+"""Op types whose gradient makes IndexedSlices of IndexedSlices, as TensorFlow's do; the others are given dense ones.
+
+It shows: an optimizer with momentum leaves the rows alone that are not there, and a norm is that of the rows.
+"""
 
 
 def _rule(op: Operation) -> Callable[..., Any] | NotDifferentiable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,9 @@ from graphflow.graph import dtypes, shapes
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.op_def import Signature, op_def
 from graphflow.graph.shapes import Dims
+from graphflow.graph.slices import IndexedSlices
 from graphflow.ops.core import apply, convert_to_tensor, op_scope, partial_value, partial_vector
-from graphflow.ops.shaping import full_value, identity, scalar_value, shape
+from graphflow.ops.shaping import full_value, identity, scalar_value, shape, squeeze
 
 
 def _pack_infer(op: Operation) -> Signature:
@@ -169,6 +171,43 @@ def _concat_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
     axis = scalar_value(where)
     if len(parts) == 1:
         return g, None
+    dims = op.outputs[0].dims
+    if axis is not None and axis < 0 and dims is not None:
+        axis += len(dims)
+    if isinstance(g, IndexedSlices):
+        if axis == 0:
+            return (*_rows_of_parts(g, parts), None)
+        if axis is not None and axis > 0:
+            values = _pieces(g.values, parts, axis, where)
+            for rows, part in zip(values, parts, strict=True):
+                rows.set_shape(None if part.dims is None else (None, *part.dims[1:]))
+            return (
+                *(IndexedSlices(v, g.indices, shape(p)) for v, p in zip(values, parts, strict=True)),
+                None,
+            )
+        g = convert_to_tensor(g)
+    pieces = _pieces(g, parts, axis, where)
+    for piece, part in zip(pieces, parts, strict=True):
+        piece.set_shape(part.dims)
+    return (*pieces, None)
+
+
+def _rows_of_parts(g: IndexedSlices, parts: Sequence[Tensor]) -> Iterator[IndexedSlices]:
+    """Of rows of what was joined along the first axis those that are of each part, in its numbers."""
+    from graphflow.ops import comparison
+    from graphflow.ops.indexing import gather, where
+
+    start: Any = 0
+    for part in parts:
+        end = start + shape(part, out_type=g.indices.dtype)[0]
+        inside = comparison.logical_and(g.indices >= start, g.indices < end)
+        chosen = squeeze(where(inside), axis=[1])
+        yield IndexedSlices(gather(g.values, chosen), gather(g.indices, chosen) - start, shape(part))
+        start = end
+
+
+def _pieces(g: Tensor, parts: Sequence[Tensor], axis: int | None, where: Tensor) -> list[Tensor]:
+    """What was joined along an axis, given as a number or else by a tensor, taken apart again."""
     lengths = [None if p.dims is None or axis is None else p.dims[axis] for p in parts]
     sizes: Any
     if None not in lengths:
@@ -179,10 +218,7 @@ def _concat_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
         from graphflow.ops import numeric
 
         where = numeric.cast(where, dtypes.int32)
-    pieces = split(g, sizes, where if axis is None else axis, num=len(parts))
-    for piece, part in zip(pieces, parts, strict=True):
-        piece.set_shape(part.dims)
-    return (*pieces, None)
+    return split(g, sizes, where if axis is None else axis, num=len(parts))
 
 
 CONCAT = op_def(

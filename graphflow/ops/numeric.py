@@ -81,7 +81,7 @@ NEG = op_def(
     "Neg",
     (f"x: T={NARROW}",),
     infer=same_as_input,
-    gradient=lambda op, g: (negative(g),),
+    gradient=lambda op, g: (-g,),
     scalar="-{x}",
     partial_value=partial_arithmetic(lambda x: -x),
 )

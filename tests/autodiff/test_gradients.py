@@ -115,3 +115,30 @@ def test_a_long_chain_needs_no_recursion(session: Any, x: Any) -> None:
     for _ in range(3000):
         y = y + 1.0
     np.testing.assert_array_equal(session.run(gf.gradients(y, x)[0], {x: POINT}), [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("axis", "known"), [(0, True), (0, False), (1, True), (1, False), (-2, True), (None, True), (None, False)]
+)
+def test_rows_of_what_was_joined_are_rows_of_its_parts(session: Any, axis: int | None, known: bool) -> None:
+    """Sizes may be unknown while the graph is built, and the axis, whose gradient is dense then."""
+    first, second = np.arange(6.0).reshape(3, 2), np.arange(6.0, 12.0).reshape(3, 2)
+    feed: dict[Any, Any] = {}
+    parts = []
+    for value in (first, second):
+        parts.append(gf.placeholder(gf.float64, value.shape if known else None))
+        feed[parts[-1]] = value
+    along: Any = axis
+    if axis is None:
+        along = gf.placeholder(gf.int32, [])
+        feed[along] = 0
+    rows = [1, 2, 1] if axis == 1 else [1, 5, 1, 3]
+    taken = gf.gather(gf.concat(parts, along), rows)
+    gradients = gf.gradients(taken * taken, parts)
+    assert all(isinstance(g, gf.IndexedSlices) == (axis is not None) for g in gradients)
+    whole = np.concatenate([first, second], 1 if axis == 1 else 0)
+    expected = np.zeros_like(whole)
+    np.add.at(expected, rows, 2 * whole[rows])
+    found = session.run([gf.convert_to_tensor(g) for g in gradients], feed)
+    for got, wanted in zip(found, np.split(expected, 2, 1 if axis == 1 else 0), strict=True):
+        np.testing.assert_allclose(got, wanted)
