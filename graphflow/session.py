@@ -20,6 +20,7 @@ from graphflow.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow.graph import defaults
 from graphflow.graph.elements import Tensor
 from graphflow.graph.graph import Graph
+from graphflow.graph.random_seed import gives_the_same
 from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.devices import DeviceAttributes, device_attributes, device_names
@@ -235,7 +236,7 @@ class BaseSession:
         with self._lock:
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
-            manner = self._planner.manner(self._graph.seed is not None, traced)
+            manner = self._planner.manner(gives_the_same(self._graph), traced)
             executable, counts = self._planner.executable(plan, self._store, manner)
             if self._config.log_device_placement:
                 self._log_placement(plan)

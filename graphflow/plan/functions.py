@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphflow.graph.function import GraphFunction
+from graphflow.graph.random_seed import gives_the_same
 from graphflow.plan.ir import Plan
 from graphflow.plan.lower import lower
 
@@ -13,7 +14,8 @@ from graphflow.plan.lower import lower
 class LoweredFunction:
     """A function whose operations are a plan, before any pass.
 
-    arguments: how many of the plan's feeds are arguments; the rest is captured. seeded: whether the graph has a seed.
+    arguments: how many of the plan's feeds are arguments; the rest is captured. seeded: see
+    random_seed.gives_the_same.
     """
 
     name: str
@@ -30,5 +32,5 @@ def lowered(function: GraphFunction | LoweredFunction) -> LoweredFunction:
         function.name,
         lower(function.outputs, [], function.inputs),
         len(function.inputs) - len(function.captures),
-        function.graph.seed is not None,
+        gives_the_same(function.graph),
     )

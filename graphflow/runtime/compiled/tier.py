@@ -2,9 +2,9 @@
 
 The fourth run of a combination is observed: the shapes it meets are those the compiled plan is made for, while its
 kernels are compiled in a helper process. When they are there, one run is done by both tiers, and compiled code takes
-over only if it agrees with NumPy (runtime/agreement). In a graph with a seed the change happens at a fixed run,
-waiting for the compiler if need be, so that the same program gives the same bits every time; otherwise as soon as the
-kernels are there.
+over only if it agrees with NumPy (runtime/agreement). Where nothing is drawn without a seed the change happens at
+a fixed run, waiting for the compiler if need be, so that the same program gives the same bits every time; otherwise as
+soon as the kernels are there.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _State:
 class TierPolicy:
     """How a plan goes over to compiled code.
 
-    mode: "auto", "never" or "always" of ConfigProto. seeded: whether the graph has a seed. threads: of one run. verify:
+    mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run. verify:
     `verify_compiled` of ConfigProto.
     """
 
