@@ -99,8 +99,8 @@ class _State:
 class TierPolicy:
     """How a plan goes over to compiled code.
 
-    mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run. verify:
-    `verify_compiled` of ConfigProto.
+    mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run.
+    verify: `verify_compiled` of ConfigProto.
     """
 
     mode: str
