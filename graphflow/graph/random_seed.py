@@ -72,7 +72,7 @@ def _is_unseeded(op: Operation) -> bool:
         first, second = op.inputs[-2:]
         return all(t.op.type == "Const" and int(t.op.attrs["value"]) == 0 for t in (first, second))
     if "seed2" in op.attrs:
-        return op.attrs["seed2"] == 0 and op.attrs.get("seed", 0) == 0
+        return not op.attrs["seed2"] and not op.attrs.get("seed")
     return any(_draws_unseeded(inner) for inner in _graphs_within(op))
 
 
