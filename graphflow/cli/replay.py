@@ -9,6 +9,7 @@ import argparse
 from typing import Any, Final
 
 from graphflow.cli.main import UsageError
+from graphflow.cli.tables import tell
 
 _EPILOG: Final = """\
 The exit status is 0 where compiled code agrees with NumPy here and now, 1 where it does not.
@@ -40,10 +41,10 @@ def _replay(arguments: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from error
     if arguments.plan:
-        print(recorded.plan)
+        tell(str(recorded.plan))
     try:
         apart = replayed(recorded, arguments.threads)
     except StaysOnNumpy as reason:
         raise UsageError(f"The plan is not compiled here: {reason}.") from reason
-    print("Compiled code agrees with NumPy." if apart is None else f"Not the same: {apart}.")
+    tell("Compiled code agrees with NumPy." if apart is None else f"Not the same: {apart}.")
     return 0 if apart is None else 1

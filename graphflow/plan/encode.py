@@ -44,6 +44,9 @@ class Site:
         return f"{self.type} {self.name!r}"
 
 
+_HAVE_BODIES: Final = ("If", "While")
+
+
 class BadPlan(ValueError):
     """What came is no plan that `encode` made."""
 
@@ -173,6 +176,11 @@ class PlanReader:
             used,
         ) = tree
         _texts((name, kind, device))
+        known = registry().get(kind)
+        # What it may do is told by its type: none may pass for one that only has bodies, or for none at all.
+        hidden = not defined and known is not None and known.stateful
+        if (defined and known is None) or hidden or (bodies and kind not in _HAVE_BODIES):
+            raise BadPlan(f"The instruction {name!r} of type {kind!r} is none that a plan can have.")
         return Instruction(
             name,
             kind,
@@ -184,7 +192,7 @@ class PlanReader:
             _texts(control),
             device,
             int(index),
-            registry()[kind] if defined else None,
+            known if defined else None,
             None if site is None else _site(*site),  # type: ignore[arg-type]
             tuple(self._plan(body, depth + 1) for body in bodies),
             tuple(bool(u) for u in used),

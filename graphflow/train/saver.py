@@ -31,6 +31,7 @@ from graphflow.ops.core import constant
 from graphflow.ops.flow_basics import group
 from graphflow.ops.shaping import identity, placeholder_with_default, shape
 from graphflow.ops.variable_collections import global_variables
+from graphflow.printable import printable
 from graphflow.train.checkpoint_management import (
     checkpoint_exists,
     get_checkpoint_mtimes,
@@ -118,6 +119,7 @@ class Saver:
         self._told = False
         self._last: list[tuple[str, float]] = []
         self._doomed: list[tuple[str, float]] = []
+        self._own: set[str] = set()
         self._lines: dict[str, tuple[str, int]] = {}
         """Where the variables were built, by their names in the checkpoint."""
         self._settings = SaverDef(
@@ -257,7 +259,7 @@ class Saver:
                 update_checkpoint_state(
                     folder, prefix, self.last_checkpoints, latest_filename, save_relative_paths=self._relative
                 )
-                self._remove_old(definition, meta_graph_suffix)
+                self._remove_old(definition, meta_graph_suffix, folder)
         if write_meta_graph:
             path = meta_graph_filename(prefix, meta_graph_suffix)
             try:
@@ -277,17 +279,30 @@ class Saver:
     def _record(self, prefix: str, definition: SaverDef) -> None:
         if definition.max_to_keep <= 0:
             return
+        self._own.add(prefix)
         self._last = [(path, when) for path, when in self._last if path != prefix]
         self._last.append((prefix, time.time()))
         if len(self._last) > definition.max_to_keep:
             self._doomed.append(self._last.pop(0))
 
-    def _remove_old(self, definition: SaverDef, meta_graph_suffix: str) -> None:
+    def _remove_old(self, definition: SaverDef, meta_graph_suffix: str, folder: str) -> None:
+        """Removes one checkpoint that is not to be kept: one that this saver wrote, or one of the same folder.
+
+        What else it was told of comes from a `checkpoint` file as a rule, which may be anybody's and name any file.
+        """
         if not self._doomed:
             return
         path, when = self._doomed.pop(0)
         if when > self._next_kept:
             self._next_kept += definition.keep_checkpoint_every_n_hours * 3600
+            return
+        of_others = path not in self._own
+        self._own.discard(path)
+        if of_others and os.path.realpath(os.path.dirname(path)) != os.path.realpath(folder):
+            _log.warning(
+                "The old checkpoint %s is not removed: it is not in %s, where the new ones are.",
+                printable(path), folder or ".",
+            )  # fmt: skip
             return
         try:
             remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)

@@ -57,7 +57,7 @@ def test_functions_nested_too_deep_are_refused() -> None:
     tree: list[Any] = [[], [], [], []]
     for _ in range(200):
         function = {"function": ["f", tree, 0, False]}
-        instruction = ["n", "NoOp", [], [], [], [], [["f", function]], [], "", 0, False, None, [], []]
+        instruction = ["n", "NoOp", [], [], [], [], [["f", function]], [], "", 0, True, None, [], []]
         tree = [[instruction], [], [], []]
     with pytest.raises(BadPlan, match="nested too deep"):
         PlanReader([]).plan(tree)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import numpy_files
+from graphflow import errors, numpy_files
+from graphflow.checkpoint.atomic import atomic_file
 from graphflow.kernels.datasets import states
 from graphflow.kernels.datasets.base import Block, Context, Dataset, Element, Elements, Origin, owned
 from graphflow.kernels.datasets.sources import ArrayTable
@@ -62,13 +63,11 @@ class _Kept:
     def _write(self) -> None:
         state: State = {}
         states.put_elements(state, "elements", self.elements or [])
-        temporary = f"{self.filename}.{os.getpid()}.tmp"
         try:
-            with open(temporary, "wb") as file:
+            with atomic_file(self.filename) as descriptor, open(descriptor, "wb", closefd=False) as file:
                 np.savez(file, **state)
-            os.replace(temporary, self.filename)
-        except OSError as error:
-            raise self._dataset.error(f"cannot write the cache {self.filename!r}: {error}") from error
+        except errors.OpError as error:
+            raise self._dataset.error(f"cannot write the cache: {error.message}") from error
 
     def _read(self) -> None:
         try:

@@ -10,13 +10,13 @@ import json
 import os
 import tempfile
 import threading
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow import numpy_files
 from graphflow.ops import load_all
 from graphflow.plan.encode import BadPlan, PlanReader, PlanWriter
 from graphflow.plan.ir import Instruction, Plan
@@ -84,9 +84,9 @@ def load(path: str) -> Recorded:
     """What save() wrote; ValueError for anything else. Runs nothing that the file brings."""
     load_all()
     try:
-        with np.load(path, allow_pickle=False) as file:
-            tree = json.loads(file["tree"].tobytes())
-            arrays = [file[f"a{number}"] for number in range(len(file.files) - 1)]
+        file = numpy_files.load(path)
+        tree = json.loads(file["tree"].tobytes())
+        arrays = [file[f"a{number}"] for number in range(len(file) - 1)]
         if tree["format"] != _FORMAT:
             raise ValueError(f"its format is {tree['format']!r:.50}, not {_FORMAT}")
         read = _Objects(arrays).value
@@ -100,7 +100,14 @@ def load(path: str) -> Recorded:
             {str(name): read(value) for name, value in tree["variables"].items()},
             {str(name): [read(value) for value in results] for name, results in tree["tape"].items()},
         )
-    except (BadPlan, zipfile.BadZipFile, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (
+        BadPlan,
+        *numpy_files.reading_errors,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+    ) as error:
         raise ValueError(f"{path} is no file of a disagreement: {error}") from error
 
 
