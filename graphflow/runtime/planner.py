@@ -205,10 +205,10 @@ class Planner:
         def faster(found: Executable, part: Plan, kept: frozenset[str] = frozenset()) -> OnePartExecutable:
             gpu = gpu_of(part)
             if gpu is not None and not manner.looks:
-                ctx = self.context()
+                common = found, part, gpu, store, KERNELS, self.context()
                 if has_decisions(part):
-                    return ControlledExecutable(found, part, gpu, store, KERNELS, ctx, self.threads, kept)
-                return DeviceExecutable(found, part, gpu, store, KERNELS, ctx, kept)
+                    return ControlledExecutable(*common, self.threads, kept, manner.verify)
+                return DeviceExecutable(*common, kept, manner.verify)
             return found if plain else self._tiered(found, part, store, manner)
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> Runner:

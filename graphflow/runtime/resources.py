@@ -76,6 +76,12 @@ class VariableCell:
             )
         return value
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value; 0 before it is initialised."""
+        value = self.value
+        return 0 if value is None else int(value.nbytes)
+
     def lend(self) -> Any:
         """The value, read-only, for somebody who may still read it after the run; to be called in a run."""
         value = self.get()

@@ -15,6 +15,24 @@ from graphflow.kernels.philox import Philox
 from graphflow.kernels.registry import Kernel, Node, kernel
 
 Draw = Callable[..., Any]
+_DRAWING: set[str] = set()
+
+
+def state_name(name: str) -> str:
+    """The name in the store of the state of a random op."""
+    return f"random/{name}"
+
+
+def draws(op_type: str) -> bool:
+    """Whether ops of a type have a random state."""
+    return op_type in _DRAWING
+
+
+def state_of(run: Any, node: Node) -> Philox:
+    """The state of a random op in the store of a run, made from the op's seeds on first use."""
+    seeds = node.attrs.get("seed", 0), node.attrs.get("seed2", 0)
+    state: Philox = run.mine(state_name(node.name), lambda: Philox(*seeds))
+    return state
 
 
 def _sizes(shape: Any) -> list[int]:
@@ -27,14 +45,14 @@ def random_kernel(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable
     def register(factory: Callable[[Node], Draw]) -> Callable[[Node], Draw]:
         def with_state(node: Node) -> Kernel:
             draw = factory(node)
-            key, seeds = f"random/{node.name}", (node.attrs.get("seed", 0), node.attrs.get("seed2", 0))
 
             def run_random(run: Any, *inputs: Any) -> Any:
-                return draw(run.mine(key, lambda: Philox(*seeds)), *inputs)
+                return draw(state_of(run, node), *inputs)
 
             return run_random
 
         kernel(*op_types, stateful=True)(with_state)
+        _DRAWING.update(op_types)
         return factory
 
     return register

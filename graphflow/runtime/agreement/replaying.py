@@ -38,7 +38,7 @@ def replayed(recorded: Recorded, threads: int) -> Apart | None:
     empty = ResourceStore()
     store = variables.store(empty)
     run = RunContext(store)
-    replay = Replay(plan, variables, tape, empty, KERNELS, run, recorded.feeds)
+    replay = Replay(plan, variables, tape, empty, KERNELS, run, recorded.feeds, {})
     kernels = tape.replaying(KERNELS)
     planner = Planner(ConfigProto(), [_DEVICE], _DEVICE.rpartition("/device:")[0])
     base = Executable(plan, store, kernels, ThreadPool)

@@ -9,7 +9,7 @@ are counts, lengths, masks, and exact in both tiers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -47,10 +47,13 @@ class Replay:
     kernels: KernelTable
     run: RunContext
     feeds: Sequence[Any]
+    random: Mapping[str, Any]
+    """The states of random operations before the run."""
 
     def shadow(self) -> tuple[ResourceStore, ShadowRun]:
         """A store as it was before the run, and a run on it."""
         store = self.variables.store(self.store)
+        store.set_state(self.random)
         return store, ShadowRun(store, self.run)
 
     def numpy(self, kernels: KernelTable | None = None, looks: bool = False) -> Replayed:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from graphflow.plan.ir import Instruction, Plan
+from graphflow.kernels.cpu import random
+from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 
@@ -60,6 +59,7 @@ class Variables:
         """A store with these values, each written variable's a copy again."""
         shadow = ResourceStore()
         shadow.memory = real.memory
+        shadow.cell_type = real.cell_type
         shadow.planner = real.planner
         for name, i in self.instructions.items():
             value = self.before[name]
@@ -72,6 +72,15 @@ class Variables:
         return {name: store.cell(self.instructions[name]).value for name in sorted(self.written)}
 
 
+def random_states(plan: Plan, run: RunContext) -> dict[str, Any]:
+    """The states that the random operations of a plan have before a run, by their names in the store.
+
+    Kernels on a GPU draw the numbers themselves, where those of the CPU give what the tape has.
+    """
+    drawing = [i for i in walk(plan) if "seed" in i.attrs and "seed2" in i.attrs and random.draws(i.type)]
+    return {random.state_name(i.name): random.state_of(run, i).get_state() for i in drawing}
+
+
 def written_variables(plan: Plan) -> frozenset[str]:
     """The names of the values of the variables that a plan writes."""
     return frozenset(name for i in plan.instructions for name in i.written()).intersection(plan.variables())
@@ -80,5 +89,4 @@ def written_variables(plan: Plan) -> frozenset[str]:
 def bytes_to_copy(plan: Plan, store: ResourceStore) -> int:
     """The bytes that a verified run keeps of the variables: two copies of each that it writes."""
     variables, written = plan.variables(), written_variables(plan)
-    values = [store.cell(variables[name]).value for name in written]
-    return 2 * sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+    return 2 * sum(store.cell(variables[name]).nbytes for name in written)

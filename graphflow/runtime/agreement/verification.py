@@ -18,7 +18,7 @@ from graphflow import errors
 from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.runtime.agreement.bounds import Difference, difference, roundings
 from graphflow.runtime.agreement.rounding import Replay, Replayed, Spread
-from graphflow.runtime.agreement.shadow import Variables, bytes_to_copy
+from graphflow.runtime.agreement.shadow import Variables, bytes_to_copy, random_states
 from graphflow.runtime.agreement.tape import Tape
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.compiled.specialise import Known
@@ -29,6 +29,7 @@ from graphflow.runtime.resources import ResourceStore
 
 BUDGET_BYTES: Final = 256 << 20
 """The bytes that a verified run may copy unless it is insisted on; a plan that needs more is trusted."""
+_ANY: Final = 1 << 62
 
 
 class Compiled(Protocol):
@@ -53,7 +54,7 @@ class Verdict(enum.Enum):
 
     AGREED = enum.auto()
     UNTRIED = enum.auto()
-    """Too much would have had to be copied."""
+    """There was no memory for it, or less than was allowed."""
     LATER = enum.auto()
     """The compiled plan could not take this run; another one will tell."""
     APART = enum.auto()
@@ -113,26 +114,35 @@ class Subject:
     takes_over: bool
 
 
-def verified_run(
-    subject: Subject, run: RunContext, feeds: Sequence[Any], budget: int | None
-) -> Outcome | None:
-    """One run of a plan that also judges its compiled form; None, with nothing done, where the budget is too small.
+def room_for(plan: Plan, store: ResourceStore, verify: bool | None) -> int | None:
+    """The bytes that a verified run of a plan may keep beside its variables; None where there is to be no such run.
 
-    budget: bytes that may be copied, None for any number. Raises what the run on NumPy raises.
+    verify: `verify_compiled` of ConfigProto.
     """
-    room = (1 << 62) if budget is None else budget - bytes_to_copy(subject.plan, subject.store)
-    if room < 0:
-        return None
+    if verify is not None:
+        return _ANY if verify else None
+    room = BUDGET_BYTES - bytes_to_copy(plan, store)
+    return None if room < 0 else room
+
+
+def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: int) -> Outcome:
+    """One run of a plan that also judges its compiled form; `room` as from room_for().
+
+    Raises what the run on NumPy raises.
+    """
     variables, tape = Variables.of(subject.plan, subject.store), Tape(room)
+    random = random_states(subject.plan, run)
     results = _real_run(subject, tape, run, feeds)
     if tape.full:
         return Outcome(results, Verdict.UNTRIED)
     after = variables.after(subject.store)
-    replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds)
+    replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds, random)
     try:
         mine = _compiled_run(subject, replay)
-    except (subject.unusable, MemoryError, errors.CancelledError, errors.DeadlineExceededError):
+    except (subject.unusable, errors.CancelledError, errors.DeadlineExceededError):
         return Outcome(results, Verdict.LATER)
+    except (MemoryError, errors.ResourceExhaustedError):
+        return Outcome(results, Verdict.UNTRIED)
     except Exception as error:
         return _judged_failure(subject, replay, results, error)
     theirs = Replayed(results, after)

@@ -22,11 +22,11 @@ from graphflow.plan.ir import Plan
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.agreement.report import report
 from graphflow.runtime.agreement.verification import (
-    BUDGET_BYTES,
     Outcome,
     Subject,
     Verdict,
     Watch,
+    room_for,
     verified_run,
 )
 from graphflow.runtime.assemble import KernelTable
@@ -268,7 +268,8 @@ class TieredExecutable:
             if isinstance(error, TimeoutError) or getattr(error, "passing", False):
                 state.may_pass()
             return None
-        outcome = None if self._policy.verify is False else self._verified(state, run, feeds)
+        room = room_for(self._plan, self._store, self._policy.verify)
+        outcome = None if room is None else self._verified(state, run, feeds, room)
         if outcome is None or outcome.verdict in (Verdict.AGREED, Verdict.UNTRIED):
             state.compiled, state.draft = compiled, None
         elif outcome.apart is not None:
@@ -279,7 +280,7 @@ class TieredExecutable:
                 self._give_up(state, Declines())
         return None if outcome is None else outcome.results
 
-    def _verified(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> Outcome | None:
+    def _verified(self, state: _State, run: RunContext, feeds: Sequence[Any], room: int) -> Outcome:
         """A run in both tiers, and what it says of the compiled one."""
         from graphflow.runtime.compiled.build import Unusable
 
@@ -295,7 +296,7 @@ class TieredExecutable:
             Unusable,
             self._policy.seeded or self._policy.mode == "always",
         )
-        return verified_run(subject, run, feeds, None if self._policy.verify else BUDGET_BYTES)
+        return verified_run(subject, run, feeds, room)
 
     def _built(self, draft: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
         from graphflow.runtime.compiled.build import CompiledPlan

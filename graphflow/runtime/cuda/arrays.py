@@ -157,6 +157,11 @@ class DeviceArray:
         return function(*_on_host(arguments), **named)
 
 
+def fits_device(array: Any) -> bool:
+    """Whether a GPU holds such elements, and there are any."""
+    return array.dtype.kind in "biuf" and bool(array.size)
+
+
 def host(value: Any) -> Any:
     """A value for the CPU."""
     return value.numpy() if isinstance(value, DeviceArray) else value

@@ -70,6 +70,12 @@ class DeviceCell(VariableCell):
         value = self.value
         return None if value is None else tuple(value.shape)
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value, without fetching it; 0 before it is initialised."""
+        shape = self.shape()
+        return 0 if shape is None else math.prod(shape) * np.dtype(self.dtype.as_numpy_dtype).itemsize
+
     def block(self, device: Device) -> Any:
         """The value in memory of a device whose lock is held: always the same memory while the shape stays."""
         if getattr(self, "_on_device", False) and self._device is device:

@@ -21,7 +21,7 @@ from graphflow.runtime.assemble import Assembled, KernelTable, assemble, operand
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
 from graphflow.runtime.compiled.specialise import Known, complete, said, specialise
 from graphflow.runtime.context import RunContext
-from graphflow.runtime.cuda.arrays import DeviceArray, filled_rows, host, on_device
+from graphflow.runtime.cuda.arrays import DeviceArray, filled_rows, fits_device, host, on_device
 from graphflow.runtime.cuda.executable import DeviceExecutable
 from graphflow.runtime.cuda.stretches import LISTS, ROWS, STACKS, STRETCH, cut_stretches
 from graphflow.runtime.executor import Executable
@@ -73,18 +73,13 @@ class _Stretch:
 
     def _brought(self, value: Any) -> Any:
         array = value if isinstance(value, DeviceArray) or value is None else np.asarray(operand(value))
-        return value if array is None or not _fits_device(array) else on_device(array, self._device())
-
-
-def _fits_device(array: Any) -> bool:
-    """Whether a GPU holds such elements, and there are any."""
-    return array.dtype.kind in "biuf" and bool(array.size)
+        return value if array is None or not fits_device(array) else on_device(array, self._device())
 
 
 class ControlledExecutable:
     """Runs a part with decisions on a GPU. Thread-safe. `base` has its variables.
 
-    pool: threads for runs with a deadline. kept: as for DeviceExecutable.
+    pool: threads for runs with a deadline. kept, verify: as for DeviceExecutable.
     """
 
     def __init__(
@@ -97,6 +92,7 @@ class ControlledExecutable:
         ctx: PassContext,
         pool: Callable[[], ThreadPool],
         kept: frozenset[str] = frozenset(),
+        verify: bool | None = None,
     ) -> None:
         self._base = base
         self._plan = plan
@@ -105,6 +101,7 @@ class ControlledExecutable:
         self._kernels = kernels
         self._ctx = ctx
         self._pool = pool
+        self._verify = verify
         self._keeps = [name in kept for name in plan.fetches]
         self._deciding = deciding_feeds(plan)
         self._programs: dict[Any, _Program] = {}
@@ -136,7 +133,7 @@ class ControlledExecutable:
         """What is fed, on the device but for scalars: a loop may take it again and again."""
         given = []
         for name, value in zip(self._plan.feeds, feeds, strict=True):
-            brought = isinstance(value, np.ndarray) and _fits_device(value) and name not in program.scalars
+            brought = isinstance(value, np.ndarray) and fits_device(value) and name not in program.scalars
             given.append(on_device(value, self._device()) if brought else value)
         return given
 
@@ -195,7 +192,14 @@ class ControlledExecutable:
         plan: Plan = i.attrs["plan"]
         base = Executable(plan, self._store, self._kernels, self._pool, list(self._base.cells))
         executable = DeviceExecutable(
-            base, plan, self._name, self._store, self._kernels, self._ctx, frozenset(plan.fetches)
+            base,
+            plan,
+            self._name,
+            self._store,
+            self._kernels,
+            self._ctx,
+            frozenset(plan.fetches),
+            self._verify,
         )
         takes = [name in i.attrs["scalars"] for name in plan.feeds]
         return _Stretch(executable, self._device, takes, len(plan.fetches))

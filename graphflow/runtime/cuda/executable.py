@@ -10,7 +10,6 @@ NumPy computes those, between copies; otherwise they are an error, as is an op w
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from collections.abc import Sequence
@@ -24,8 +23,17 @@ from graphflow.graph.devices import DeviceSpec
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import cpu_beside
+from graphflow.runtime.agreement.report import report
+from graphflow.runtime.agreement.verification import (
+    Subject,
+    Verdict,
+    Watch,
+    room_for,
+    verified_run,
+)
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
+from graphflow.runtime.compiled.reasons import Disagrees, NotLowered, StaysOnNumpy, tell
 from graphflow.runtime.compiled.specialise import (
     Known,
     apart_from_feeds,
@@ -49,7 +57,7 @@ _MOST_SHAPES: Final = 16
 _SMALL: Final = 16
 """Elements of integers that the host computes as a matter of course."""
 _ARRAYS: Final = (np.ndarray, DeviceArray)
-_LOG = logging.getLogger("graphflow")
+_MOST_DECLINED: Final = 5
 
 
 def gpu_of(plan: Plan) -> str | None:
@@ -74,6 +82,10 @@ class _State:
     """What is known of one combination of fed shapes."""
 
     plan: Any = None
+    known: Known | None = None
+    trusted: bool = False
+    """Whether the plan has agreed with NumPy, or need not."""
+    declined: int = 0
     given_up: bool = False
     failure: errors.InvalidArgumentError | None = None
     """Why there is no plan, where that is the user's to know."""
@@ -83,7 +95,8 @@ class _State:
 class DeviceExecutable:
     """Runs a part on a GPU. Thread-safe. `base` runs it on NumPy.
 
-    kept: what is fetched of it to be used by GPUs, which stays on the device, as DeviceArrays.
+    kept: what is fetched of it to be used by GPUs, which stays on the device, as DeviceArrays. verify:
+    `verify_compiled` of ConfigProto.
     """
 
     def __init__(
@@ -95,7 +108,9 @@ class DeviceExecutable:
         kernels: KernelTable,
         ctx: PassContext,
         kept: frozenset[str] = frozenset(),
+        verify: bool | None = None,
     ) -> None:
+        self._verify = verify
         self._base = base
         self._plan = plan
         self._name = name
@@ -136,6 +151,10 @@ class DeviceExecutable:
                     return observed
             finally:
                 state.lock.release()
+        if not state.trusted:
+            done = self._verified(state, run, feeds, sizes)
+            if done is not None:
+                return done
         from graphflow.runtime.cuda.plan import Unusable
 
         try:
@@ -150,6 +169,65 @@ class DeviceExecutable:
             raise errors.InternalError(
                 None, None, f"{self._name} failed: {type(error).__name__}: {error}"
             ) from error
+
+    def _verified(
+        self, state: _State, run: RunContext, feeds: Sequence[Any], sizes: Sizes
+    ) -> tuple[Any, ...] | None:
+        """A run in both tiers, after which the plan is trusted or given up; None where the run is still to be done."""
+        with state.lock:
+            plan, known = state.plan, state.known
+            if state.given_up:
+                return self._on_cpu(run, feeds)
+            room = room_for(self._plan, self._store, self._verify)
+            if state.trusted or room is None or known is None:
+                state.trusted = True
+                return None
+            outcome = verified_run(self._subject(feeds, known, sizes), run, [host(f) for f in feeds], room)
+            if outcome.verdict in (Verdict.AGREED, Verdict.UNTRIED):
+                state.trusted = True
+            elif outcome.apart is not None:
+                self._give_up(state, Disagrees(f"{outcome.apart}. {report(outcome.replay, known)}"))
+            else:
+                state.declined += 1
+                state.trusted = state.declined >= _MOST_DECLINED
+            return tuple(
+                [
+                    on_device(np.asarray(value), plan.device)
+                    if name in self._kept and plan.lies_on_device(name)
+                    else value
+                    for name, value in zip(self._plan.fetches, outcome.results, strict=True)
+                ]
+            )
+
+    def _subject(self, feeds: Sequence[Any], known: Known, sizes: Sizes) -> Subject:
+        """What is to be judged: the plan as it is laid out for such feeds."""
+        from graphflow.runtime.cuda.plan import Unusable
+
+        handed = self._handed(feeds)
+
+        def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> _OnDevice:
+            return _OnDevice(self._laid_out(known, handed, sizes, store, kernels), self._plan.feeds, handed)
+
+        return Subject(
+            self._plan,
+            known,
+            self._store,
+            self._kernels,
+            self._base.cells,
+            self._base.lends,
+            make,
+            Unusable,
+            True,
+        )
+
+    def _handed(self, feeds: Sequence[Any]) -> frozenset[str]:
+        """The names of what is fed and lies on a device."""
+        pairs = zip(self._plan.feeds, feeds, strict=True)
+        return frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
+
+    def _give_up(self, state: _State, reason: StaysOnNumpy) -> None:
+        state.plan, state.given_up = None, True
+        tell(self._plan, reason)
 
     def _on_cpu(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return self._base.run(run, [host(f) for f in feeds])
@@ -231,10 +309,13 @@ class DeviceExecutable:
         """Lays the launches out, where the shapes are known."""
         from graphflow.runtime.compiled.lower import DisagreementError
 
-        pairs = zip(self._plan.feeds, feeds, strict=True)
-        handed = frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
         try:
-            state.plan = None if known is None else self._laid_out(known, handed, sizes)
+            state.known = known
+            state.plan = (
+                None
+                if known is None
+                else self._laid_out(known, self._handed(feeds), sizes, self._store, self._kernels)
+            )
         except _NoKernelError as found:
             state.failure = self._complaint(found.instruction, found.known)
             raise state.failure from None
@@ -242,13 +323,19 @@ class DeviceExecutable:
             raise
         except DisagreementError:
             return  # NumPy raises the error, in this run and any like it.
-        except Exception:
-            state.given_up = True
-            _LOG.warning(
-                "A plan for %s stays on the CPU: it could not be lowered.", self._name, exc_info=True
-            )
+        except Exception as error:
+            reason = NotLowered(error)
+            reason.__cause__ = error
+            self._give_up(state, reason)
 
-    def _laid_out(self, known: Known, handed: frozenset[str], sizes: Sizes) -> Any:
+    def _laid_out(
+        self,
+        known: Known,
+        handed: frozenset[str],
+        sizes: Sizes,
+        store: ResourceStore,
+        kernels: KernelTable,
+    ) -> Any:
         """The launches for the shapes of a run; None where a variable has no value, or what is fed another shape."""
         from graphflow.kernels.cuda.toolkit import device_named
         from graphflow.runtime.compiled.lower import Lowering
@@ -261,24 +348,39 @@ class DeviceExecutable:
         if settled is None:
             return None
         plan = settled
-        complete(plan, known, self._store)
+        complete(plan, known, store)
         variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
         if any(name not in known for name in (*plan.feeds, *variables)) or may_reshape(plan, known):
             return None
         for i in plan.instructions:
             if i.type in VARIABLE_TYPES:
-                cell = self._store.cell(i)
+                cell = store.cell(i)
                 if not isinstance(cell, DeviceCell) or cell.shape() != known[i.outputs[0]][0]:
                     return None
         plan = specialise(plan, known, self._ctx)
-        complete(plan, known, self._store)
+        complete(plan, known, store)
         plan, known = with_repeated_rows(plan, known)
-        lowering = Lowering(plan, known, self._kernels, {**DEVICE_RULES, **REPEATED_RULES})
+        lowering = Lowering(plan, known, kernels, {**DEVICE_RULES, **REPEATED_RULES})
         lowering.run()
         self._look_at_moved(lowering)
-        return DevicePlan(
-            plan, lowering, device_named(self._name), self._name, self._store, self._kernels, handed
-        )
+        return DevicePlan(plan, lowering, device_named(self._name), self._name, store, kernels, handed)
+
+
+class _OnDevice:
+    """A plan on a GPU that is to be judged: what it is fed on the device is brought there."""
+
+    def __init__(self, plan: Any, feeds: Sequence[str], handed: frozenset[str]) -> None:
+        self._plan = plan
+        self._brought = [name in handed for name in feeds]
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, on the host."""
+        given = [
+            on_device(np.asarray(value), self._plan.device) if brought else value
+            for value, brought in zip(feeds, self._brought, strict=True)
+        ]
+        results: tuple[Any, ...] = self._plan.run(run, given)
+        return results
 
 
 def _on_numpy(lowering: Lowering) -> list[Instruction]:

@@ -459,6 +459,11 @@ class DevicePlan:
                 self._outbox.fetch(self._inbox.status, arrays)
         return found, coming
 
+    def lies_on_device(self, name: str) -> bool:
+        """Whether a value that is fetched has its place on the device, rather than with NumPy."""
+        value = self._fetched[name]
+        return value is not None and name not in self._lowering.constants and bool(value.size)
+
     def _of_host(self, name: str, objects: dict[str, Any]) -> Any:
         """A value that is not on the device: an object of NumPy's, a variable without elements, or a constant."""
         if name in objects:

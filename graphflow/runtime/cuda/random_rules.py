@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.kernels.philox import Philox
+from graphflow.kernels.cpu.random import state_of
 from graphflow.kernels.philox_bits import RESERVED_PER_OUTPUT
 from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.lower import Lowering, Rule
@@ -25,13 +25,11 @@ def _constant(lowering: Lowering, label: str, array: Any) -> Value:
 
 def _stretch(i: Instruction, outputs: int) -> Any:
     """What the host sends for a run: where the random state is, which then moves on by so many outputs."""
-    key, seeds = f"random/{i.name}", (i.attrs["seed"], i.attrs["seed2"])
 
     def before(run: Any) -> Any:
         from graphflow.kernels.cuda.philox import words_of
 
-        state: Philox = run.mine(key, lambda: Philox(*seeds))
-        return words_of(state.reserve(outputs * RESERVED_PER_OUTPUT))
+        return words_of(state_of(run, i).reserve(outputs * RESERVED_PER_OUTPUT))
 
     return before
 
