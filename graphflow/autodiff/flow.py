@@ -8,6 +8,7 @@ outside are merged after the cond, and summed over the iterations of the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from graphflow.autodiff import reverse
@@ -199,10 +200,11 @@ class _BackwardLoop:
         xs = [inside for _, inside, _ in self._carried]
         names = [seen for _, seen in self._targets]
         constants = [t for seen in names for t in seen]
+        # An iteration begins with all loop variables: through an integer one, too, the way would lead to the iteration
+        # before, and round in a circle.
+        task = replace(self._task, stops=self._task.stops.union(self._forward.in_body))
         with self._task.graph.context_scope(self._context):
-            found = reverse.backpropagate(
-                self._task, ys, gradients, xs + constants, self._forward, nested=True
-            )
+            found = reverse.backpropagate(task, ys, gradients, xs + constants, self._forward, nested=True)
             return found[: len(xs)], _per_target(names, found[len(xs) :])
 
     def _start_of(self, exit_: Operation) -> Tensor:

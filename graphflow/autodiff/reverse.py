@@ -172,13 +172,20 @@ def _reverse_order(
         for source in sources:
             users[source] += 1
     ready = sorted((u for u, n in users.items() if n == 0), key=lambda u: members[u][-1]._id)
+    left = len(members)
     while ready:
         unit = ready.pop()
+        left -= 1
         yield unit
         for source in sorted(before[unit], key=lambda u: members[u][-1]._id):
             users[source] -= 1
             if not users[source]:
                 ready.append(source)
+    if left:
+        circle = sorted(ops[0].name for unit, ops in members.items() if users[unit])
+        raise RuntimeError(
+            f"No order to go back through these operations was found; please report it: {circle}"
+        )
 
 
 # ---- one operation ------------------------------------------------------------------------------------------------

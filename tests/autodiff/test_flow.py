@@ -308,3 +308,45 @@ def test_functions_along_an_axis(session: Any) -> None:
     together = [[[y, *gf.gradients(y, x)] for y in pair] for pair in pairs]
     for found, expected in session.run(together, {x: TABLE[1:4]}):
         close(found, expected)
+
+
+@pytest.mark.parametrize("fed_back", ["integer", "bool", "both", "outside"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_no_gradient_goes_through_may_be_carried_in_a_loop(
+    session: Any, fed_back: str, nested: bool
+) -> None:
+    """A decoder that takes its own guess as its next input: the guess comes from the state, and leads to it."""
+    table, w = gf.placeholder(gf.float64, [5, 2]), gf.placeholder(gf.float64, [2, 5])
+
+    def step(state: Any, word: Any, flag: Any) -> Any:
+        scores = gf.matmul(gf.tanh(state + gf.gather(table, word)), w)
+        guess = gf.argmax(scores, 1, output_type=gf.int32)
+        if fed_back in ("integer", "both"):
+            word = guess
+        if fed_back in ("bool", "both"):
+            flag = gf.reduce_sum(scores) > 0.1
+        following = gf.matmul(scores, table)
+        state = gf.where(flag, following, gf.sin(state) + 0.1 * following)
+        return state, word, flag
+
+    start = (table[:3] * 0.5, gf.constant([0, 3, 1]), gf.constant(True))
+
+    def unrolled(count: int, variables: Any) -> Any:
+        for _ in range(count):
+            variables = step(*variables)
+        return variables
+
+    def looped(count: int, variables: Any, inner: int = 1) -> Any:
+        def body(i: Any, *inside: Any) -> Any:
+            return (i + 1, *(step(*inside) if inner == 1 else looped(inner, inside)))
+
+        return gf.while_loop(lambda i, *_: i < count, body, (0, *variables))[1:]
+
+    values = []
+    for state, _, _ in (unrolled(4, start), looped(2, start, 2) if nested else looped(4, start)):
+        gradients = gf.gradients(gf.reduce_sum(state**2), [table, w])
+        assert None not in gradients
+        dense = [gf.convert_to_tensor(g) for g in gradients]
+        values.append(session.run(dense, {table: TABLE - 4.2, w: np.sin(np.arange(10.0)).reshape(2, 5)}))
+    assert all(np.abs(v).max() > 1e-3 for v in values[0])
+    close(*values)
