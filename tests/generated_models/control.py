@@ -137,7 +137,7 @@ def state(d: Drawing) -> None:
     kinds = ("assign({0}, 0.8 * {0} + 0.2 * {1})", "assign_add({0}, 0.1 * {1})", "assign_sub({0}, 0.1 * {1})")
     kind = f"tf.{d.choose(kinds).format(variable, now)}"
     lines = [
-        f"{before} = tf.identity({variable} * 1.5)",
+        f"{before} = tf.identity({variable}{d.choose(('', ' * 1.5'))})",
         f"with tf.control_dependencies([{before}]):",
         f"    {written} = {kind}",
         f"with tf.control_dependencies([{written}]):",
@@ -146,5 +146,37 @@ def state(d: Drawing) -> None:
     d.step("state", "\n".join(lines), [x, variable], [value])
 
 
-KINDS = {while_loop: 2, array_loop: 2, cond: 2, stop: 1, own_gradient: 1, second_gradient: 2, state: 2}
+def counter(d: Drawing) -> None:
+    """A number that is kept from run to run, read before it changes, after it, and between two changes."""
+    x = d.pick()
+    kept = d.variable((), 1, trainable=False)
+    names = [d.name("t") for _ in range(4)]
+    value = d.made("F", x.shape, False)
+    first = d.choose(
+        (f"tf.assign({kept}, tf.tanh({names[0]} + tf.reduce_mean({x})))", f"tf.assign_add({kept}, 0.25)")
+    )
+    lines = [
+        f"{names[0]} = tf.identity({kept})",
+        f"with tf.control_dependencies([{names[0]}]):",
+        f"    {names[1]} = {first}",
+        f"with tf.control_dependencies([{names[1]}]):",
+        f"    {names[2]} = {kept} * 2.0",
+        f"with tf.control_dependencies([{names[2]}]):",
+        f"    {names[3]} = tf.assign_sub({kept}, 0.1 * {names[2]})",
+        f"with tf.control_dependencies([{names[3]}]):",
+        f"    {value} = {x} * (1.0 + 0.1 * {d.choose((names[0], names[2], f'({kept} + 0.0)'))})",
+    ]
+    d.step("counter", "\n".join(lines), [x, kept], [value])
+
+
+KINDS = {
+    while_loop: 2,
+    array_loop: 2,
+    cond: 2,
+    stop: 1,
+    own_gradient: 1,
+    second_gradient: 2,
+    state: 2,
+    counter: 1,
+}
 """Layers and how often each is drawn."""

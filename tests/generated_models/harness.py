@@ -4,6 +4,9 @@ import zlib
 
 import numpy as np
 
+GATED = False
+"""Whether all that is fetched is computed before a variable is updated. TensorFlow leaves the order open otherwise."""
+
 
 def given(number, shape, dtype="float64", scale=1.0):
     """Numbers between -scale and scale, told by a number: the same everywhere."""
@@ -36,7 +39,9 @@ def train(tf, F, loss, inputs, fetches, optimizer, clipped):
         clear, norm = tf.clip_by_global_norm([g for g, _ in pairs], 1.0)
         fetches["norm"] = norm
         pairs = list(zip(clear, [v for _, v in pairs]))
-    with tf.control_dependencies(updates):
+    if variables and not GATED:
+        fetches["a variable before"] = tf.identity(variables[0])
+    with tf.control_dependencies(updates + (list(fetches.values()) if GATED else [])):
         step = optimizer.apply_gradients(pairs) if pairs else tf.group(*updates)
     return fetches, step
 

@@ -91,10 +91,10 @@ MUTATIONS: Final = (
         "if high > first and low < last and",
     ),
     Mutation(
-        "a block taken when the last of its parts is there, whatever of the others",
+        "a block taken when the first of its parts is there, whatever of the others",
         f"{_COMPILED}.lower",
         "root, ()))\n            if value.root in self.variables:\n",
-        "root, ())[-1:])\n            if value.root in self.variables:\n",
+        "root, ())[:1])\n            if value.root in self.variables:\n",
     ),
     Mutation(
         "a mean over several axes divided by the last of them",
