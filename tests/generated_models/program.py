@@ -150,7 +150,7 @@ class Program:
                     lines.append(
                         f"{value} = tf.fill({sizes(value.shape)}, tf.constant({number_text}, {code(value.dtype)}))"
                     )
-        if lines and step.kind == "stand-in":
+        if lines and (step.kind == "stand-in" or not any(value.name == "batch" for value in before)):
             return None
         kept = tuple(v for v in step.makes if v.name in used and v.name not in names)
         steps[number : number + 1] = [Step("stand-in", "\n".join(lines), ("batch",), kept)] if lines else []
