@@ -30,15 +30,18 @@ def own_folder(path: Path, make: bool = True, trusted: frozenset[int] = frozense
     """
     if not path.is_absolute():
         raise PermissionError(f"{path} is not an absolute path")
-    found, links = Path("/"), 0
-    _check(found, os.lstat(found), trusted)
+    owners = {os.geteuid(), 0, _unmapped_root(), *trusted}
+    found, links = "/", 0  # Texts: this is done for each kernel, and Path takes five times as long.
+    status = os.lstat(found)
+    _check(found, status, owners)
     rest = [*reversed(path.parts[1:])]
     while rest:
         name = rest.pop()
         if name == "..":
-            found = found.parent
+            found = os.path.dirname(found)
+            status = os.lstat(found)
             continue
-        part = found / name
+        part = os.path.join(found, name)
         try:
             status = os.lstat(part)
         except FileNotFoundError:
@@ -50,21 +53,22 @@ def own_folder(path: Path, make: bool = True, trusted: frozenset[int] = frozense
             links += 1
             if links > _MOST_LINKS:
                 raise PermissionError(f"{path} has more than {_MOST_LINKS} symbolic links")
-            _check_owner(part, status, trusted)
+            _check_owner(part, status, owners)
             target = Path(os.readlink(part))
             if target.is_absolute():
-                found = Path("/")
+                found = "/"
             rest.extend(reversed(target.parts[1:] if target.is_absolute() else target.parts))
+            status = os.lstat(found)
             continue
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(f"{part} is not a folder")
-        _check(part, status, trusted)
+        _check(part, status, owners)
         found = part
-    _check(found, os.lstat(found), trusted, last=True)
-    return found
+    _check(found, status, owners, last=True)
+    return Path(found)
 
 
-def _make_folder(part: Path) -> None:
+def _make_folder(part: str) -> None:
     """Makes a folder of mode 700; that of another process which was quicker is looked at like any other."""
     try:
         os.mkdir(part, 0o700)
@@ -72,9 +76,9 @@ def _make_folder(part: Path) -> None:
         return
 
 
-def _check(part: Path, status: os.stat_result, trusted: frozenset[int], last: bool = False) -> None:
+def _check(part: str, status: os.stat_result, owners: set[int | None], last: bool = False) -> None:
     """PermissionError where somebody else may put something into a folder, or replace what is the user's there."""
-    _check_owner(part, status, trusted)
+    _check_owner(part, status, owners)
     mode = status.st_mode
     if mode & stat.S_ISVTX and not last:
         return
@@ -82,8 +86,8 @@ def _check(part: Path, status: os.stat_result, trusted: frozenset[int], last: bo
         raise PermissionError(f"{part} may be written by others (mode {stat.S_IMODE(mode):o})")
 
 
-def _check_owner(part: Path, status: os.stat_result, trusted: frozenset[int]) -> None:
-    if status.st_uid not in (os.geteuid(), 0, _unmapped_root(), *trusted):
+def _check_owner(part: str, status: os.stat_result, owners: set[int | None]) -> None:
+    if status.st_uid not in owners:
         raise PermissionError(f"{part} belongs to another user (owner {status.st_uid})")
 
 
@@ -99,7 +103,7 @@ def _unmapped_root() -> int | None:
         return None
 
 
-def _is_alone(part: Path, group: int) -> bool:
+def _is_alone(part: str, group: int) -> bool:
     """Whether a group has the user as its only member, as each user's own group has on most systems; no list of more
     rights is at the folder.
     """
