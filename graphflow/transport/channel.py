@@ -28,9 +28,10 @@ from graphflow.transport.zeromq import options, receive, send
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked where the server is, while its name is not known."""
 _DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-_MOST_TRIES: Final = 6
+_MOST_TRIES: Final = 12
 """So often a connection may end before it stands: a server whose strangers are too many closes some, which come again
-(ZeroMQ does that, within a second in all)."""
+(ZeroMQ does that, these within little more than a second)."""
+_MOST_PAUSE_MS: Final = 100
 _TRY_SECONDS: Final = 6.0
 """For how long it may not stand after the first time that it ended: the server may be gone. One that has not begun to
 serve yet ends connections after `STRANGER_SECONDS`."""
@@ -58,6 +59,7 @@ class Channel:
         self.route = Route(address, access.keys)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         options(self._socket)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, _MOST_PAUSE_MS)
         access.prepare(self._socket, address)
         self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(

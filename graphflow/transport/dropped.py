@@ -23,12 +23,12 @@ class Dropped:
         self.latest = ""
         """Why the last one was."""
 
-    def add(self, reason: str) -> None:
-        """Counts one; logs at most one line in ten seconds."""
+    def add(self, reason: str, log: bool = True) -> None:
+        """Counts one; logs at most one line in ten seconds, and none for what needs none."""
         self.count += 1
         self.latest = reason
         now = time.monotonic()
-        if now >= self._next:
+        if log and now >= self._next:
             self._next = now + _LOG_SECONDS
             new, self._logged = self.count - self._logged, self.count
             _LOG.warning("%s: %d %s (%d so far): %.300s", self._name, new, self._what, self.count, reason)

@@ -5,7 +5,9 @@ sending one. Every connection begins with a proof: without keys ZeroMQ's PLAIN m
 from the user's token (https://rfc.zeromq.org/spec/24), with the keys of a cluster CURVE
 (https://rfc.zeromq.org/spec/26). Until then ZeroMQ takes commands of the handshake and nothing else, each at most as
 long as a frame may be, and ends the connection after some seconds. What it does not limit is how many there are: here
-the oldest are closed beyond a number. So a stranger costs a task at most `MOST_STRANGERS` files and as many frames.
+some are closed beyond a number. Those go first that have been there for long, the oldest first; where all came just now
+chance decides, as otherwise whoever connects fastest would throw out all others. So strangers cost a task at most
+`MOST_STRANGERS` files and as many frames.
 
 The thread of the sockets answers ZeroMQ's question whether a password or a key is the right one
 (https://rfc.zeromq.org/spec/27), in a context of the server's own, since another server of this process may have
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import random
 import resource
 import socket
 import struct
@@ -37,8 +40,10 @@ STRANGER_SECONDS: Final = 5.0
 """For how long a connection may take to show it. The proof needs three messages; a loaded machine needs a second."""
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken of a connection before its hello."""
-_SHARE_OF_FILES: Final = 4
+_SHARE_OF_FILES: Final = 2
 """Strangers get no more than one of so many of the files that this process may still open."""
+_LONG_SECONDS: Final = 1.0
+"""A stranger that has been there for so long is closed before those that came later."""
 _FEWEST: Final = 8
 """So many strangers there may be even where files are short: whoever connects is one at first."""
 _BACKLOG: Final = 1024
@@ -55,6 +60,7 @@ _EVENTS: Final = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
+_ENDED: Final = "It ended without having shown that it may connect."
 _NO_PROTOCOL: Final = "It speaks another protocol, has another cluster's key, or none."
 _NEWS: Final = struct.Struct("=Hi")
 """What ZeroMQ says of a connection: the event, and mostly the number of the file."""
@@ -173,6 +179,8 @@ class Gate:
                 why = f"It did not show within {STRANGER_SECONDS:g} s that it may connect."
             if why:
                 self.refused.add(why)
+            elif gone is not None:  # Maybe it only looked whether somebody listens.
+                self.refused.add(_ENDED, log=False)
         else:
             self._why = _NO_PROTOCOL if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL else self._other_secret
 
@@ -195,8 +203,11 @@ class Gate:
                 self._room = max(_FEWEST, min(MOST_STRANGERS, (most - used) // _SHARE_OF_FILES))
 
     def _shed(self, most: int) -> None:
+        long_ago = time.monotonic() - _LONG_SECONDS
         while len(self._strangers) > most:
             file = next(iter(self._strangers))
+            if self._strangers[file].since > long_ago:
+                file = random.choice(list(self._strangers))
             if self._end(file, self._strangers.pop(file)):
                 self.refused.add(f"More than {most} that have not shown that they may connect were there.")
 

@@ -1,4 +1,4 @@
-"""A program of a stranger's that floods a task: python flooder.py KIND PORT SECONDS [COUNT].
+"""A program of a stranger's that floods a task: python flooder.py KIND PORT SECONDS [COUNT [DATA]].
 
 It connects to this machine alone, stops by itself, and uses plain sockets, so that it may break every rule. It writes a
 line when the flood has begun, and at the end one with what it did, as JSON.
@@ -65,10 +65,10 @@ def plain(password: bytes, user: bytes = b"graphflow") -> bytes:
 class Flooder:
     """Floods the task at a port of this machine for some seconds."""
 
-    def __init__(self, port: int, seconds: float, count: int) -> None:
+    def __init__(self, port: int, seconds: float, count: int, data: bytes) -> None:
         self.address = ("127.0.0.1", port)
         self.end = time.monotonic() + min(seconds, MOST_SECONDS)
-        self.count = count
+        self.count, self.data = count, data
         self.connections = self.refused = self.bytes = self.most_open = 0
         self.answers: set[bytes] = set()
         self._chance = random.Random(7)
@@ -210,6 +210,38 @@ class Flooder:
     def garbage(self) -> None:
         self.stream(b"", lambda: self._chance.randbytes(4096))
 
+    def identity(self) -> None:
+        """Calls itself by the name of another client, and says that it goes: before, during and after the proof."""
+        goodbye = frame(struct.pack("<2sBBIQQQQ", b"GF", 2, 18, 0, 0, 0, 0, 0))
+        metadata = ready(self.data)
+        name = metadata[metadata.index(b"READY") + 5 :]
+        firsts = (
+            greeting(b"NULL") + metadata,
+            greeting(b"PLAIN") + command(b"INITIATE", name),
+            greeting(b"PLAIN") + metadata,
+            greeting(b"PLAIN") + plain(b"0" * 64) + command(b"INITIATE", name),
+        )
+        while self.goes_on:
+            for first in firsts:
+                stranger = self.connect()
+                if stranger is not None:
+                    with stranger, suppress(OSError):
+                        stranger.settimeout(0.05)
+                        self.send(stranger, first + goodbye * 9)
+                        while stranger.recv(4096):
+                            pass
+
+    def replay(self) -> None:
+        """Says again what somebody with the secret has said elsewhere."""
+        while self.goes_on:
+            stranger = self.connect()
+            if stranger is not None:
+                with stranger, suppress(OSError):
+                    stranger.settimeout(0.05)
+                    self.send(stranger, self.data)
+                    while stranger.recv(4096):
+                        pass
+
     def mechanisms(self) -> None:
         """Every mechanism there is and some that there are not, and commands that have no place where they come."""
         firsts: Iterator[bytes] = iter(())
@@ -234,11 +266,11 @@ class Flooder:
                     self.answers.add(stranger.recv(4096)[64:])
 
 
-def main(kind: str, port: str, seconds: str, count: str = "400") -> None:
+def main(kind: str, port: str, seconds: str, count: str = "400", data: str = "") -> None:
     os.nice(19)  # As if it came from another machine: not this one's cores are what is to be short.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, int(count) + 100), most))
-    flooder = Flooder(int(port), float(seconds), int(count))
+    flooder = Flooder(int(port), float(seconds), int(count), bytes.fromhex(data))
     print("begun", flush=True)
     getattr(flooder, kind)()
     print(json.dumps({
