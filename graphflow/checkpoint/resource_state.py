@@ -18,21 +18,25 @@ from graphflow.checkpoint.writer import Entry, pack
 STATE: Final = HIDDEN + "state/"
 """What the names begin with under which a checkpoint holds such vectors, one for each task."""
 _RESOURCES: Final = "resources"
+_PROGRAM: Final = "program"
+_UNKNOWN: Final = "unknown"
+"""The program of a state that says none, as those written before there were identities: it is nobody's."""
 States = Mapping[str, Mapping[str, Any]]
 
 
-def pack_state(states: States) -> Any:
-    """A uint8 vector of {resource: {name: array}}."""
+def pack_state(states: States, program: str) -> Any:
+    """A uint8 vector of {resource: {name: array}}, and of the identity of the program whose state it is."""
     entries = [
         Entry(json.dumps([owner, key]), value)
         for owner, state in states.items()
         for key, value in state.items()
     ]
-    return np.frombuffer(pack(entries, {_RESOURCES: json.dumps(list(states))}), np.uint8)
+    metadata = {_RESOURCES: json.dumps(list(states)), _PROGRAM: program}
+    return np.frombuffer(pack(entries, metadata), np.uint8)
 
 
-def unpack_state(data: Any) -> dict[str, dict[str, Any]]:
-    """What pack_state was given; DataLossError where the bytes are not whole."""
+def unpack_state(data: Any) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The program and the states that pack_state was given; DataLossError where the bytes are not whole."""
     file = CheckpointData(np.ascontiguousarray(data).data, "The saved state of resources")
     names = file.names(hidden=True)
     try:
@@ -44,4 +48,4 @@ def unpack_state(data: Any) -> dict[str, dict[str, Any]]:
         raise errors.DataLossError(
             None, None, f"The saved state of resources makes no sense: {type(error).__name__}: {error}."
         ) from None
-    return states
+    return file.metadata.get(_PROGRAM, _UNKNOWN), states

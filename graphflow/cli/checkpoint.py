@@ -149,7 +149,7 @@ def _print_values(file: CheckpointFile, name: str) -> None:
         return
     tell(f"{_names([name])}: {file.dtype(name).name} {list(value.shape)}")
     if name.startswith(STATE):
-        for owner, state in unpack_state(value).items():
+        for owner, state in unpack_state(value)[1].items():
             tell(
                 f"  {_names([owner])}: "
                 + ", ".join(f"{_names([k])} {list(v.shape)}" for k, v in state.items())

@@ -22,6 +22,7 @@ from graphflow.graph import shapes
 from graphflow.graph.dtypes import DType
 from graphflow.graph.shapes import Dims
 from graphflow.kernels.philox import Philox
+from graphflow.kernels.queue_values import filled, readable, rows, zeros
 
 Element: TypeAlias = tuple[Any, ...]
 """One array for each component."""
@@ -44,13 +45,18 @@ class QueueConfig:
 
 
 class _Place:
-    """A place in a line; `taken` is what a request has so far."""
+    """A place in a line; `taken` is what a request has so far, `pending` what an enqueue still has to put.
 
-    __slots__ = ("cancelled", "taken")
+    owed: nobody stands there: its elements waited for room when a state was saved, and go before all others.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("cancelled", "owed", "pending", "taken")
+
+    def __init__(self, owed: Iterable[Element] = ()) -> None:
         self.cancelled = False
         self.taken: list[Element] = []
+        self.pending = deque(owed)
+        self.owed = bool(self.pending)
 
 
 class Queue:
@@ -105,7 +111,8 @@ class Queue:
         self._stand(run, self._givers, lambda place: self._giving(place, elements), "room in")
 
     def _giving(self, place: _Place, elements: Sequence[Element]) -> Callable[[], bool | None]:
-        pending = deque(elements)
+        pending = place.pending
+        pending.extend(elements)
 
         def attempt() -> bool | None:
             if place.cancelled:
@@ -134,6 +141,7 @@ class Queue:
         if cancel:
             with self._condition:
                 self._closed = True
+                self._forget_owed()
                 for place in self._givers:
                     place.cancelled = True
                 self._condition.notify_all()
@@ -171,6 +179,7 @@ class Queue:
         with self._condition:
             if not self._takers and self._available() >= count:
                 taken = [self._take() for _ in range(count)]
+                self._settle()
                 self._condition.notify_all()
                 return taken
         what = "an element of" if count == 1 else f"{count} elements of"
@@ -197,6 +206,7 @@ class Queue:
             moved = False
             while len(place.taken) < wanted and self._available() > 0:
                 place.taken.append(self._take())
+                self._settle()
                 moved = True
             if moved:
                 self._condition.notify_all()
@@ -206,6 +216,20 @@ class Queue:
             return result
 
         return attempt
+
+    def _settle(self) -> None:
+        """Puts what is owed where there is room."""
+        while self._givers and self._givers[0].owed:
+            pending = self._givers[0].pending
+            while pending and self._room() > 0:
+                self._put(pending.popleft())
+            if pending:
+                return
+            self._givers.popleft()
+
+    def _forget_owed(self) -> None:
+        for place in [place for place in self._givers if place.owed]:
+            self._givers.remove(place)
 
     # ---- waiting --------------------------------------------------------------------------------------------------
 
@@ -260,8 +284,8 @@ class Queue:
         raise InvalidArgumentError(
             None,
             None,
-            f"The shared queue {self.name!r} has {name} {_readable(getattr(self.config, name))}, but "
-            f"{_readable(getattr(config, name))} is asked for. Use another shared_name.",
+            f"The shared queue {self.name!r} has {name} {readable(getattr(self.config, name))}, but "
+            f"{readable(getattr(config, name))} is asked for. Use another shared_name.",
         )
 
     def batch(self, elements: Sequence[Element]) -> tuple[Any, ...]:
@@ -275,7 +299,7 @@ class Queue:
         assert self.config.shapes is not None
         dims = self.config.shapes[position]
         assert dims is not None
-        return _filled(values, self.config.dtypes[position], tuple(d or 0 for d in dims))
+        return filled(values, self.config.dtypes[position], tuple(d or 0 for d in dims))
 
     def _room(self) -> int:
         capacity = self.config.capacity
@@ -303,23 +327,29 @@ class Queue:
     def get_state(self) -> Mapping[str, Any]:
         """The elements, and whether it is closed: "closed", "size", and "0", "1", ... for the components.
 
+        What a waiting dequeue has taken and what a waiting enqueue has still to put is among them; "waiting" counts it.
         A component whose elements have one shape is one array; otherwise the elements are "0/0", "0/1", ...
         """
         with self._condition:
-            elements = [e for place in self._takers for e in place.taken] + self._listed()
-            state: dict[str, Any] = {"closed": np.array(self._closed), "size": np.array(len(elements))}
-            state |= self._own_state()
+            taken = [e for place in self._takers for e in place.taken]
+            pending = [e for place in self._givers if not place.cancelled for e in place.pending]
+            elements = taken + self._listed() + pending
+            counts = {"size": len(elements), "waiting": len(taken) + len(pending), "closed": self._closed}
+            state = {name: np.array(count) for name, count in counts.items()} | self._own_state()
         for position, dtype in enumerate(self.config.dtypes):
             values = [e[position] for e in elements]
             found = {v.shape for v in values}
             if len(found) == 1:
-                state[str(position)] = _filled(values, dtype, found.pop())
+                state[str(position)] = filled(values, dtype, found.pop())
             else:
                 state |= {f"{position}/{number}": value for number, value in enumerate(values)}
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what get_state returned; ValueError for what cannot have come from there."""
+        """Goes on from what get_state returned; ValueError for what cannot have come from there.
+
+        Enqueues that wait are over: what they were to put is of the time before.
+        """
         elements = list(zip(*self._saved_components(state), strict=True))
         try:
             self._check_shapes(elements)
@@ -330,8 +360,15 @@ class Queue:
             while self._elements:
                 self._take()
             self._closed = bool(state["closed"])
-            for element in elements:
+            self._forget_owed()
+            for place in (*self._takers, *self._givers):
+                place.taken.clear()
+                place.pending.clear()
+            room = max(0, self._room())
+            for element in elements[:room]:
                 self._put(element)
+            if elements[room:]:
+                self._givers.appendleft(_Place(elements[room:]))
             self._condition.notify_all()
 
     def _own_state(self) -> dict[str, Any]:
@@ -347,7 +384,8 @@ class Queue:
             raise ValueError(
                 f"This is no state of {self._title()}: it has no size, or does not say if it is closed."
             )
-        count = int(size)
+        count, waiting = int(size), np.asarray(state.get("waiting", 0))
+        counted = waiting.shape == () and waiting.dtype.kind == "i"
         components: list[list[Any]] = []
         for position, dtype in enumerate(self.config.dtypes):
             if str(position) in state:
@@ -362,7 +400,7 @@ class Queue:
                     f"{dtype.name}."
                 )
             components.append(values)
-        if 0 <= limit < count - sum(len(place.taken) for place in self._takers):
+        if not counted or not 0 <= waiting <= count or 0 <= limit < count - waiting:
             raise ValueError(f"{count} elements do not fit into {self._title()}, which holds {limit}.")
         return components
 
@@ -421,8 +459,8 @@ class PaddingFIFOQueue(Queue):
         largest = tuple(max((v.shape[axis] for v in values), default=d or 0) for axis, d in enumerate(dims))
         dtype = self.config.dtypes[position]
         if all(v.shape == largest for v in values):
-            return _filled(values, dtype, largest)
-        out = _zeros((len(values), *largest), dtype)
+            return filled(values, dtype, largest)
+        out = zeros((len(values), *largest), dtype)
         for number, value in enumerate(values):
             out[(number, *map(slice, value.shape))] = value
         return out
@@ -459,33 +497,3 @@ KINDS: Final[dict[str, type[Queue]]] = {
     "PaddingFIFOQueue": PaddingFIFOQueue,
     "PriorityQueue": PriorityQueue,
 }
-
-
-def rows(value: Any, dtype: DType, apart: bool = True) -> list[Any]:
-    """The rows of an array, copied: each with memory of its own, or all in one block where not `apart`."""
-    if dtype.native == np.dtype(object):
-        return [np.array(row, object) for row in value] if value.ndim == 1 else [row.copy() for row in value]
-    if value.ndim == 1 or not apart:
-        return list(value if value.ndim == 1 else value.copy())
-    return [row.copy() for row in value]
-
-
-def _zeros(shape: Sequence[int], dtype: DType) -> Any:
-    return np.full(shape, b"", object) if dtype.native == np.dtype(object) else np.zeros(shape, dtype.native)
-
-
-def _filled(values: Sequence[Any], dtype: DType, shape: tuple[int, ...]) -> Any:
-    if shape and values:
-        return np.concatenate(values).reshape(len(values), *shape)
-    if values and dtype.native != np.dtype(object):
-        return np.fromiter(values, dtype.native, len(values))
-    out = np.empty((len(values), *shape), dtype.native)
-    for number, value in enumerate(values):
-        out[number] = value[()] if not shape else value
-    return out
-
-
-def _readable(value: Any) -> str:
-    if isinstance(value, tuple) and all(isinstance(v, DType) for v in value):
-        return str([v.name for v in value])
-    return repr(value)

@@ -108,11 +108,17 @@ def restore_v2(
     return list(apply(RESTORE_V2, (prefix, tensor_names, shape_and_slices), attrs, name).outputs)
 
 
-def read_resource_state(name: str | None = None) -> Tensor:
-    """The state of all resources of the task it runs on, but variables, as a vector of bytes."""
-    return apply(READ_RESOURCE_STATE, (), {}, name).outputs[0]
+def read_resource_state(program: str, name: str | None = None) -> Tensor:
+    """The state of all resources of the task it runs on, but variables, as a vector of bytes.
+
+    program: the identity of the program whose state it is, see graph/identity.py.
+    """
+    return apply(READ_RESOURCE_STATE, (), {"program": program}, name).outputs[0]
 
 
-def write_resource_state(state: Any, name: str | None = None) -> Operation:
-    """Sets the state of resources to what read_resource_state gave; an empty vector changes nothing."""
-    return apply(WRITE_RESOURCE_STATE, (state,), {}, name)
+def write_resource_state(state: Any, program: str, name: str | None = None) -> Operation:
+    """Sets the state of resources to what read_resource_state gave.
+
+    An empty vector changes nothing, nor does the state of another program than `program`.
+    """
+    return apply(WRITE_RESOURCE_STATE, (state,), {"program": program}, name)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from graphflow import errors
 from graphflow.checkpoint.resource_state import STATE
@@ -25,6 +26,7 @@ from graphflow.graph.defaults import get_default_graph
 from graphflow.graph.devices import DeviceSpec
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.graph import Graph
+from graphflow.graph.identity import program_identity
 from graphflow.graph.keys import GraphKeys
 from graphflow.ops.checkpoints import read_resource_state, restore_v2, save_v2, write_resource_state
 from graphflow.ops.core import constant
@@ -43,6 +45,8 @@ from graphflow.train.saveables import SaveableObject, VariableSaveable, saveable
 from graphflow.train.steps import global_step as value_of_step
 
 _log = logging.getLogger(__name__)
+_BUILT: WeakKeyDictionary[Graph, list[tuple[int, int]]] = WeakKeyDictionary()
+"""Which operations of a graph its savers have made: a program is the same however many it has."""
 
 
 @dataclass
@@ -152,19 +156,23 @@ class Saver:
             self._is_empty = True
             return
         tower = one_of_several_towers()
+        before = graph.version
+        program = program_identity(graph, _BUILT.get(graph, ())) if everything else ""
         across = nullcontext() if tower is None else cross_tower(tower.distribution_strategy)
         with across, graph.name_scope(self._name or "save"), graph.control_dependencies(None):
             saveables = saveables_of(found)
             self._lines = {s.name: s.op.op.line for s in saveables if isinstance(s, VariableSaveable)}
-            self._saver_def = self._build(graph, saveables, everything)
+            self._saver_def = self._build(graph, saveables, program)
+        _BUILT.setdefault(graph, []).append((before, graph.version))
 
-    def _build(self, graph: Graph, saveables: list[SaveableObject], everything: bool) -> SaverDef:
+    def _build(self, graph: Graph, saveables: list[SaveableObject], program: str) -> SaverDef:
+        """`program`: whose state is saved besides, see program_identity; "" where none is."""
         filename = placeholder_with_default(self._filename, shape=(), name="filename")
         filename = placeholder_with_default(filename, shape=(), name="Const")
-        saved = _save_op(graph, filename, saveables, everything)
+        saved = _save_op(graph, filename, saveables, program)
         with graph.control_dependencies([saved]):
             done = identity(filename, name="control_dependency")
-        restored = self._restore_op(graph, filename, saveables, everything)
+        restored = self._restore_op(graph, filename, saveables, program)
         settings = SaverDef.of(self._settings)
         settings.filename_tensor_name = filename.name
         settings.save_tensor_name = done.name
@@ -172,10 +180,10 @@ class Saver:
         return settings
 
     def _restore_op(
-        self, graph: Graph, filename: Tensor, saveables: list[SaveableObject], everything: bool
+        self, graph: Graph, filename: Tensor, saveables: list[SaveableObject], program: str
     ) -> Operation:
         specs = [spec for saveable in saveables for spec in saveable.specs]
-        states = _tasks(graph) if everything else []
+        states = _tasks(graph) if program else []
         expected = [dims for saveable in saveables for dims in saveable.expected_shapes]
         with graph.name_scope("RestoreV2") as scope:
             names = constant([s.name for s in specs] + [STATE + t for t in states], name="tensor_names")
@@ -191,7 +199,7 @@ class Saver:
         first: list[Operation] = []
         for task, state in zip(states, tensors[len(specs) :], strict=True):
             with graph.device(task or None):
-                first.append(write_resource_state(state))
+                first.append(write_resource_state(state, program))
         done: list[Any] = []
         position = 0
         for saveable in saveables:
@@ -425,13 +433,13 @@ class Saver:
         )
 
 
-def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], everything: bool) -> Operation:
+def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], program: str) -> Operation:
     specs = [spec for saveable in saveables for spec in saveable.specs]
     tensors: list[Any] = [spec.tensor for spec in specs]
     names = [spec.name for spec in specs]
-    for task in _tasks(graph) if everything else []:
+    for task in _tasks(graph) if program else []:
         with graph.device(task or None):
-            tensors.append(read_resource_state())
+            tensors.append(read_resource_state(program))
         names.append(STATE + task)
     with graph.name_scope("SaveV2") as scope:
         slices = [spec.slice_spec for spec in specs] + [""] * (len(names) - len(specs))

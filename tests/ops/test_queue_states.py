@@ -12,6 +12,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.kernels.queues import KINDS, QueueConfig
+from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 
 LIMIT = 20.0
@@ -66,6 +67,7 @@ def test_states_that_cannot_be_are_refused(kind: str) -> None:
     for change in (
         {"size": np.array(4)}, {"size": np.array(-1)}, {"size": np.array([1])}, {"closed": np.array(1)},
         {"0": np.zeros(1, np.float32)}, {"1": np.zeros((1, 3), np.float32)}, {"1": np.zeros((1, 2))},
+        {"waiting": np.array(-1)}, {"waiting": np.array(2)}, {"waiting": np.array(0.5)},
         {"0": np.zeros(4, np.int64), "1": np.zeros((4, 2), np.float32), "size": np.array(4)},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"state|fit|Shape"):
@@ -73,6 +75,62 @@ def test_states_that_cannot_be_are_refused(kind: str) -> None:
     with pytest.raises(ValueError, match="state"):
         queue.set_state({})
     assert queue.size == 1
+
+
+@pytest.mark.parametrize("capacity", [3, 10])
+def test_restoring_while_a_runner_waits_goes_on_from_the_saved_state(capacity: int) -> None:
+    """What the runner still had to put is saved; what it has to put when the state comes back is dropped."""
+    number = gf.train.input_producer(list(range(20)), shuffle=False, capacity=capacity).dequeue()
+    (runner,) = gf.get_collection(gf.GraphKeys.QUEUE_RUNNERS)
+
+    def take(session: gf.Session, count: int) -> list[int]:
+        return [int(session.run(number, options=TIMEOUT)) for _ in range(count)]
+
+    def settled(session: gf.Session) -> None:
+        full, until = runner.queue.size(), time.monotonic() + LIMIT
+        while session.run(full) < capacity and time.monotonic() < until:
+            time.sleep(0.01)
+
+    expected, state = [(5 + n) % 20 for n in range(50)], {}
+    with gf.Session() as first, gf.Session() as second:
+        for session, rounds in ((first, 2), (second, 1)):
+            coord = gf.train.Coordinator()
+            if session is second:
+                second.store.set_state(state)
+            threads = runner.create_threads(session, coord, daemon=True, start=True)
+            if session is first:
+                assert take(first, 5) == list(range(5))
+                settled(first)
+                state = first.store.get_state()
+                assert take(first, 7) == expected[:7]
+            for _ in range(rounds):
+                if session is first:
+                    settled(first)
+                    first.store.set_state(state)
+                assert take(session, 50) == expected
+            coord.request_stop()
+            session.run(runner.cancel_op)
+            coord.join(threads, stop_grace_period_secs=LIMIT)
+
+
+def test_what_is_owed_is_dropped_where_the_queue_is_cancelled_and_counts_for_those_who_close() -> None:
+    config = QueueConfig("FIFOQueue", (gf.int64,), ((),), 2)
+    state = {"size": np.array(4), "waiting": np.array(2), "closed": np.array(False), "0": np.arange(4)}
+    with gf.Session() as session:
+        run = RunContext(session.store)
+        for cancel in (True, False):
+            queue = KINDS["FIFOQueue"]("q", config)
+            queue.set_state(state)
+            assert queue.size == 2 and queue.get_state()["size"] == 4
+            closer = threading.Thread(target=queue.close, args=(run, cancel))
+            closer.start()
+            if cancel:
+                closer.join(LIMIT)
+            left = [int(queue.dequeue(run, 1)[0][0]) for _ in range(2 if cancel else 4)]
+            closer.join(LIMIT)
+            assert left == list(range(2 if cancel else 4)) and queue.closed
+            with pytest.raises(gf.errors.OutOfRangeError):
+                queue.dequeue(run, 1)
 
 
 def test_what_a_waiting_batch_has_taken_is_saved_too() -> None:

@@ -259,8 +259,9 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_the_state_of_resources_is_checked_like_a_file() -> None:
     states = {"queue": {"rows": np.arange(4), "texts": TEXTS}, "nothing": {}}
-    packed = pack_state(states)
-    found = unpack_state(packed)
+    packed = pack_state(states, "program")
+    whose, found = unpack_state(packed)
+    assert whose == "program"
     assert set(found) == {"queue", "nothing"} and found["queue"]["texts"].tolist() == TEXTS.tolist()
     random = np.random.default_rng(1)
     for _ in range(50):

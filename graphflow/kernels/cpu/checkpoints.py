@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,8 @@ from graphflow.checkpoint.writer import Entry, write_checkpoint
 from graphflow.graph import dtypes, shapes
 from graphflow.kernels.registry import Kernel, Node, kernel
 from graphflow.plan.handover import INTO
+
+_log = logging.getLogger("graphflow")
 
 
 def _text(value: Any) -> str:
@@ -137,15 +140,25 @@ def _merge(node: Node) -> Kernel:
 
 @kernel("ReadResourceState", stateful=True)
 def _read_state(node: Node) -> Kernel:
-    return lambda run: pack_state(run.store.get_state())
+    program = node.attrs.get("program", "")
+    return lambda run: pack_state(run.store.get_state(), program)
 
 
 @kernel("WriteResourceState", stateful=True)
 def _write_state(node: Node) -> Kernel:
+    program = node.attrs.get("program", "")
+
     def write(run: Any, state: Any) -> None:
         if not len(state):
             return
-        states, before = unpack_state(state), run.store.get_state()
+        whose, states = unpack_state(state)
+        if not program or whose != program:
+            _log.info(
+                "The checkpoint was written by another program, or one with other input: its random states, iterators "
+                "and queues are left out, and those of this program stay as they are."
+            )
+            return
+        before = run.store.get_state()
         try:
             run.store.set_state(states)
         except ValueError as error:
