@@ -33,6 +33,10 @@ from graphflow.runtime.trace import Recorder
 _TASK = "/job:localhost/replica:0/task:0"
 
 
+class ClosedSessionError(RuntimeError):
+    """A session was used after it was closed."""
+
+
 @dataclass
 class _Prepared:
     """A cached plan for one combination of fetches and fed tensors."""
@@ -167,7 +171,7 @@ class BaseSession:
 
     def _refuse(self) -> NoReturn:
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise ClosedSessionError("Attempted to use a closed Session.")
         raise RuntimeError(
             "This Session was made before a fork and cannot be used in the child process: make a new one there."
         )

@@ -103,8 +103,12 @@ class Greetings(Inquiries):
                     f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}"
                 )
         else:
-            if message.kind in _REQUESTS and not self._requests[self._clients[sender]].take(message.a):
-                self.sockets.dropped.add(f"The request {message.a} came before.")
+            requests = self._requests[self._clients[sender]]
+            if message.kind in _REQUESTS and not requests.take(message.a):
+                if requests.is_late(message.a):
+                    text = f"The request {message.a} came later than {self._task} awaits it: send it again."
+                    self._fail(sender, message.a, as_details(errors.AbortedError(None, None, text)))
+                self.sockets.dropped.add(f"The request {message.a} came before, or too late.")
                 return
             try:
                 self._from_client(sender, message)

@@ -1,8 +1,9 @@
 """What a task remembers of the steps that may be asked for again, so that each changes a variable once.
 
-A program that trains numbers its runs (`Trainer`), and repeats one whose answer did not come under the same number. The
-repetition computes everything anew, on values as they are then, but what the first attempt has changed on a task stays
-as it is there. So a run changes each variable at most once, and one that returns has changed each of them once.
+A program that trains numbers its runs (`train.step_functions.Calls`), and repeats one whose answer did not come under
+the same number. The repetition computes everything anew, on values as they are then, but what the first attempt has
+changed on a task stays as it is there. So a run changes each variable at most once, and one that returns has changed
+each of them once.
 
 What a change is worth remembering for ends when its variable is set as a whole, as a restored checkpoint does.
 """
@@ -15,24 +16,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.kernels.last_runs import LastRuns, Run
+from graphflow.kernels.last_runs import MOST_RUNS, LastRuns, Run
 from graphflow.plan.again import changes, without
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
-_ATTEMPT_BITS: Final = 16
-MOST_ATTEMPTS: Final = (1 << _ATTEMPT_BITS) - 1
-"""The number of a run's last attempt; all after that have it too."""
 _WAIT_SECONDS: Final = 0.1
 _MOST_NAME: Final = 64
+_MOST_NUMBER: Final = 1 << 53
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt of a run: the name of the trainer, the number of its run, and which attempt it is."""
+    """One attempt of a run: which attempt it is, from 0, and the run, which all attempts have in common."""
 
-    trainer: str
-    number: int
+    line: str
+    call: int
+    index: int
     attempt: int
     record: _Record | None = field(default=None, compare=False)
     """What its task knows of the run, once the attempt has begun there."""
@@ -40,19 +40,22 @@ class Attempt:
     @property
     def run(self) -> Run:
         """What all attempts of the run have in common."""
-        return self.trainer, self.number
+        return Run(self.line, self.call, self.index, self.attempt > 0)
 
     def details(self) -> list[Any]:
         """As the details of a message have it."""
-        return [self.trainer, (self.number << _ATTEMPT_BITS) | self.attempt]
+        return [self.line, self.call, self.index, self.attempt]
 
     @staticmethod
     def of(details: Any) -> Attempt:
         """From the details of a message; ValueError or TypeError for what is none."""
-        trainer, number = details
-        if not isinstance(trainer, str) or len(trainer) > _MOST_NAME or type(number) is not int or number < 0:
+        line, *numbers = details
+        call, index, attempt = numbers
+        if not isinstance(line, str) or len(line) > _MOST_NAME or index >= MOST_RUNS:
             raise ValueError(f"An attempt is {details!r:.100}.")
-        return Attempt(trainer, number >> _ATTEMPT_BITS, number & MOST_ATTEMPTS)
+        if any(type(n) is not int or not 0 <= n < _MOST_NUMBER for n in numbers):
+            raise ValueError(f"An attempt is {details!r:.100}.")
+        return Attempt(line, call, index, attempt)
 
 
 @dataclass(eq=False)
@@ -89,15 +92,15 @@ class _Record:
     attempt: Attempt
     step: Any
     lock: threading.Lock = field(default_factory=threading.Lock)
-    done: list[tuple[Changes, list[int]]] = field(default_factory=list)
+    done: list[tuple[list[tuple[str, str]], list[VariableCell], list[int]]] = field(default_factory=list)
     """What stages have changed, and how often each of their variables had been set as a whole."""
 
     def changed(self) -> set[str]:
         """The instructions whose changes are there."""
         return {
             name
-            for changes, counts in self.done
-            for (name, _), cell, count in zip(changes.names(), changes.cells(), counts, strict=True)
+            for names, cells, counts in self.done
+            for (name, _), cell, count in zip(names, cells, counts, strict=True)
             if cell.assigned == count
         }
 
@@ -114,7 +117,8 @@ class Once:
     def begin(self, attempt: Attempt, step: Any) -> Any:
         """An attempt begins as a step: the step of an earlier attempt, which must end now, or None.
 
-        AbortedError where a later attempt of the run has begun.
+        AbortedError where a later attempt of the run has begun, DataLossError where what earlier ones have changed
+        may have been forgotten.
         """
         with self._lock:
             record = attempt.record = self._records.get(attempt.run)
@@ -152,7 +156,8 @@ class Once:
                     self.repeated += 1
                     executable = changes.make(without(changes.plan, again))
             results = executable.run(context, values)
-            record.done.append((changes, [cell.assigned for cell in changes.cells()]))
+            cells = changes.cells()
+            record.done.append((changes.names(), cells, [cell.assigned for cell in cells]))
             return results
         finally:
             record.lock.release()

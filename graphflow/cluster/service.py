@@ -335,7 +335,7 @@ class Service(Reports):
         try:
             attempt = Attempt.of(once)
             earlier = self._once.begin(attempt, key)
-        except (errors.AbortedError, TypeError, ValueError) as error:
+        except (errors.OpError, TypeError, ValueError) as error:
             return self._worker.fail(key, error)
         self._context(key).once = attempt
         if earlier is None:

@@ -1,16 +1,45 @@
-"""What is remembered of runs that programs may repeat (cluster/once.py): the last few of each, in bounded memory."""
+"""What is remembered of runs that programs may repeat (cluster/once.py): all that may be, in bounded memory.
+
+A run belongs to a call of the program's, such as one of a step function, which is repeated as a whole. Calls are made
+one after the other in a line of calls, which a thread has for itself. So what may be repeated is the last call of each
+line, with as many runs as it has: when its next call comes, the client has all answers of the one before.
+
+There may be more lines than are remembered, as programs end without a word. Those that were not heard of for longest
+are forgotten then, but for the fact: a repetition of one of their runs is an error, since nobody can tell any more what
+the first attempt has changed. The fact is kept in a Bloom filter, which never says of a forgotten line that it is not.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final, Generic, TypeVar
 
-MOST_TRAINERS: Final = 4096
-"""Programs that are remembered, those that were heard of last."""
-MOST_RUNS: Final = 16
-"""Runs of one program that are remembered, those of the highest numbers: more are not under way at once."""
+from graphflow.errors import AbortedError, DataLossError
 
-Run = tuple[str, int]
-"""The name of a program, and the number of its run."""
+MOST_LINES: Final = 4096
+"""Lines of calls that are remembered, those that were heard of last."""
+MOST_RUNS: Final = 1 << 16
+"""Runs that one call may have: its client refuses to begin more."""
+MOST_VALUES: Final = 1 << 20
+"""Runs that are remembered, of all lines together."""
+_FILTER_BITS: Final = 1 << 23
+_HASHES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The name of a line of calls, the number of the call in it, and which of the call's runs it is.
+
+    repeated: whether this is a later attempt.
+    """
+
+    line: str
+    call: int
+    index: int
+    repeated: bool = field(default=False, compare=False)
+
+
 Value = TypeVar("Value")
 
 
@@ -19,32 +48,84 @@ def run_of(context: Any) -> Run | None:
     return None if context.once is None else context.once.run
 
 
-class LastRuns(Generic[Value]):
-    """A value for each of the last runs of each program. Not thread-safe."""
+@dataclass(slots=True)
+class _Call(Generic[Value]):
+    """The last call of a line. whole: whether nothing of it may have been forgotten."""
 
-    def __init__(self) -> None:
-        self._trainers: dict[str, dict[int, Value]] = {}
+    number: int
+    whole: bool
+    runs: dict[int, Value] = field(default_factory=dict)
+
+
+class LastRuns(Generic[Value]):
+    """A value for each of the runs that may be repeated. Not thread-safe."""
+
+    def __init__(self, most_lines: int = MOST_LINES, most_values: int = MOST_VALUES) -> None:
+        self._most_lines, self._most_values = most_lines, most_values
+        self._lines: dict[str, _Call[Value]] = {}
+        self._count = 0
+        self._forgotten: bytearray | None = None
 
     def get(self, run: Run | None) -> Value | None:
-        """What is remembered of a run, None where nothing is."""
-        return None if run is None else self._trainers.get(run[0], {}).get(run[1])
+        """What is remembered of a run, None where there is nothing.
+
+        AbortedError where a later call of its line has begun; DataLossError where it is repeated, and what was
+        remembered of it may have been forgotten.
+        """
+        if run is None:
+            return None
+        call = self._lines.get(run.line)
+        if call is None or call.number < run.call:
+            found, whole = None, call is not None or not run.repeated or not self._was_forgotten(run.line)
+        elif call.number > run.call:
+            raise AbortedError(None, None, "A later run of this program has begun.")
+        else:
+            found, whole = call.runs.get(run.index), call.whole
+        if found is None and run.repeated and not whole:
+            raise DataLossError(
+                None, None,
+                "This run is a repetition, and the task has forgotten what its first attempt has changed: more than "
+                f"{self._most_lines} programs and threads were heard of since. Go on from a checkpoint.",
+            )  # fmt: skip
+        return found
 
     def put(self, run: Run | None, value: Value) -> None:
         """Remembers something of a run, where that is known."""
         if run is None:
             return
-        trainer, number = run
-        runs = self._trainers.pop(trainer, {})
-        self._trainers[trainer] = runs  # The last one now.
-        runs[number] = value
-        if len(runs) > MOST_RUNS:
-            del runs[min(runs)]
-        if len(self._trainers) > MOST_TRAINERS:
-            del self._trainers[next(iter(self._trainers))]
+        call = self._lines.pop(run.line, None)
+        if call is None or call.number < run.call:
+            self._count -= 0 if call is None else len(call.runs)
+            anew = run.index == 0 and not run.repeated
+            call = _Call(run.call, call is not None or anew or not self._was_forgotten(run.line))
+        self._lines[run.line] = call  # The last one now.
+        self._count += run.index not in call.runs
+        call.runs[run.index] = value
+        while len(self._lines) > self._most_lines or self._count > self._most_values and len(self._lines) > 1:
+            line = next(iter(self._lines))
+            self._count -= len(self._lines.pop(line).runs)
+            self._note_forgotten(line)
+
+    def _note_forgotten(self, line: str) -> None:
+        if self._forgotten is None:
+            self._forgotten = bytearray(_FILTER_BITS // 8)
+        for bit in _bits(line):
+            self._forgotten[bit >> 3] |= 1 << (bit & 7)
+
+    def _was_forgotten(self, line: str) -> bool:
+        forgotten = self._forgotten
+        return forgotten is not None and all(forgotten[bit >> 3] & 1 << (bit & 7) for bit in _bits(line))
 
     def clear(self) -> None:
-        """Forgets all."""
-        self._trainers.clear()
+        """Forgets all, which is of no meaning any more."""
+        self._lines.clear()
+        self._count = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._trainers.values()))
+        return self._count
+
+
+def _bits(line: str) -> list[int]:
+    """The bits that stand for a line."""
+    digest = blake2b(line.encode(errors="surrogatepass"), digest_size=4 * _HASHES).digest()
+    return [int.from_bytes(digest[i : i + 4], "little") % _FILTER_BITS for i in range(0, 4 * _HASHES, 4)]

@@ -423,6 +423,8 @@ class ResourceStore:
         with self._lock:
             names = {*self._variables, *self._others, *self._restored}
             gone = {name for name in names if containers is None or container_of(name) in containers}
+            for name in gone & self._variables.keys():
+                self._variables[name].assigned += 1  # What runs have changed there does not count any more.
             for held in (self._variables, self._others, self._restored):
                 for name in gone & held.keys():
                     del held[name]

@@ -23,7 +23,7 @@ from graphflow.train.session_run_hook import (
     StepReader,
 )
 from graphflow.train.steps import get_global_step
-from graphflow.train.timers import ExpectedTimer
+from graphflow.train.timers import ExpectedTimer, ThisRun
 
 _log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class LoggingTensorHook(SessionRunHook):
         step = get_global_step()
         self._step = None if step is None else StepReader(step)
         self._runs = 0
-        self._asked = False
+        self._run = ThisRun()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Begins to count at the step of the session."""
@@ -189,16 +189,16 @@ class LoggingTensorHook(SessionRunHook):
         """Fetches the tensors where they are to be logged."""
         if self._timer is None:
             return None
-        self._before = self._runs if self._step is None else self._step.near(run_context.session)
-        self._asked = self._timer.due(self._before + 1)
-        return self._args if self._asked else None
+        self._run.before = self._runs if self._step is None else self._step.near(run_context.session)
+        self._run.asked = self._timer.due(self._run.before + 1)
+        return self._args if self._run.asked else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Logs them."""
         self._runs += 1
-        if self._asked:
+        if self._run.asked:
             assert self._timer is not None
-            elapsed = self._timer.acted(self._before, self._position(run_context.session))
+            elapsed = self._timer.acted(self._run.before, self._position(run_context.session))
             self._write(run_values.results, None if elapsed is None else elapsed[0])
 
     def end(self, session: Any) -> None:

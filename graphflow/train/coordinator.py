@@ -52,7 +52,11 @@ class Coordinator:
                 if error is not None and self._error is None:
                     _LOG.info("Error reported to Coordinator: %s, %s", type(error).__name__, error)
                     self._error = error
+                self._stopping(error)
                 self._stop.set()
+
+    def _stopping(self, error: BaseException | None) -> None:
+        """Called before anybody can see that a stop is requested, and with what error."""
 
     def clear_stop(self) -> None:
         """Takes the request, and the error reported with it, back."""
@@ -113,6 +117,12 @@ class Coordinator:
             if not ignore_live_threads:
                 raise RuntimeError(f"{told}. They had {stop_grace_period_secs} seconds to stop.")
             _LOG.info(told)
+
+    @property
+    def threads(self) -> set[threading.Thread]:
+        """The threads that join() waits for, until it has."""
+        with self._lock:
+            return set(self._threads)
 
     @property
     def joined(self) -> bool:

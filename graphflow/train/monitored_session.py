@@ -4,16 +4,17 @@ TensorFlow stacks four wrappers, each with its own run. Here one class owns the 
 because what a run costs beside the bare one is a few microseconds that way: hooks that do not override a method are not
 called for it, and the hooks' fetches follow the user's in one tuple, so that a run with the same hooks' fetches finds
 its plan at once.
+
+Any number of threads may use one: SessionKeeper (session_keeper.py) has the session itself.
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import count
 from types import TracebackType
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from graphflow.train.queue_runner import start_queue_runners
 from graphflow.train.recovery import Recovery, RecoveryBudget
 from graphflow.train.scaffold import Scaffold
 from graphflow.train.session_creators import ChiefSessionCreator, SessionCreator
+from graphflow.train.session_keeper import LOST_PEER, Live, SessionKeeper
 from graphflow.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -37,12 +39,11 @@ from graphflow.train.session_run_hook import (
     joined_options,
     overrides,
 )
-from graphflow.train.step_functions import Attempts, StepContext, check_step_fn
+from graphflow.train.step_functions import Attempts, Calling, Calls, StepContext, check_step_fn
 from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)
 
-_LOST_PEER: Final = (errors.AbortedError, errors.UnavailableError)
 _CLEAN_END: Final = (errors.OutOfRangeError, StopIteration)
 
 
@@ -63,11 +64,9 @@ class _Monitored:
         self._was_finalized = self._graph.finalized
         self._creator = session_creator
         self._hooks = list(hooks or ())
-        self._grace_secs = stop_grace_period_secs
         self._budget = budget
         self._recoveries: list[Recovery] = []
-        self._session: Any = None
-        self._coordinator: Any = None
+        self._keeper = SessionKeeper(self._make, self._abandon, budget, stop_grace_period_secs)
         self._closed = False
         self._stop = False
         self._step_fn: Any = None
@@ -79,11 +78,13 @@ class _Monitored:
         step = find_global_step(self._graph)
         self._step = None if step is None else StepReader(step)
         self._follows_step = progress or self._share_reading()
-        self._trainer = secrets.token_hex(8)
-        self._numbers = count(1)
+        self._calls = Calls()
+        self._calling = Calling()
+        self._telling = threading.RLock()
+        """Held while hooks are told of a run that is over, or of a session."""
         self._remote = False
         try:
-            self._open()
+            self._keeper.open_first()
             taken = getattr(self._creator, "taken_over", None)
             if taken is not None:
                 gone = errors.AbortedError(None, None, "An earlier chief of this training is gone.")
@@ -102,9 +103,15 @@ class _Monitored:
     # ---- what it is -----------------------------------------------------------------------------------------------
 
     @property
+    def _session(self) -> Any:
+        """The session that there is, or None."""
+        return self._keeper.session
+
+    @property
     def graph(self) -> Any:
         """The graph that it runs, or None once it is closed."""
-        return None if self._session is None else self._session.graph
+        session = self._session
+        return None if session is None else session.graph
 
     @property
     def recoveries(self) -> tuple[Recovery, ...]:
@@ -119,14 +126,18 @@ class _Monitored:
 
         Raises what a thread of the session, such as a queue runner, has failed with.
         """
-        if self._closed or self._stop:
+        if self._keeper.closing or self._stop:
             return True
-        try:
-            self._coordinator.raise_requested_exception()
-        except _LOST_PEER as error:
-            self._recover(error)
+        live = self._keeper.now()
+        if live is None or live.given_up:
             return False
-        return bool(self._coordinator.should_stop())
+        try:
+            live.coordinator.raise_requested_exception()
+        except LOST_PEER as error:
+            if not self._calling.active:
+                self._recover(live, error)
+            return False
+        return bool(live.coordinator.should_stop()) and not live.lost
 
     def _share_reading(self) -> bool:
         """Lets the hooks know the step by one reading; whether there are any who want to."""
@@ -141,37 +152,35 @@ class _Monitored:
 
     # ---- making and losing a session ------------------------------------------------------------------------------
 
-    def _open(self) -> None:
-        """Makes a session, starts the queue runners and tells the hooks; goes on trying where a peer is lost."""
-        while True:
-            try:
-                self._make()
-                return
-            except _LOST_PEER as error:
-                if self._budget is None:
-                    raise
-                self._give_up()
-                self._pause_or_raise(error)
-                _log.warning("A session could not be made: %s: %s", type(error).__name__, error)
-
-    def _make(self) -> None:
+    def _make(self, made: Callable[[Any], Coordinator]) -> None:
+        """Makes a session, starts the queue runners and tells the hooks."""
         with self._graph.as_default():
-            self._session = self._creator.create_session()
-            self._remote = bool(getattr(self._session, "sess_str", ""))
-            self._coordinator = Coordinator(clean_stop_exception_types=())
-            start_queue_runners(sess=self._session, coord=self._coordinator)
-            for hook in self._hooks:
-                hook.after_create_session(self._session, self._coordinator)
+            session = self._creator.create_session()
+            self._remote = bool(getattr(session, "sess_str", ""))
+            coordinator = made(session)
+            start_queue_runners(sess=session, coord=coordinator)
+            with self._telling:
+                for hook in self._hooks:
+                    hook.after_create_session(session, coordinator)
 
-    def _recover(self, error: Exception) -> None:
+    def _abandon(self) -> None:
+        """Has the thread that makes a session end."""
+        abandon = getattr(self._creator, "abandon", None)
+        if abandon is not None:
+            abandon()
+
+    def _recover(self, live: Live, error: Exception) -> None:
         """Makes the session anew after a peer was lost, from the newest checkpoint; raises `error` where it may not."""
-        if self._budget is None:
-            raise error
-        before = self._last_seen()
-        self._give_up()
-        self._pause_or_raise(error)
-        self._open()
-        after = self._read_step()
+        before: list[int | None] = []
+        self._keeper.renew(
+            live,
+            error,
+            lambda: before.append(self._last_seen(live)),
+            lambda: self._recovered(error, before[0]),
+        )
+
+    def _recovered(self, error: Exception, before: int | None) -> None:
+        after = self._read_step(self._session)
         for reader in self._step_readers():
             reader.reading.last = reader.reading.expected = after
         self._recoveries.append(Recovery(error, before, after, time.time()))
@@ -183,51 +192,25 @@ class _Monitored:
         if self._progress is not None and after is not None:
             self._progress.begin(after)
 
-    def _pause_or_raise(self, error: Exception) -> None:
-        assert self._budget is not None
-        pause = self._budget.take()
-        if pause is None:
-            error.add_note(f"graphflow: no recovery is left ({self._budget}); see max_recoveries.")
-            raise error
-        time.sleep(pause)
-
     def _step_readers(self) -> list[StepReader]:
         """The readers of the global step that the hooks have, and the session's own."""
         found = [v for hook in self._hooks for v in getattr(hook, "__dict__", {}).values()]
         found = [v for v in found if isinstance(v, StepReader)]
         return found if self._step is None else [*found, self._step]
 
-    def _last_seen(self) -> int | None:
+    def _last_seen(self, live: Live) -> int | None:
         """The highest global step that this process has seen since it has had this session; read now if it can be."""
         seen = [reader.last for reader in self._step_readers() if reader.last is not None]
-        now = self._read_step()
+        now = self._read_step(live.session)
         return max(seen if now is None else [*seen, now], default=None)
 
-    def _read_step(self) -> int | None:
-        if self._step is None or self._session is None:
+    def _read_step(self, session: Any) -> int | None:
+        if self._step is None or session is None:
             return None
         try:
-            return self._step.read(self._session)
+            return self._step.read(session)
         except (errors.OpError, RuntimeError):  # the session may be what failed
             return None
-
-    def _give_up(self) -> None:
-        """Ends threads and session of a session that lost a peer; what they raise meanwhile is logged."""
-        try:
-            self._end_session(given_up=True)
-        except Exception as error:
-            _log.info("While a lost session was closed: %s: %s", type(error).__name__, error)
-
-    def _end_session(self, given_up: bool = False) -> None:
-        session, self._session = self._session, None
-        coordinator, self._coordinator = self._coordinator, None
-        try:
-            if coordinator is not None:
-                coordinator.request_stop()
-                coordinator.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
-        finally:
-            if session is not None:
-                (getattr(session, "give_up", session.close) if given_up else session.close)()
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -240,12 +223,16 @@ class _Monitored:
     ) -> Any:
         """Session.run with hooks. After AbortedError and UnavailableError it runs again in a session made anew.
 
+        Any number of threads may run at once: they share the session, and the making of a new one.
+
         What the first attempt changed in variables of a cluster is not changed again, unless they were restored in
         the meantime: the run that returns has changed each variable once.
 
         RuntimeError after the end or once a hook asked to stop; what hooks, threads and operations raise otherwise.
         """
-        return self._again(lambda attempts: self._run(fetches, feed_dict, options, run_metadata, attempts))
+        return self._again(
+            lambda live, attempts: self._run(live, attempts, fetches, feed_dict, options, run_metadata)
+        )
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
         """Calls step_fn(step_context), which runs what it likes: with hooks by step_context.run_with_hooks, and
@@ -258,54 +245,71 @@ class _Monitored:
             check_step_fn(step_fn)
             self._step_fn = step_fn
 
-        def step(attempts: Attempts | None) -> Any:
+        def step(live: Live, attempts: Attempts | None) -> Any:
             if self._closed:
                 raise RuntimeError("Session is already closed.")
             try:
-                if self._session is None:
-                    self._open()
-                return step_fn(StepContext(self._session, partial(self._run, attempts=attempts)))
+                return step_fn(StepContext(live.session, partial(self._run, live, attempts)))
             except StopIteration:
                 self._stop = True
                 raise
 
         return self._again(step)
 
-    def _again(self, act: Callable[[Attempts | None], Any]) -> Any:
-        """What a call of the user's does, again after each recovery: its attempts are known by the same numbers."""
-        attempts = Attempts(self._trainer, self._numbers) if self._remote else None
-        while True:
-            try:
-                result = act(attempts)
-            except _LOST_PEER as error:
-                self._recover(error)
-                if attempts is not None:
-                    attempts.again()
-            else:
-                if self._budget is not None:
-                    self._budget.succeeded()
-                return result
+    def _again(self, act: Callable[[Live, Attempts | None], Any]) -> Any:
+        """What a call of the user's does, again after each recovery: its attempts are known by the same numbers.
+
+        A call inside of another one of the same thread, as from a step function, is a part of that.
+        """
+        calling, keeper = self._calling, self._keeper
+        if self._closed:
+            raise RuntimeError("Session is already closed.")
+        if calling.active:
+            live = keeper.now()
+            if live is None or live.lost:
+                raise errors.AbortedError(None, None, "The session was lost, and is made anew.")
+            return act(live, calling.attempts)
+        attempts = self._calls.begin() if self._remote else None
+        calling.active, calling.attempts = True, attempts
+        try:
+            while True:
+                live = keeper.current()
+                try:
+                    result = act(live, attempts)
+                except Exception as error:
+                    if not keeper.is_lost(live, error):
+                        raise
+                    self._recover(live, error)
+                    if attempts is not None:
+                        attempts.again()
+                else:
+                    if self._budget is not None:
+                        self._budget.succeeded()
+                    return result
+        finally:
+            calling.active, calling.attempts = False, None
+            if attempts is not None:
+                self._calls.end(attempts)
 
     def _run(
         self,
+        live: Live,
+        attempts: Attempts | None,
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
-        attempts: Attempts | None = None,
     ) -> Any:
-        """One run with hooks, in the session that there is."""
+        """One run with hooks, in a session."""
         if self._closed or self._stop:
             raise RuntimeError(
                 "Session is already closed."
                 if self._closed
                 else "Run called even after should_stop requested: leave the loop when should_stop() is true."
             )
-        if self._session is None:  # an earlier recovery failed, and the program goes on nevertheless
-            self._open()
-        session = self._session
-        if self._coordinator.should_stop():
-            self._coordinator.raise_requested_exception()
+        session = live.session
+        if live.coordinator.should_stop():
+            live.coordinator.raise_requested_exception()
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict, options), session)
         joined: list[Any] = [fetches]
         places: dict[Any, int] = {}
@@ -325,6 +329,8 @@ class _Monitored:
         followed = self._step if self._follows_step and self._remote else None
         if followed is not None:
             joined.append(followed.tensor)
+            followed.reading.of(session)
+            seen = followed.reading.seen
         try:
             if attempts is not None:
                 session.numbered(attempts.next_run())
@@ -334,37 +340,33 @@ class _Monitored:
             else:
                 results = ()
                 result = session.run(fetches, feeds, options, metadata)
-        except _LOST_PEER:
+        except LOST_PEER:
             raise
         except Exception as error:
-            self._raise_cause(error)
+            live.raise_cause(error)
             raise
         finally:
             if attempts is not None:
                 session.numbered(None)
         if followed is not None:
-            followed.reading.ran(int(results[-1]))
-        nothing = SessionRunValues(None, options, metadata)
-        for hook in self._after:
-            place = places.get(hook)
-            hook.after_run(
-                context, nothing if place is None else SessionRunValues(results[place], options, metadata)
-            )
+            followed.reading.ran(int(results[-1]), seen)
+        if self._after:
+            with self._telling:
+                nothing = SessionRunValues(None, options, metadata)
+                for hook in self._after:
+                    place = places.get(hook)
+                    hook.after_run(
+                        context,
+                        nothing if place is None else SessionRunValues(results[place], options, metadata),
+                    )
         if context.stop_requested:
             self._stop = True
         progress = self._progress
         if progress is not None and progress.due():
             assert self._step is not None
-            progress.update(self._step.near(session), joined, results or [result])
+            with self._telling:
+                progress.update(self._step.near(session), joined, results or [result])
         return result
-
-    def _raise_cause(self, error: Exception) -> None:
-        """Raises what a thread failed with, where a run failed because of that: its queue was closed, perhaps."""
-        try:
-            self._coordinator.raise_requested_exception()
-        except Exception as cause:
-            if cause is not error:
-                raise cause from error
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
@@ -377,15 +379,19 @@ class _Monitored:
         clean = error is None or isinstance(error, _CLEAN_END)
         if error is not None and not clean:
             self._leave(error)
-        elif not self._closed:
+        elif not self._keeper.closing:
             self.close()
         return clean
 
     def close(self) -> None:
-        """Tells the hooks that it is the end, stops the threads and closes the session."""
-        if self._closed:
+        """Tells the hooks that it is the end, stops the threads and closes the session.
+
+        A thread that is just making the session anew comes to that first. Runs of other threads that are under way end
+        with CancelledError, later ones raise RuntimeError.
+        """
+        if self._closed or not self._keeper.begin_end(at_once=False):
             raise RuntimeError("Session is already closed.")
-        if self._session is None:
+        if self._keeper.now() is None:
             self._leave(RuntimeError("The session was lost, and could not be made anew."))
             return
         try:
@@ -396,7 +402,7 @@ class _Monitored:
         if self._progress is not None and self._step is not None:
             self._progress.update(self._step(self._session), None, None)
         try:
-            self._end_session()
+            self._keeper.end()
         finally:
             self._finish()
 
@@ -404,22 +410,24 @@ class _Monitored:
         """Tells the hooks that it is the end; where a peer is lost, the rest of them in a session made anew."""
         left = list(self._hooks)
         while left:
+            live = self._keeper.current()
             try:
-                left[0].end(self._session)
-            except _LOST_PEER as error:
-                self._recover(error)
+                with self._telling:
+                    left[0].end(live.session)
+            except LOST_PEER as error:
+                self._recover(live, error)
             else:
                 del left[0]
 
     def _leave(self, error: BaseException) -> None:
         """The end by an error, which stays the one that is seen whatever else goes wrong now."""
-        if self._closed:
+        if self._closed or not self._keeper.begin_end(at_once=True):
             return
         for hook in self._hooks:
             flush = getattr(hook, "on_exception", None)
             if flush is not None:
                 self._quietly(flush, error)
-        self._quietly(self._end_session, True)
+        self._quietly(self._keeper.end, True)
         self._finish()
 
     def _quietly(self, act: Callable[..., None], *args: Any) -> None:

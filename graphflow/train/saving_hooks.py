@@ -24,7 +24,7 @@ from graphflow.train.session_run_hook import (
     SessionRunValues,
     StepReader,
 )
-from graphflow.train.timers import ExpectedTimer, ReachedTimer, check_period
+from graphflow.train.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
 
 _log = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ class SummarySaverHook(SessionRunHook):
         self._writer = summary_writer
         self._timer = ExpectedTimer(save_secs, save_steps)
         self._args: SessionRunArgs | None = None
-        self._asked = False
+        self._run = ThisRun()
 
     def begin(self) -> None:
         """Looks for the global step and opens the event file."""
@@ -210,22 +210,22 @@ class SummarySaverHook(SessionRunHook):
             self._args = SessionRunArgs(list(op) if isinstance(op, list | tuple) else [op])
         step = self._step(session)
         self._timer.start(step)
-        self._asked = False
+        self._run.asked = False
         if self._writer is not None:
             log_session(self._writer, "START", step + 1)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Fetches the summaries where it is time."""
-        self._before = self._step.near(run_context.session)
-        self._asked = self._args is not None and self._timer.due(self._before + 1)
-        return self._args if self._asked else None
+        self._run.before = self._step.near(run_context.session)
+        self._run.asked = self._args is not None and self._timer.due(self._run.before + 1)
+        return self._args if self._run.asked else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Writes them at the step that the run reached."""
-        if not self._asked:
+        if not self._run.asked:
             return
         step = self._step(run_context.session)
-        self._timer.acted(self._before, step)
+        self._timer.acted(self._run.before, step)
         if self._writer is not None:
             for summary in run_values.results:
                 self._writer.add_summary(summary, step)
@@ -309,6 +309,7 @@ class ProfilerHook(SessionRunHook):
         self._directory = output_dir
         self._timer = ExpectedTimer(save_secs, save_steps, offset=0)
         self._args = SessionRunArgs(None, None, RunOptions(trace_level=RunOptions.FULL_TRACE))
+        self._run = ThisRun()
         self._writer: Any = None
 
     def begin(self) -> None:
@@ -321,20 +322,20 @@ class ProfilerHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Begins to count at the step of the session."""
         self._timer.start(self._step(session))
-        self._asked = False
+        self._run.asked = False
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Asks for a traced run where it is time."""
-        self._before = self._step.near(run_context.session)
-        self._asked = self._before > 0 and self._timer.due(self._before + 1)
-        return self._args if self._asked else None
+        self._run.before = self._step.near(run_context.session)
+        self._run.asked = self._run.before > 0 and self._timer.due(self._run.before + 1)
+        return self._args if self._run.asked else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Writes the timeline."""
-        if not self._asked:
+        if not self._run.asked:
             return
         step = self._step(run_context.session)
-        self._timer.acted(self._before, step)
+        self._timer.acted(self._run.before, step)
         path = os.path.join(self._directory, f"timeline-{step}.json")
         with open(path, "w", encoding="utf-8") as file:
             file.write(run_values.run_metadata.chrome_trace())

@@ -13,7 +13,10 @@ from graphflow.train.session_manager import SessionManager
 
 
 class SessionCreator(ABC):
-    """What makes the sessions of a MonitoredSession; called again for each recovery (tf.train.SessionCreator)."""
+    """What makes the sessions of a MonitoredSession; called again for each recovery (tf.train.SessionCreator).
+
+    One that may wait for long has a method `abandon`, too, which another thread calls to end that.
+    """
 
     @abstractmethod
     def create_session(self) -> Any:
@@ -56,6 +59,7 @@ class ChiefSessionCreator(SessionCreator):
         """
         if self._manager is None:
             self._manager = manager_of(self.scaffold)
+        self._manager.abandoned.clear()
         session = self._manager.prepare_session(
             self._master,
             saver=self.scaffold.saver,
@@ -73,6 +77,11 @@ class ChiefSessionCreator(SessionCreator):
                 log_balance(global_variables(), [device.name for device in session.list_devices()])
         self._made = True
         return session
+
+    def abandon(self) -> None:
+        """Ends what waits for the session that another thread makes."""
+        if self._manager is not None:
+            self._manager.abandoned.set()
 
 
 class WorkerSessionCreator(SessionCreator):
@@ -98,10 +107,16 @@ class WorkerSessionCreator(SessionCreator):
         """A session that is ready; finalizes the graph."""
         if self._manager is None:
             self._manager = manager_of(self.scaffold)
+        self._manager.abandoned.clear()
         own = self._manager.join_session(
             self._master, self._config, self._max_wait_secs, self.scaffold.init_fn
         )
         return own or self._manager.wait_for_session(self._master, self._config, self._max_wait_secs)
+
+    def abandon(self) -> None:
+        """Ends what waits for the session that another thread makes."""
+        if self._manager is not None:
+            self._manager.abandoned.set()
 
 
 def manager_of(scaffold: Scaffold) -> SessionManager:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -64,6 +64,8 @@ class SessionManager:
         self._graph = graph or get_default_graph()
         self._poll_secs = min(recovery_wait_secs, _POLL_SECS)
         self._local_init_run_options = local_init_run_options
+        self.abandoned = threading.Event()
+        """Set by another thread where nobody wants the session any more: what waits for it ends with CancelledError."""
         self.taken_over: tuple[int, int] | None = None
         """Where a cluster had trained variables when prepare_session came first: their step, and that it goes on at."""
 
@@ -219,7 +221,7 @@ class SessionManager:
                         "Is the chief (is_chief=True) running, with the same graph and master?",
                     )  # fmt: skip
                 waiting.update(f"the chief to initialise the model ({missing})")
-                time.sleep(self._poll_secs)
+                self._pause()
 
     def _connected(self, master: str, config: ConfigProto | None, max_wait_secs: float) -> Session:
         """A session on master; waits for absent tasks of its cluster, but not for any that left and is not needed."""
@@ -228,6 +230,7 @@ class SessionManager:
         waiting = Waiting(max_wait_secs, quiet_secs=0)
         try:
             while True:
+                self._check_wanted()
                 left = max(0.1, max_wait_secs - waiting.seconds())
                 patient = replace(
                     config or ConfigProto(),
@@ -245,6 +248,15 @@ class SessionManager:
                     waiting.update(f"the cluster: {error.message.rstrip('.')}")
         finally:
             waiting.close()
+
+    def _pause(self) -> None:
+        """Some time passes before the next look."""
+        self.abandoned.wait(self._poll_secs)
+        self._check_wanted()
+
+    def _check_wanted(self) -> None:
+        if self.abandoned.is_set():
+            raise errors.CancelledError(None, None, "The session is not wanted any more.")
 
     def _alive(
         self, session: Session, checkpoint_dir: str | None, again: bool, mark: InitializationMark
@@ -325,7 +337,7 @@ class SessionManager:
             try:
                 while newest is None and waiting.seconds() < max_wait_secs:
                     waiting.update(f"a checkpoint in {directory}")
-                    time.sleep(self._poll_secs)
+                    self._pause()
                     newest = latest_checkpoint(directory)
             finally:
                 waiting.close()

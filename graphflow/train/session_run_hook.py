@@ -81,7 +81,7 @@ class SessionRunHook:
 class StepReading:
     """What is known of the global step in one session, shared by all who ask for it there."""
 
-    __slots__ = ("_session", "before", "cell", "exact", "expected", "last", "moves", "tensor")
+    __slots__ = ("_session", "before", "cell", "exact", "expected", "last", "moves", "seen", "tensor")
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -95,6 +95,8 @@ class StepReading:
         self.before: int | None = None
         self.moves: bool | None = None
         """Whether the last run that one could tell of moved it."""
+        self.seen = 0
+        """How often it was read."""
         self._session: Any = None
 
     def of(self, session: Any) -> None:
@@ -112,12 +114,19 @@ class StepReading:
                 value,
             )
         self.last, self.expected, self.exact = value, value, True
-        if self.before is not None:
-            self.moves, self.before = value > self.before, None
+        self.seen += 1
+        before = self.before  # Another thread may be here, too.
+        if before is not None:
+            self.moves, self.before = value > before, None
         return value
 
-    def ran(self, before: int) -> None:
-        """A run of the session is over, which has fetched the step: it was `before` when the run began."""
+    def ran(self, before: int, seen: int) -> None:
+        """A run of the session is over, which has fetched the step: it was `before` when the run began.
+
+        seen: how often the step had been read then. What other threads have read since may be newer.
+        """
+        if seen != self.seen and self.last is not None and before < self.last:
+            return
         earlier = self.before
         self.before = None
         self.found(before)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any, NoReturn
 
-from graphflow.cluster.once import MOST_ATTEMPTS, Attempt
+from graphflow import errors
+from graphflow.cluster.once import Attempt
 from graphflow.config import RunMetadata, RunOptions
+from graphflow.kernels.last_runs import MOST_RUNS
 
 
 class StepContext:
@@ -50,24 +55,68 @@ def check_step_fn(step_fn: Callable[..., Any]) -> None:
 class Attempts:
     """The attempts of one call of the user's, which may have several runs; they are numbered in their order.
 
-    A later attempt has the same numbers, so that the tasks of a cluster can tell what was done (cluster/once.py).
+    A later attempt has the same numbers, so that the tasks of a cluster can tell what was done (cluster/once.py). One
+    thread makes the runs.
     """
 
-    def __init__(self, trainer: str, numbers: Iterator[int]) -> None:
-        self._trainer = trainer
-        self._source = numbers
-        self._numbers: list[int] = []
-        self._place = 0
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._call = 0
+        self._index = 0
         self._attempt = 0
 
+    def next_call(self) -> None:
+        """Another call begins, of which the tasks remember what they did for this one so far."""
+        self._call += 1
+        self._index = self._attempt = 0
+
     def next_run(self) -> list[Any]:
-        """The number of the next run of this attempt, for Session.numbered."""
-        if self._place == len(self._numbers):
-            self._numbers.append(next(self._source))
-        self._place += 1
-        return Attempt(self._trainer, self._numbers[self._place - 1], self._attempt).details()
+        """The number of the next run of this attempt, for Session.numbered.
+
+        ResourceExhaustedError where the call has more runs than the tasks remember.
+        """
+        if self._index == MOST_RUNS:
+            raise errors.ResourceExhaustedError(
+                None, None,
+                f"A call has at most {MOST_RUNS} runs with hooks, which can be repeated after a fault so that each "
+                "counts once: let the step function do less at a time.",
+            )  # fmt: skip
+        self._index += 1
+        return Attempt(self._line, self._call, self._index - 1, self._attempt).details()
 
     def again(self) -> None:
         """A later attempt begins."""
-        self._place = 0
-        self._attempt = min(self._attempt + 1, MOST_ATTEMPTS)
+        self._index = 0
+        self._attempt += 1
+
+
+class Calls:
+    """Numbers the calls of a program, those of each thread in a line of their own. Thread-safe.
+
+    In a line the calls follow each other, so that a task need remember the last one alone (kernels/last_runs.py).
+    """
+
+    def __init__(self) -> None:
+        self._program = secrets.token_hex(8)
+        self._lines = count()
+        self._free: list[Attempts] = []
+
+    def begin(self) -> Attempts:
+        """A call begins, in a line in which there is none."""
+        try:
+            found = self._free.pop()
+        except IndexError:
+            found = Attempts(f"{self._program}.{next(self._lines)}")
+        found.next_call()
+        return found
+
+    def end(self, attempts: Attempts) -> None:
+        """The call is over, and is not repeated any more."""
+        self._free.append(attempts)
+
+
+class Calling(threading.local):
+    """What a thread is inside of: a call of the user's, and the numbers of its runs where these are numbered."""
+
+    active = False
+    attempts: Attempts | None = None

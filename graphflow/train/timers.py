@@ -8,6 +8,7 @@ the two agree.
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -152,6 +153,15 @@ class ExpectedTimer(ReachedTimer):
             self.next = self._first_after(after + 1)
         self._seen, self._still = after + 1, 0
         return None if first else elapsed
+
+
+class ThisRun(threading.local):
+    """What a hook has settled before a run and needs after it; for each thread, as several may run at once."""
+
+    asked = False
+    """Whether the hook acts after the run."""
+    before: Any = 0
+    """The step before the run."""
 
 
 EXPORTS: dict[str, Any] = {"SecondOrStepTimer": SecondOrStepTimer}

@@ -144,7 +144,10 @@ class Connection:
                 text = f"{refused}. This process has the one in {self._access.where}."
                 raise Refused({**refused.details, "message": text}) from None
             raise
-        self._welcomed(channel, welcome)
+        try:
+            self._welcomed(channel, welcome)
+        except (Gone, Closed) as error:
+            raise self._ended(channel, error) from None
         return welcome
 
     def greet(self, seconds: float) -> Message:
@@ -223,9 +226,10 @@ class Connection:
                     if isinstance(error, Overdue):
                         self._ask_why(channel, request, error)
             raise
-        if channel.memory is not None and time.monotonic() > channel.trim_at:
+        memory = channel.memory  # Another thread may close the channel.
+        if memory is not None and time.monotonic() > channel.trim_at:
             channel.trim_at = time.monotonic() + _ALIVE_SECONDS
-            channel.memory.trim()
+            memory.trim()
         if answer.kind is Kind.FAILED:
             raise Refused(answer.details)
         return answer
@@ -271,7 +275,7 @@ class Connection:
         """The error of a request whose channel was closed, or lost, and is of no use any more."""
         if isinstance(error, Closed) or self._closed.is_set():
             return errors.CancelledError(None, None, "The session was closed during the run.")
-        del self._local.channel
+        self._local.__dict__.pop("channel", None)
         channel.close()
         self._memory.abandon(self.address)
         return self._gone(error.event)

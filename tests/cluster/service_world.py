@@ -327,7 +327,7 @@ class Client:
         self.send(Kind.REGISTER, details=details, tensors=tensors)
 
     def _run(self, wanted: str) -> None:
-        once = {} if self.initialize else {"once": [self.trainer, (self.run << 16) | self.attempt]}
+        once = {} if self.initialize else {"once": [self.trainer, self.run, 0, self.attempt]}
         self.attempt += not self.initialize
         self.send(Kind.RUN, self.executable[wanted], once, () if self.initialize else (0.5,))
 

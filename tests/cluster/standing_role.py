@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import graphflow as gf
+from graphflow.cluster import greetings
 from graphflow.kernels import sync_rounds
 from graphflow.transport import zeromq
 
@@ -26,11 +27,12 @@ PAUSE_SECONDS = 0.01
 
 def run(folder: str, name: str, role: str, **arguments: Any) -> None:
     """One process."""
-    logging.basicConfig(level=logging.INFO)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("graphflow").setLevel(logging.INFO)
     if arguments.pop("quick", False):  # What takes seconds takes tenths of that.
-        zeromq.HEARTBEAT_MS, zeromq.HEARTBEAT_TIMEOUT_MS = 100, 400  # type: ignore[misc]
+        zeromq.HEARTBEAT_MS, zeromq.HEARTBEAT_TIMEOUT_MS = 200, 1000  # type: ignore[misc]
         sync_rounds.GRACE_SECONDS = 0.3  # type: ignore[misc]
+        greetings._GREETING_SECONDS = 0.5  # type: ignore[misc]
     (serve if role == "ps" else work)(Path(folder), name, **arguments)
 
 

@@ -16,12 +16,12 @@ from serving import serve_all, spec_of
 import graphflow as gf
 from graphflow import errors
 from graphflow.cluster.once import Attempt, Changes, Once
-from graphflow.kernels.last_runs import MOST_RUNS, MOST_TRAINERS, LastRuns
+from graphflow.kernels.last_runs import MOST_LINES, MOST_RUNS, LastRuns, Run
 from graphflow.plan.again import changes, without
 from graphflow.plan.verify import verify
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.planner import Manner
-from graphflow.train.step_functions import Attempts
+from graphflow.train.step_functions import Calls
 
 
 @pytest.fixture(autouse=True)
@@ -96,17 +96,17 @@ class Task:
         self.changes = Changes(self.store, plan, make)
         self.executable: Any = make(plan)
 
-    def run(self, number: int, attempt: int = 0, trainer: str = "t") -> float:
+    def run(self, call: int, attempt: int = 0, line: str = "t", index: int = 0) -> float:
         context = RunContext(self.store)
-        context.once = Attempt(trainer, number, attempt)
-        self.once.begin(context.once, (number, attempt))
+        context.once = Attempt(line, call, index, attempt)
+        self.once.begin(context.once, (call, attempt))
         return float(self.once.carry_out(self.executable, self.changes, context, ())[0])
 
 
 def test_a_repeated_run_changes_nothing_again() -> None:
     task = Task()
     assert [task.run(1), task.run(1, 1), task.run(1, 2), task.run(2), task.run(2, 1)] == [1, 1, 1, 2, 2]
-    assert task.run(2, trainer="other") == 3
+    assert task.run(2, line="other") == 3
     assert task.once.repeated == 3
 
 
@@ -135,12 +135,12 @@ def test_a_run_that_failed_is_not_taken_for_done() -> None:
 
 def test_an_earlier_attempt_ends_where_a_later_one_begins() -> None:
     once = Once()
-    assert once.begin(Attempt("t", 5, 0), "first") is None
-    assert once.begin(Attempt("t", 5, 0), "first") is None
-    assert once.begin(Attempt("t", 5, 2), "second") == "first"
+    assert once.begin(Attempt("t", 5, 0, 0), "first") is None
+    assert once.begin(Attempt("t", 5, 0, 0), "first") is None
+    assert once.begin(Attempt("t", 5, 0, 2), "second") == "first"
     with pytest.raises(errors.AbortedError, match="A later attempt"):
-        once.begin(Attempt("t", 5, 1), "late")
-    assert once.begin(Attempt("t", 6, 0), "third") is None
+        once.begin(Attempt("t", 5, 0, 1), "late")
+    assert once.begin(Attempt("t", 6, 0, 0), "third") is None
 
 
 def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
@@ -158,9 +158,9 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     first = threading.Thread(target=task.run, args=[1])
     first.start()
     begun.wait(10)
-    again, other = Attempt("t", 1, 0), Attempt("t", 2, 0)
+    again, other = Attempt("t", 1, 0, 0), Attempt("other", 2, 0, 0)
     for attempt in (again, other):
-        task.once.begin(attempt, (attempt.number, 0))
+        task.once.begin(attempt, (attempt.call, 0))
     assert task.once.is_busy(again) and not task.once.is_busy(other) and not task.once.is_busy(None)
     task.executable = whole
     found: list[float] = []
@@ -172,33 +172,103 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     assert found == [1]
 
 
-def test_what_is_remembered_is_bounded() -> None:
+@pytest.mark.parametrize("count", [17, 1000])
+def test_all_runs_of_a_call_are_remembered(count: int) -> None:
     task = Task()
-    for number in range(1, 40):
-        task.run(number)
-    assert len(task.once._records) == MOST_RUNS
-    assert task.run(39, 1) == 39
+    runs = range(count)
+    assert [task.run(1, index=n) for n in runs] == [n + 1 for n in runs]
+    assert [task.run(1, 1, index=n) for n in runs] == [count] * count
+    assert task.run(2) == count + 1
+    assert len(task.once._records) == 1  # The call before is not repeated any more.
+    with pytest.raises(errors.AbortedError, match="A later run"):
+        task.run(1, 2)
+
+
+def test_what_was_forgotten_is_an_error_and_never_changed_again() -> None:
+    task, lines = Task(), 40
+    task.once._records = LastRuns(most_lines=lines)
+    for line in range(lines + 1):
+        for index in range(2):
+            task.run(1, line=f"line {line}", index=index)
+    assert task.run(1, 1, "line 1") == 2 * (lines + 1)
+    for index in range(2):
+        with pytest.raises(errors.DataLossError, match="has forgotten"):
+            task.run(1, 1, "line 0", index)
+    task.run(1, 0, "line 0", 2)  # It goes on with the same call: what it had before is forgotten still.
+    with pytest.raises(errors.DataLossError, match="has forgotten"):
+        task.run(1, 1, "line 0")
+    count = task.run(2, 0, "line 0")
+    assert task.run(2, 1, "line 0") == count
+    assert task.run(1, 1, "new") == count + 1  # Its first attempt did not come to this task.
+
+
+def test_what_is_remembered_is_bounded() -> None:
     found: LastRuns[int] = LastRuns()
-    for number in range(MOST_TRAINERS + 5):
-        found.put((f"trainer {number}", 1), number)
-    assert len(found) == MOST_TRAINERS and found.get(("trainer 4", 1)) is None and found.get(None) is None
+    for number in range(MOST_LINES + 5):
+        found.put(Run(f"line {number}", 1, 0), number)
+    assert len(found) == MOST_LINES and found.get(Run("line 4", 1, 0)) is None and found.get(None) is None
+    few: LastRuns[int] = LastRuns(most_values=10)
+    for line in "abc":
+        for index in range(6):
+            few.put(Run(line, 1, index), index)
+    assert len(few) == 6 and few.get(Run("c", 1, 0, True)) == 0
+    with pytest.raises(errors.DataLossError):
+        few.get(Run("b", 1, 0, True))
+    few.clear()
+    assert not len(few)
 
 
-@pytest.mark.parametrize("details", [["t"], [1, 2], ["t", -1], ["t" * 100, 1], ["t", True], "t", 7])
+def test_what_a_reset_has_cleared_is_changed_again() -> None:
+    task = Task()
+    assert task.run(1) == 1
+    task.store.reset(None)
+    task.session.run(task.v.initializer)
+    task.changes = Changes(task.store, task.changes.plan, task.changes.make)
+    task.executable = task.changes.make(task.changes.plan)
+    assert task.run(1, 1) == 1
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        ["t"],
+        [1, 2, 3, 4],
+        ["t", -1, 0, 0],
+        ["t" * 100, 1, 0, 0],
+        ["t", True, 0, 0],
+        ["t", 1, MOST_RUNS, 0],
+        "t",
+        7,
+    ],
+)
 def test_what_is_no_attempt_is_refused(details: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         Attempt.of(details)
 
 
 def test_the_runs_of_a_call_keep_their_numbers() -> None:
-    calls = Attempts("t", iter(range(1, 100)))
-    first = [Attempt.of(calls.next_run()) for _ in range(2)]
-    calls.again()
-    again = [Attempt.of(calls.next_run()) for _ in range(3)]
-    assert [a.run for a in first] == [("t", 1), ("t", 2)]
-    assert [a.run for a in again] == [("t", 1), ("t", 2), ("t", 3)]
+    calls = Calls()
+    one, other = calls.begin(), calls.begin()
+    first = [Attempt.of(one.next_run()) for _ in range(2)]
+    one.again()
+    again = [Attempt.of(one.next_run()) for _ in range(3)]
+    assert [(a.call, a.index) for a in first] == [(1, 0), (1, 1)]
+    assert [(a.call, a.index) for a in again] == [(1, 0), (1, 1), (1, 2)]
     assert {a.attempt for a in first} == {0} and {a.attempt for a in again} == {1}
+    assert first[0].run == again[0].run and again[0].run.repeated and not first[0].run.repeated
     assert Attempt.of(first[0].details()) == first[0]
+    assert Attempt.of(other.next_run()).line != first[0].line  # Another thread's.
+    calls.end(one)
+    after = calls.begin()
+    assert Attempt.of(after.next_run()).run == Run(first[0].line, 2, 0)
+
+
+def test_more_runs_than_are_remembered_are_refused_before_they_begin() -> None:
+    attempts = Calls().begin()
+    for _ in range(MOST_RUNS):
+        attempts.next_run()
+    with pytest.raises(errors.ResourceExhaustedError, match=f"at most {MOST_RUNS} runs"):
+        attempts.next_run()
 
 
 # ---- on a cluster ---------------------------------------------------------------------------------------------------
@@ -219,7 +289,7 @@ def test_on_a_cluster_what_one_ps_has_done_is_left_and_the_other_does_it(cluster
             variables.append(gf.Variable(0.0, name=f"v{index}"))
     one = [gf.assign_add(v, 1.0) for v in variables]
     both = gf.group(*one)
-    attempts = Attempts("trainer", iter(range(1, 100)))
+    attempts = Calls().begin()
     with gf.Session(worker.target) as session:
         session.run(gf.global_variables_initializer())
         session.numbered(attempts.next_run())

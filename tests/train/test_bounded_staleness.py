@@ -91,7 +91,7 @@ def test_a_repeated_run_is_told_the_same_and_is_one_update() -> None:
     steps = Steps(1)
     for attempt in range(2):
         slow, quick = steps.begin(), steps.begin()
-        slow[0].once, quick[0].once = Attempt("slow", 1, attempt), Attempt("quick", 1, attempt)
+        slow[0].once, quick[0].once = Attempt("slow", 1, 0, attempt), Attempt("quick", 1, 0, attempt)
         assert steps.admit(quick) == (0, True)
         steps.done(quick)
         assert steps.admit(slow) == (1, True)

@@ -281,14 +281,14 @@ def test_a_worker_goes_on_soon_after_the_chief(monkeypatch: pytest.MonkeyPatch) 
     missing = [b"weights", b"biases"]
     ready = gf.py_func(lambda: np.array(missing, object), [], gf.string, stateful=True)
     slept = []
-    original = time.sleep
 
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        missing.clear()
-        original(0.001)
+    class Abandoned(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            slept.append(timeout)
+            missing.clear()
+            return super().wait(0.001)
 
-    monkeypatch.setattr("graphflow.train.session_manager.time.sleep", sleep)
+    monkeypatch.setattr("graphflow.train.session_manager.threading.Event", Abandoned)
     hook, chiefs = Recorder(), Recorder()
     scaffold = gf.train.Scaffold(ready_op=ready)
     with gf.train.MonitoredTrainingSession(

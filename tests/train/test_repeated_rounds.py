@@ -8,6 +8,7 @@ import numpy as np
 
 import graphflow as gf
 from graphflow.cluster.once import Attempt
+from graphflow.kernels.last_runs import Run
 from graphflow.kernels.sync_rounds import Choice, Gradients, Ticket
 from graphflow.runtime.context import RunContext
 from tests.kernels.test_sync_rounds import WORKERS, Rounds
@@ -17,11 +18,11 @@ class Repeated(Rounds):
     """Rounds of workers whose runs have numbers."""
 
     def begin_run(self, worker: int, number: int) -> Ticket:
-        return self.rounds.begin(WORKERS[worker], self.cell, (f"trainer {worker}", number))
+        return self.rounds.begin(WORKERS[worker], self.cell, Run(f"trainer {worker}", 1, number))
 
     def arrive_run(self, worker: int, number: int, ticket: Ticket) -> Choice:
         run = RunContext(self.store)
-        run.once = Attempt(f"trainer {worker}", number, 0)
+        run.once = Attempt(f"trainer {worker}", 1, number, 0)
         return self.rounds.arrive(run, WORKERS[worker], ticket)
 
     def begin_round(self, number: int) -> Choice:
