@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -181,17 +182,16 @@ def _make_secret(path: Path) -> None:
 def cache_folders() -> list[Path]:
     """Where a user's caches may lie, best first: what XDG_CACHE_HOME names, HOME, and the home that the system knows.
 
-    Only absolute paths; none where the user has no home. Whether they are the user's alone is own_folder's to say.
+    Only absolute paths, and only in homes that are there: /nonexistent is the home of who must not have one. None where
+    the user has no home. Whether they are the user's alone is own_folder's to say.
     """
     found = []
     if named := os.environ.get("XDG_CACHE_HOME"):
         found.append(Path(named))
-    if home := os.environ.get("HOME"):
-        found.append(Path(home) / ".cache")
-    try:
+    homes = [os.environ.get("HOME", "")]
+    with suppress(KeyError):
         import pwd
 
-        found.append(Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache")
-    except KeyError:
-        pass
+        homes.append(pwd.getpwuid(os.geteuid()).pw_dir)
+    found += [Path(home) / ".cache" for home in homes if home and os.path.isdir(home)]
     return list(dict.fromkeys(folder for folder in found if folder.is_absolute()))

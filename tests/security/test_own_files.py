@@ -194,17 +194,25 @@ def test_a_file_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.
         read_own(path, 100)
 
 
-def test_caches_lie_at_absolute_paths_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_lie_at_absolute_paths_and_in_homes_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pwd
 
-    monkeypatch.setattr(pwd, "getpwuid", lambda uid: SimpleNamespace(pw_dir="/home/known"))
+    kept, known = tmp_path / "kept", tmp_path / "known"
+    kept.mkdir()
+    known.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: SimpleNamespace(pw_dir=str(known)))
     monkeypatch.setenv("XDG_CACHE_HOME", "/named")
-    monkeypatch.setenv("HOME", "/home/kept")
-    assert cache_folders() == [Path("/named"), Path("/home/kept/.cache"), Path("/home/known/.cache")]
-    for wrong in ("relative", "~/.cache", "", "."):
+    monkeypatch.setenv("HOME", str(kept))
+    assert cache_folders() == [Path("/named"), kept / ".cache", known / ".cache"]
+    for wrong in ("relative", "~/.cache", "", ".", "kept"):
         monkeypatch.setenv("XDG_CACHE_HOME", wrong)
         monkeypatch.setenv("HOME", wrong)
-        assert cache_folders() == [Path("/home/known/.cache")]
+        assert cache_folders() == [known / ".cache"]
+    known.rmdir()  # as /nonexistent, which nobody is to make
+    assert cache_folders() == []
 
     def unknown(uid: int) -> Any:
         raise KeyError(uid)

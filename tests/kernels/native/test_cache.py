@@ -122,5 +122,6 @@ def test_the_default_folder_follows_xdg(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "named"))
     assert default_directory() == tmp_path / "named" / "graphflow"
     monkeypatch.delenv("XDG_CACHE_HOME")
+    (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert default_directory() == tmp_path / "home" / ".cache" / "graphflow"
