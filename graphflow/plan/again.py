@@ -17,7 +17,8 @@ from graphflow.graph.op_def import lookup
 from graphflow.graph.scopes import resource_name
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
 
-_KEEP_ACCOUNT: Final = frozenset({"SyncRoundClaim", "SyncRoundAdvance"})
+KEEP_ACCOUNT: Final = frozenset({"SyncRoundClaim", "SyncRoundAdvance"})
+"""Types that know themselves what was done before."""
 _OTHER_RESULTS: Final = frozenset({"CountUpTo"})
 """Types whose result is not the new value of the variable."""
 
@@ -55,7 +56,7 @@ def _without(i: Instruction, names: Collection[str]) -> Instruction:
 
 
 def _keeps_account(i: Instruction) -> bool:
-    return any(inner.type in _KEEP_ACCOUNT for body in i.bodies for inner in walk(body))
+    return any(inner.type in KEEP_ACCOUNT for body in i.bodies for inner in walk(body))
 
 
 def _can_be_left_out(i: Instruction) -> bool:
@@ -63,5 +64,5 @@ def _can_be_left_out(i: Instruction) -> bool:
         bool(i.written())
         and len(i.outputs) < 2
         and i.type not in _OTHER_RESULTS
-        and i.type not in _KEEP_ACCOUNT
+        and i.type not in KEEP_ACCOUNT
     )

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow.plan.again import KEEP_ACCOUNT
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction
 from graphflow.runtime.assemble import KernelTable
+from graphflow.runtime.resources import VariableCell
 
 _REPEATABLE: Final = frozenset(
     {"Assert", "AssertBroadcastable", "CheckNumerics", "IsVariableInitialized", "NoOp", "Placeholder"}
@@ -33,12 +35,21 @@ def is_repeatable(i: Instruction) -> bool:
         return True
     if i.definition is None:
         return i.type not in ("Send", "Recv")
-    return not i.definition.stateful or bool(i.written())
+    return not i.definition.stateful or (bool(i.written()) and i.type not in KEEP_ACCOUNT)
+
+
+def _written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[VariableCell]]:
+    """Finds the variables that an instruction writes among the arguments of its kernel, which may have a run first."""
+    names = set(i.written())
+    positions = [k - len(i.inputs) for k, name in enumerate(i.inputs) if name in names]
+    return lambda arguments: [arguments[k] for k in positions]
 
 
 @dataclass
 class Tape:
-    """The results of instructions that are not run again, by the instruction's name, in the order of its calls.
+    """What instructions gave that are not run again, by their names, in the order of their calls.
+
+    Of each call the result, and then what the variables held after it that it has written.
 
     room: the bytes that may still be kept. full: whether there was more, so that not all is here.
     """
@@ -55,11 +66,13 @@ class Tape:
             if is_repeatable(i):
                 return kernel
             kept = self.results.setdefault(i.name, [])
+            cells = _written_cells(i)
 
             def recorded(*arguments: Any) -> Any:
                 result = kernel(*arguments)
                 if not self.full:
-                    kept.append(self._copied(result))
+                    writes = [cell.value for cell in cells(arguments)]
+                    kept.append(tuple([self._copied(value) for value in (result, *writes)]))
                 return result
 
             return recorded
@@ -74,14 +87,18 @@ class Tape:
             if is_repeatable(i):
                 return kernels.make(i)
             place = places.setdefault(i.name, iter(self.results.get(i.name, ())))
+            cells = _written_cells(i)
 
             def replayed(*arguments: Any) -> Any:
                 try:
-                    return next(place)
+                    result, *writes = next(place)
                 except StopIteration:
                     raise LookupError(
                         f"{i.describe()} was called more often than when it was recorded."
                     ) from None
+                for cell, value in zip(cells(arguments), writes, strict=True):
+                    cell.assign(value)
+                return result
 
             return replayed
 

@@ -363,3 +363,19 @@ def test_an_error_beside_noise_is_still_found(verdicts: list[Any]) -> None:
 
     _runs(build, "always", 3)
     assert verdicts == ["APART"]
+
+
+def test_synchronous_rounds_count_a_step_once(verdicts: list[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """What ends a round keeps account outside of the variables: it is given again, with the variable that it has set."""
+    with gf.Graph().as_default():
+        v = gf.Variable(np.ones(3, "f"))
+        step = gf.train.get_or_create_global_step()
+        optimizer = gf.train.SyncReplicasOptimizer(
+            gf.train.GradientDescentOptimizer(0.1), replicas_to_aggregate=1, total_num_replicas=1
+        )
+        train = optimizer.minimize(gf.reduce_sum(gf.square(gf.tanh(v))), global_step=step)
+        hooks = [optimizer.make_session_run_hook(True)]
+        with gf.train.MonitoredTrainingSession(hooks=hooks, config=_config()) as session:
+            counts = [session.run([train, step])[1] for _ in range(6)]
+            assert session.run(step) == 6
+    assert counts == list(range(6)) and set(verdicts) == {"AGREED"}
