@@ -366,7 +366,7 @@ def test_an_error_beside_noise_is_still_found(verdicts: list[Any]) -> None:
 
 
 def test_synchronous_rounds_count_a_step_once(verdicts: list[Any], caplog: pytest.LogCaptureFixture) -> None:
-    """What ends a round keeps account outside of the variables: it is given again, with the variable that it has set."""
+    """What ends a round keeps account outside of variables: it is given again, with the one that it has set."""
     with gf.Graph().as_default():
         v = gf.Variable(np.ones(3, "f"))
         step = gf.train.get_or_create_global_step()
