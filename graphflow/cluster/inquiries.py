@@ -16,6 +16,7 @@ from graphflow.cluster.master_steps import MasterSteps
 from graphflow.cluster.peers import Greeting, Peer
 from graphflow.cluster.rounds import Rounds
 from graphflow.cluster.status import Status
+from graphflow.cluster.takings import Takings
 from graphflow.cluster.task_steps import TaskSteps
 from graphflow.kernels.sync_rounds import LOST_TASKS, UNMET_TASKS
 from graphflow.runtime.resources import ResourceStore
@@ -50,6 +51,7 @@ class Inquiries:
     _release: Callable[[int], None]
     _drop_contexts: Callable[[], None]
     _end_registrations: Callable[[], None]
+    _takings: Takings
 
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         self._reset_sessions: set[str] = set()
@@ -98,6 +100,11 @@ class Inquiries:
         """Whether a client has a session here."""
         return any(not session.startswith(OBSERVER) for session in self._heard)
 
+    def _say_goodbye(self) -> None:
+        for peer in self._peers.values():
+            if peer.incarnation:
+                self._to_peer(peer.task, Message(Kind.BYE))
+
     @property
     def idle_seconds(self) -> float:
         """For how long neither a client nor another task that has one was heard of; from any thread."""
@@ -142,6 +149,7 @@ class Inquiries:
         for incarnation in (self._incarnation, *self._tasks_by_incarnation):
             self._worker.release_master(incarnation)
         self._drop_contexts()
+        self._takings.settle_all()
         self._reset_sessions |= {s for s in self._heard if not s.startswith(OBSERVER)}
         self._store.reset(details.get("containers"))
         return {"state": "reset"}

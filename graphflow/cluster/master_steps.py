@@ -85,6 +85,17 @@ class AbortStep:
 
     task: str
     step: int
+    back: bool = False
+    """Whether its client has given up: what was taken for it goes back."""
+
+
+@dataclass(eq=False, slots=True)
+class Settle:
+    """Tell a task that the client of a step has what was taken there, or that it goes back."""
+
+    task: str
+    step: int
+    back: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -95,9 +106,11 @@ class Answer:
     request: int
     values: Sequence[Any] = ()
     error: Mapping[str, Any] | None = None
+    holds: bool = False
+    """Whether the values were taken from queues: the client says when it has them."""
 
 
-Instructions = list[BeginStep | AbortStep | Answer]
+Instructions = list[BeginStep | AbortStep | Settle | Answer]
 
 
 @dataclass(eq=False, slots=True)
@@ -107,6 +120,8 @@ class _Step:
     executable: Executable
     pending: set[str]
     results: dict[str, Sequence[Any]] = field(default_factory=dict)
+    took: list[str] = field(default_factory=list)
+    """The tasks that have done their part, and keep in mind what they have taken from queues."""
 
 
 class MasterSteps:
@@ -115,6 +130,8 @@ class MasterSteps:
     def __init__(self) -> None:
         self._executables: dict[int, Executable] = {}
         self._steps: dict[int, _Step] = {}
+        self._unsettled: dict[tuple[bytes, int], tuple[int, _Step]] = {}
+        """The steps that are through, and whose clients have not said that they have what was taken, by request."""
         self._of_session: dict[str, int] = {}
         """How many steps of each session are on their way."""
         self._numbers = count(1)
@@ -187,11 +204,13 @@ class MasterSteps:
             for task, positions in executable.feeds.items()
         ]
 
-    def done(self, task: str, step: int, values: Sequence[Any]) -> Instructions:
-        """A task has done its part."""
+    def done(self, task: str, step: int, values: Sequence[Any], took: bool = False) -> Instructions:
+        """A task has done its part; `took`: it has taken elements from queues that may have to go back."""
         running = self._steps.get(step)
         if running is None or task not in running.pending:
-            return []
+            return [Settle(task, step, True)] if took else []
+        if took:
+            running.took.append(task)
         wanted = running.executable.hands[task]
         if len(values) != wanted:
             text = f"{task} has ended its part of a step with {len(values)} values instead of {wanted}."
@@ -202,15 +221,23 @@ class MasterSteps:
             return []
         self._drop(step)
         fetched = [running.results[task][place] for task, place in running.executable.fetches]
-        return [Answer(running.client, running.request, fetched)]
+        if running.took:
+            self._unsettled[running.client, running.request] = step, running
+        return [Answer(running.client, running.request, fetched, holds=bool(running.took))]
 
-    def failed(self, task: str, step: int, error: Mapping[str, Any]) -> Instructions:
-        """A task's part has failed: the step ends."""
+    def settle(self, client: bytes, request: int, back: bool) -> Instructions:
+        """A client has the results of a run, or will not take them."""
+        found = self._unsettled.pop((client, request), None)
+        return [] if found is None else [Settle(task, found[0], back) for task in found[1].took]
+
+    def failed(self, task: str, step: int, error: Mapping[str, Any], back: bool = False) -> Instructions:
+        """A task's part has failed: the step ends. back: not by what it has taken, which may go back."""
         running = self._steps.get(step)
         if running is None or task and task not in running.executable.feeds:
             return []
         self._drop(step)
-        others: Instructions = [AbortStep(other, step) for other in running.pending if other != task]
+        others: Instructions = [AbortStep(other, step, back) for other in running.pending if other != task]
+        others += [Settle(other, step, back) for other in running.took]
         return [*others, Answer(running.client, running.request, error=error)]
 
     def lost(self, task: str, error: Mapping[str, Any]) -> Instructions:
@@ -218,7 +245,7 @@ class MasterSteps:
         found: Instructions = []
         for step, running in list(self._steps.items()):
             if task in running.executable.feeds:
-                found += self.failed(task, step, error)
+                found += self.failed(task, step, error, True)
         return found
 
     def dropped(self, number: int, error: Mapping[str, Any]) -> Instructions:
@@ -226,7 +253,7 @@ class MasterSteps:
         found: Instructions = []
         for step, running in list(self._steps.items()):
             if running.executable is self._executables.get(number):
-                found += self.failed("", step, error)
+                found += self.failed("", step, error, True)
         return found
 
     def awaited(self, client: bytes, request: int) -> Sequence[str]:
@@ -245,15 +272,17 @@ class MasterSteps:
         """A client wants a run ended."""
         for step, running in list(self._steps.items()):
             if running.client == client and running.request == request:
-                return self.failed("", step, error)
-        return []
+                return self.failed("", step, error, True)
+        return self.settle(client, request, True)
 
     def client_gone(self, client: bytes, error: Mapping[str, Any]) -> Instructions:
         """A client is gone, or seems so: its steps end. Its executables are released by the caller."""
         found: Instructions = []
         for step, running in list(self._steps.items()):
             if running.client == client:
-                found += self.failed("", step, error)
+                found += self.failed("", step, error, True)
+        for owner, request in [key for key in self._unsettled if key[0] == client]:
+            found += self.settle(owner, request, True)
         return found
 
     def _drop(self, step: int) -> None:

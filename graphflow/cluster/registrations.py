@@ -20,6 +20,7 @@ from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Peer, Waiting
 from graphflow.cluster.task_steps import StepKey
 from graphflow.plan.collectives import members
+from graphflow.plan.takings import changes_more
 from graphflow.runtime.planner import Manner
 from graphflow.transport.message import Kind, Message
 
@@ -39,6 +40,8 @@ class Runner:
     """What operations keep on this task for the session."""
     alone: bool
     """Whether its plan has one device here: then no two stages of a step are computed at once."""
+    changes_more: bool
+    """Whether its step, on this task or another, changes more than the queues that it takes from."""
     replica_seconds: float
     """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
     seconds: float = 1.0
@@ -138,6 +141,22 @@ class Registrations(Greetings):
         for number in list(self._registering):
             self._registration_failed(number, as_details(error))
 
+    def left(self, sender: bytes) -> None:
+        """The thread of a client has ended that had this socket, or its process has; its session may go on."""
+        if sender in self._clients:
+            self.sockets.close_lane(sender)
+            text = f"{self._task} has ended this step: the client is gone that asked for it."
+            self._client_gone(sender, as_details(errors.AbortedError(None, None, text)))
+
+    def _client_gone(self, client: bytes, error: Mapping[str, Any]) -> None:
+        for number, (waiting, _) in list(self._registering.items()):
+            if waiting.client == client:
+                self._registration_failed(number, error)
+        self._greeting[:] = [waiting for waiting in self._greeting if waiting.client != client]
+        del self._clients[client]
+        self._sharing.gone(client)
+        self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
+
     def _not_wanted(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
         """A client does not wait for a registration any more."""
         for number, (waiting, _) in list(self._registering.items()):
@@ -224,6 +243,7 @@ class Registrations(Greetings):
         kept = self._kept.setdefault(owner, {})
         found: set[tuple[int, str]] = set()
         alone = len(message.details["stages"]) == 1
+        more = message.details.get("changes_more") is True
 
         def runner(plan: Any, manner: Manner, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
@@ -231,7 +251,7 @@ class Registrations(Greetings):
 
             found.update(members(plan))
             changes, wait = Changes(self._store, plan, make), manner.replica_wait_in_ms / 1000
-            return Runner(make(plan), blocks, changes, kept, alone, wait)
+            return Runner(make(plan), blocks, changes, kept, alone, more or changes_more(plan), wait)
 
         parts = read_parts(message, self._task, self._peers, runner)
         if found:

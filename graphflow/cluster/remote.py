@@ -26,6 +26,7 @@ from graphflow.plan.encode import PlanWriter
 from graphflow.plan.ir import Plan
 from graphflow.plan.partition import Partition
 from graphflow.plan.stages import Key, Stage, stages
+from graphflow.plan.takings import changes_more
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.planner import Manner, Planner
 from graphflow.runtime.resources import ResourceStore
@@ -194,6 +195,11 @@ def _registration(
         fetched[task].append((device, name))
     tasks: dict[str, Any] = {}
     arrays: list[Any] = []
+    changing = {
+        task
+        for task, devices in by_task.items()
+        if any(changes_more(stage.plan) for found in devices.values() for stage in found)
+    }
     for task, devices in by_task.items():
         writer = PlanWriter()
         trees = {d: [_stage_tree(s, writer, edges) for s in found] for d, found in devices.items()}
@@ -205,6 +211,7 @@ def _registration(
             "feeds": [plan.feeds[p] for p in positions],
             "positions": positions,
             "fetches": fetched[task],
+            "changes_more": bool(changing - {task}),
             "arrays": [len(arrays), len(arrays) + len(writer.arrays)],
             **asdict(manner),
         }

@@ -17,6 +17,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.cluster import master_steps, task_steps
 from graphflow.cluster.collectives import CollectiveLink
+from graphflow.cluster.computing import compute
 from graphflow.cluster.failures import as_details
 from graphflow.cluster.inquiries import OBSERVER
 from graphflow.cluster.log import LOG
@@ -27,9 +28,9 @@ from graphflow.cluster.registrations import Runner
 from graphflow.cluster.reports import Reports
 from graphflow.cluster.requests import Requests
 from graphflow.cluster.step_output import StepContext
+from graphflow.cluster.takings import Takings, give_back
 from graphflow.cluster.task_steps import StepKey, TaskSteps, TellDone, TellFailed
 from graphflow.ops import load_all
-from graphflow.runtime.assemble import operand
 from graphflow.runtime.planner import Manner
 from graphflow.runtime.progress import RunStage, SendTensors
 from graphflow.runtime.resources import ResourceStore
@@ -43,7 +44,7 @@ _QUICK_SECONDS: Final = 0.001
 """A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
 _LEASE_SECONDS: Final = 15.0
 _DEAF_SECONDS: Final = 1.0
-_OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE)
+_OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
 _ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
 
@@ -95,6 +96,7 @@ class Service(Reports):
         }  # fmt: skip
         """How each instruction is carried out; it may add others to those that follow."""
         self._once = Once()
+        self._takings = Takings()
         self._pool = ThreadPool()
         self._sharing = Sharing(not tcp_only)
         store.memory = self._sharing.memory
@@ -131,6 +133,7 @@ class Service(Reports):
         with self._groups.collectives.condition:
             self._groups.lost(peer.task, error)
         self._worker.release_master(incarnation)
+        self._takings.settle_all([incarnation])
         self._drop_kept(incarnation)
         self._separate(peer, what)
         self._drop_contexts()
@@ -154,11 +157,6 @@ class Service(Reports):
         self._sharing.trim()
         with self._groups.collectives.condition:
             self._groups.trim()
-
-    def _say_goodbye(self) -> None:
-        for peer in self._peers.values():
-            if peer.incarnation:
-                self._to_peer(peer.task, Message(Kind.BYE))
 
     # ---- clients --------------------------------------------------------------------------------------------------
 
@@ -187,8 +185,12 @@ class Service(Reports):
                 details = as_details(cancelled) | {"awaited": self._master.awaited(client, message.a)}
                 self._not_wanted(client, message.a, details)
                 self._direct(self._master.cancel(client, message.a, details))
+            case Kind.TOOK:
+                self._direct(self._master.settle(client, message.a, False))
             case Kind.STATUS | Kind.RESET | Kind.STOP:
                 self._ask_all(client, message)
+            case Kind.BYE if message.b:
+                self.left(client)
             case Kind.BYE:
                 self._has_left(self._clients[client])
                 self._session_gone(self._clients[client], bool(message.a))
@@ -203,14 +205,8 @@ class Service(Reports):
         self._reset_sessions.discard(session)
         text = f"{self._task} has ended this session's steps: it said goodbye, or was silent for too long."
         error = as_details(errors.AbortedError(None, None, text))
-        clients = [c for c, owner in self._clients.items() if owner == session]
-        for number, (waiting, _) in list(self._registering.items()):
-            if waiting.client in clients:
-                self._registration_failed(number, error)
-        for client in clients:
-            del self._clients[client]
-            self._sharing.gone(client)
-            self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
+        for client in [c for c, owner in self._clients.items() if owner == session]:
+            self._client_gone(client, error)
         for number in self._master.of_session(session):
             self._release(number)
         self._forget_session(session, given_up)
@@ -257,7 +253,9 @@ class Service(Reports):
             case Kind.FAILED if message.a == self._incarnation:
                 self._direct(self._master.failed(peer.task, message.b, message.details))
             case Kind.ABORT:
-                self._abort((message.a, message.b))
+                self._abort((message.a, message.b), bool(message.c))
+            case Kind.TOOK:
+                self._takings.settle((message.a, message.b), bool(message.c))
             case Kind.REGISTER:
                 self._take_parts_of(peer, message)
             case Kind.REGISTERED:
@@ -291,7 +289,7 @@ class Service(Reports):
         if along:
             self._arrived((message.a, message.b), values[:along])
             values = values[along:]
-        self._direct(self._master.done(peer.task, message.b, values))
+        self._direct(self._master.done(peer.task, message.b, values, message.details.get("took") is True))
 
     def _arrived(self, key: StepKey, tensors: Sequence[Any]) -> None:
         """Takes tensors on edges: the edges' numbers, then the values; edges beyond those are signals."""
@@ -364,7 +362,7 @@ class Service(Reports):
                     self._fail(i.client, i.request, i.error)
                     continue
                 try:
-                    frames = Message(Kind.RESULT, i.request, tensors=i.values).frames(
+                    frames = Message(Kind.RESULT, i.request, int(i.holds), tensors=i.values).frames(
                         self._sharing.share(i.client)
                     )
                 except (TypeError, ValueError) as error:  # A fetched value is no tensor.
@@ -374,13 +372,20 @@ class Service(Reports):
                 else:
                     self.sockets.reply(i.client, frames)
             elif i.task == self._task:
-                self._abort((self._incarnation, i.step))
+                self._end_own((self._incarnation, i.step), i)
             elif self._peers[i.task].incarnation:
-                self._to_peer(i.task, Message(Kind.ABORT, self._incarnation, i.step))
+                kind = Kind.ABORT if isinstance(i, master_steps.AbortStep) else Kind.TOOK
+                self._to_peer(i.task, Message(kind, self._incarnation, i.step, int(i.back)))
         for i in own:
             key = (self._incarnation, i.step)
             found = self._worker.begin(key, i.executable, i.feeds)
             self._work(found if i.once is None else self._begun(key, found, i.once))
+
+    def _end_own(self, key: StepKey, i: master_steps.AbortStep | master_steps.Settle) -> None:
+        if isinstance(i, master_steps.AbortStep):
+            self._abort(key, i.back)
+        else:
+            self._takings.settle(key, i.back)
 
     def _work(self, instructions: task_steps.Instructions) -> None:
         """Does what the worker says; what cannot be done, such as sending what is no tensor, fails the step."""
@@ -399,7 +404,7 @@ class Service(Reports):
         runner: Runner = i.stage.run
         context = self._context(i.key)
         if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
-            following += self._computed(i, *self._compute(i, context))
+            following += self._computed(i, *compute(i, context, self._store, self._once))
         else:
             self._pool.submit(self._run_on_pool, i)
 
@@ -415,11 +420,13 @@ class Service(Reports):
             self._to_peer(i.to.task, Message(Kind.TENSOR, master, step, tensors=tensors))
 
     def _tell_done(self, i: TellDone, following: task_steps.Instructions) -> None:
+        took = self._takings.through(self._contexts.get(i.key))
         self._ended(i.key)
         if i.key[0] == self._incarnation:
-            self._direct(self._master.done(self._task, i.key[1], i.values))
+            self._direct(self._master.done(self._task, i.key[1], i.values, took))
         else:
-            self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, tensors=i.values))
+            details = {"took": True} if took else {}
+            self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, details, i.values))
 
     def _tell_failed(self, i: TellFailed, following: task_steps.Instructions) -> None:
         context = self._contexts.get(i.key)
@@ -438,56 +445,41 @@ class Service(Reports):
         if task is not None:
             self._to_peer(task, message)
 
-    def _abort(self, key: StepKey) -> None:
+    def _abort(self, key: StepKey, back: bool = True) -> None:
+        """A step ends here; `back`: its client has given it up, and has not got what was taken for it."""
         self._worker.abort(key)
+        self._takings.settle(key, back)
         context = self._contexts.pop(key, None)
         if context is not None:
             context.cancel()
+            if back:
+                self._takings.given_up(context)
 
     def _drop_contexts(self) -> None:
         for key in set(self._contexts) - set(self._worker.active):
-            self._contexts.pop(key).cancel()
+            context = self._contexts.pop(key)
+            context.cancel()
+            self._takings.given_up(context)
 
     def _run_on_pool(self, work: RunStage) -> None:
         context = self._contexts.get(work.key)
         if context is None:  # The step has ended since.
             return
-        results, error = self._compute(work, context)
+        results, error = compute(work, context, self._store, self._once)
         self.sockets.call(lambda: self._work(self._computed(work, results, error)))
 
     def _computed(
         self, work: RunStage, results: Sequence[Any], error: Exception | None
     ) -> task_steps.Instructions:
+        if work.taken:
+            context = self._contexts.get(work.key)
+            if context is None:  # The step has ended since: nobody has seen it.
+                give_back(work.taken)
+            else:
+                context.takings += work.taken
         if error is not None:
             return self._worker.stage_failed(work, error)
         return self._worker.stage_done(work, results)
-
-    def _compute(self, work: RunStage, context: StepContext) -> tuple[Sequence[Any], Exception | None]:
-        """The results of a stage, or its error; in any thread."""
-        runner: Runner = work.stage.run
-        context.kept, context.replica_seconds = runner.kept, runner.replica_seconds
-        begun = time.perf_counter()
-        counted: StepContext | ResourceStore = self._store if runner.blocks or runner.alone else context
-        if runner.blocks:  # A wait of a stage of its own, which holds no variable.
-            context.pausable = True
-        counted.enter()
-        try:
-            if context.once is not None and runner.changes:
-                found = self._once.carry_out(runner.executable, runner.changes, context, work.values)
-            else:
-                found = runner.executable.run(context, work.values)
-            results = [operand(v) if type(v) is bytes else v for v in found]
-            work.values = ()
-        except Exception as error:
-            return (), context.failed_of(error)
-        except BaseException as error:  # As of a function that calls sys.exit(); the client is told, too.
-            text = f"{type(error).__name__}: {error}"
-            return (), context.failed_of(errors.UnknownError(None, None, text))
-        finally:
-            counted.leave()
-        seconds = time.perf_counter() - begun
-        runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
-        return results, None
 
     def close(self) -> None:
         """Ends all threads; from any thread."""

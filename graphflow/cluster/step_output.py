@@ -79,7 +79,9 @@ class StepContext(RunContext):
     key: the step. tell: called, in any thread, when there is something to send that `take_output` gives.
     """
 
-    __slots__ = ("_at_work", "_error", "_lock", "_output", "_tell", "has_written", "key")
+    __slots__ = (
+        "_at_work", "_error", "_lock", "_output", "_tell", "changed", "has_written", "key", "takings",
+    )  # fmt: skip
 
     def __init__(
         self, store: ResourceStore, key: tuple[int, int], tell: Callable[[StepContext], None]
@@ -89,6 +91,10 @@ class StepContext(RunContext):
         self._tell = tell
         self.has_written = False
         """Whether there was anything to tell."""
+        self.changed = False
+        """Whether the step has begun to change something beside the queues that it takes from."""
+        self.takings: list[Callable[[], None]] = []
+        """What gives back the elements that its stages have taken."""
         self._output: StepOutput | None = None
         self._lock = threading.Lock()
         self._at_work = 0
@@ -110,6 +116,15 @@ class StepContext(RunContext):
             self._at_work -= 1
             if not self._at_work:
                 self.store.leave()
+
+    def took(self, give_back: Callable[[], None]) -> None:
+        """The calling thread has taken elements from a queue."""
+        self.per_run.setdefault(("took", threading.get_ident()), []).append(give_back)
+
+    def take_takings(self) -> list[Callable[[], None]]:
+        """What the calling thread has taken since this was asked last."""
+        found: list[Callable[[], None]] = self.per_run.pop(("took", threading.get_ident()), [])
+        return found
 
     def failed_of(self, error: Exception) -> Exception:
         """As `failed`; the error of the step, which is that of the device that failed first: others fail after it."""

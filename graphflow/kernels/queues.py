@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -26,6 +27,14 @@ from graphflow.kernels.queue_values import filled, readable, rows, zeros
 
 Element: TypeAlias = tuple[Any, ...]
 """One array for each component."""
+
+
+class _Numbered(tuple[Any, ...]):
+    """An element in a queue, which keeps its place in the order in which they came: one that goes back goes there."""
+
+    number: int
+
+
 _BLOCKS: Final = 16
 
 
@@ -73,18 +82,28 @@ class Queue:
         self._takers: deque[_Place] = deque()
         self._closed = False
         self._elements: Any = deque()
+        self._numbers = itertools.count()
 
     # ---- what kinds of queues differ in ---------------------------------------------------------------------------
 
+    def _numbered(self, element: Element) -> _Numbered:
+        found = _Numbered(element)
+        found.number = next(self._numbers)
+        return found
+
     def _put(self, element: Element) -> None:
-        self._elements.append(element)
+        self._elements.append(self._numbered(element))
 
     def _take(self) -> Element:
         element: Element = self._elements.popleft()
         return element
 
-    def _put_back(self, elements: Sequence[Element]) -> None:
-        self._elements.extendleft(reversed(elements))
+    def _put_back(self, elements: Sequence[Any]) -> None:
+        for element in reversed(elements):
+            place = 0  # Few are before it: those that went back, too.
+            while place < len(self._elements) and self._elements[place].number < element.number:
+                place += 1
+            self._elements.insert(place, element)
 
     def _listed(self) -> list[Element]:
         """The elements in an order in which they can be put again."""
@@ -181,12 +200,20 @@ class Queue:
                 taken = [self._take() for _ in range(count)]
                 self._settle()
                 self._condition.notify_all()
+                run.took(partial(self.give_back, taken))
                 return taken
         what = "an element of" if count == 1 else f"{count} elements of"
         found: list[Element] = self._stand(
             run, self._takers, lambda place: self._taking(place, count, up_to), what, doubt
         )
+        run.took(partial(self.give_back, found))
         return found
+
+    def give_back(self, elements: Sequence[Element]) -> None:
+        """Puts elements back that `dequeue` has given, to the places that they had."""
+        with self._condition:
+            self._put_back(elements)
+            self._condition.notify_all()
 
     def _taking(self, place: _Place, count: int, up_to: bool) -> Callable[[], list[Element] | None]:
         def attempt() -> list[Element] | None:
@@ -474,18 +501,18 @@ class PriorityQueue(Queue):
     def __init__(self, name: str, config: QueueConfig) -> None:
         super().__init__(name, config)
         self._elements = []
-        self._numbers = itertools.count()
 
     def _put(self, element: Element) -> None:
-        heapq.heappush(self._elements, (int(element[0]), next(self._numbers), element))
+        numbered = self._numbered(element)
+        heapq.heappush(self._elements, (int(element[0]), numbered.number, numbered))
 
     def _take(self) -> Element:
         element: Element = heapq.heappop(self._elements)[2]
         return element
 
-    def _put_back(self, elements: Sequence[Element]) -> None:
-        for number, element in enumerate(elements):
-            heapq.heappush(self._elements, (int(element[0]), number - len(elements), element))
+    def _put_back(self, elements: Sequence[Any]) -> None:
+        for element in elements:
+            heapq.heappush(self._elements, (int(element[0]), element.number, element))
 
     def _listed(self) -> list[Element]:
         return [element for _, _, element in sorted(self._elements, key=lambda entry: entry[:2])]

@@ -86,6 +86,12 @@ class RunContext:
             free()
         self._break_pledges()
 
+    def took(self, give_back: Callable[[], None]) -> None:
+        """The calling thread has taken elements from a queue; give_back() puts them back to where they were.
+
+        Nothing where who runs it always gets what it has taken, or is not asked.
+        """
+
     def mine(self, name: str, make: Callable[[], Any]) -> Any:
         """What an operation keeps from run to run of one session, such as a random state; made on first use."""
         if self.kept is None:

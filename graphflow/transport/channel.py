@@ -10,6 +10,7 @@ import math
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import zmq
@@ -25,6 +26,7 @@ from graphflow.transport.shared import PartnerMemory
 from graphflow.transport.tensors import Buffer
 from graphflow.transport.zeromq import options, receive, send
 
+_GOODBYE_MS: Final = 500
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked where the server is, while its name is not known."""
 _DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -220,14 +222,25 @@ class Channel:
             self._lane.close()
         return Closed() if self._socket.closed else Gone(zmq.EVENT_DISCONNECTED)
 
-    def close(self) -> None:
-        """Closes it; a thread that waits for an answer gets Closed."""
+    def leave(self) -> None:
+        """Says goodbye for this channel alone, and closes it: its thread has ended, and the session may go on."""
+        if not self.closed:
+            with suppress(Gone, Closed):
+                if self.greeted:
+                    self.send(Message(Kind.BYE, 0, 1).frames())
+            self.close(_GOODBYE_MS)
+
+    def close(self, linger_ms: int = 0) -> None:
+        """Closes it; a thread that waits for an answer gets Closed.
+
+        linger_ms: for how long, in the background, what was said last may still go out.
+        """
         if self._socket.closed:
             return
         self._socket.disable_monitor()
         self._monitor.close()
         self.memory = None
-        self._socket.close()
+        self._socket.close(linger_ms)
         if self._lane is not None:
             self._lane.wake()
             if not self._waits:

@@ -31,6 +31,8 @@ from graphflow.transport.shared import PartnerMemory, SharedMemory, SharedMemory
 from graphflow.transport.tensors import BadMessage
 
 _ALIVE_SECONDS: Final = 3.0
+_GOODBYE_MS: Final = 500
+"""For how long, in the background, the last word of a client may still go out."""
 _WHY_SECONDS: Final = 0.25
 _AGAIN_SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 1.0
@@ -58,6 +60,19 @@ class Overdue(errors.DeadlineExceededError):
         super().__init__(None, None, f"{text} {trouble}".strip())
         self.awaited: list[str] = []
         self.trouble = trouble
+
+
+class _Own:
+    """The channel of a thread, which ends with it; what the server keeps for it ends, too."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self._pid = os.getpid()
+
+    def __del__(self) -> None:
+        if self._pid == os.getpid():
+            with suppress(Exception):  # The process may be about to end.
+                self.channel.leave()
 
 
 class Connection:
@@ -168,8 +183,9 @@ class Connection:
 
     def tell(self, kind: Kind, a: int) -> None:
         """Sends a message that has no answer; nothing where the thread has not spoken to the server before."""
-        channel = getattr(self._local, "channel", None)
-        if channel is not None and not self._closed.is_set():
+        own: _Own | None = getattr(self._local, "own", None)
+        if own is not None and not self._closed.is_set():
+            channel = own.channel
             with suppress(Gone, Closed):
                 channel.send(Message(kind, a).frames())
 
@@ -182,7 +198,7 @@ class Connection:
         with self._opening:
             channels = list(self._channels)
         for channel in channels:
-            channel.close()
+            channel.close(_GOODBYE_MS)
         self._memory.close()
 
     def _share(self, array: np.ndarray[Any, Any]) -> bytes | None:
@@ -191,8 +207,8 @@ class Connection:
     def _channel(self) -> Channel:
         if self._closed.is_set():
             raise errors.CancelledError(None, None, "The session is closed.")
-        channel: Channel | None = getattr(self._local, "channel", None)
-        if channel is None:
+        own: _Own | None = getattr(self._local, "own", None)
+        if own is None:
             channel = Channel(self.address, self._access, self._pool)
             with self._opening:
                 self._channels.add(channel)
@@ -200,8 +216,8 @@ class Connection:
             if self._closed.is_set():
                 channel.close()
                 raise errors.CancelledError(None, None, "The session is closed.")
-            self._local.channel = channel
-        return channel
+            own = self._local.own = _Own(channel)
+        return own.channel
 
     def _exchange(
         self, channel: Channel, kind: Kind, b: int, details: Mapping[str, Any], tensors: Any,
@@ -217,6 +233,10 @@ class Connection:
                 answer = self._wait(channel, deadline)
                 if answer.a == request or (answer.kind is Kind.FAILED and answer.a == 0):
                     break
+            if (
+                answer.kind is Kind.RESULT and answer.b
+            ):  # It holds elements of queues, which go back otherwise.
+                channel.send(Message(Kind.TOOK, request).frames())
         except (Gone, Closed) as error:
             raise self._ended(channel, error) from None
         except BaseException as error:
@@ -275,8 +295,8 @@ class Connection:
         """The error of a request whose channel was closed, or lost, and is of no use any more."""
         if isinstance(error, Closed) or self._closed.is_set():
             return errors.CancelledError(None, None, "The session was closed during the run.")
-        self._local.__dict__.pop("channel", None)
         channel.close()
+        self._local.__dict__.pop("own", None)
         self._memory.abandon(self.address)
         return self._gone(error.event)
 

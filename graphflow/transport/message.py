@@ -53,6 +53,7 @@ class Kind(IntEnum):
     LANE = 19
     TRACE = 20
     COLLECTIVE = 21
+    TOOK = 22
 
 
 _json: Final = json.JSONEncoder(separators=(",", ":")).encode

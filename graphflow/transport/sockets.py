@@ -61,6 +61,10 @@ class Handler(Protocol):
         """The connection to a peer that had been there is gone."""
         ...
 
+    def left(self, sender: bytes) -> None:
+        """The lane from the socket of that identity has ended at its other end; a new one begins with a new socket."""
+        ...
+
     def tick(self) -> None:
         """Some time has passed."""
         ...
@@ -286,6 +290,7 @@ class Sockets:
             if isinstance(error, BadMessage):
                 self.dropped.add(str(error))
             self.close_lane(identity)
+            self._guarded(self._handler.left, identity)
             return
         for frames in found:
             self._take(identity, frames)

@@ -38,6 +38,9 @@ class Told:
     def lost(self, peer: str) -> None:
         self.lost_peers.put(peer)
 
+    def left(self, sender: bytes) -> None:
+        pass
+
     def tick(self) -> None:
         pass
 
