@@ -461,5 +461,6 @@ INITIALIZERS_EXPORTS: dict[str, Any] = {
 }
 CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
     "xavier_initializer": xavier_initializer,
+    "xavier_initializer_conv2d": xavier_initializer,
     "variance_scaling_initializer": ContribVarianceScaling,
 }

@@ -1,13 +1,15 @@
 """What a recording keeps of an array, its file, and how far a result may lie from it.
 
-Of a large array are kept some elements at places that its name decides, its norm, and its product with a random vector,
-which every element enters. Everything is kept in float32, what is computed in float64 in float64.
+Of a large array are kept some elements at places that its name decides, and what every element enters: its norm and its
+product with a random vector, or the checksum of whole numbers, which must agree exactly. Everything is kept in float32,
+what is computed in float64 and whole numbers in float64.
 
 The tolerances are stated here, once. Rounding errors grow with the number of layers they go through, and with the
 steps, so each is a multiple of the dtype's epsilon, of the root of the number of weights' arrays, and for what comes of
 steps of STEP_GROWTH. An error is measured against the largest element of its array, since sums of numbers of both signs
-leave small elements with the error of the large ones; and gradients that are zero but for rounding, such as those of a
-bias before a normalization, against the largest of all gradients of the loss.
+leave small elements with the error of the large ones; and what is zero but for rounding, such as the gradient of a bias
+before a normalization, against the largest of its kind: of all gradients of the loss, or of the changes of all variables
+that end in the same name.
 
 This file must stay valid under Python 3.7 and import neither TensorFlow nor graphflow.
 """
@@ -29,7 +31,7 @@ MULTIPLES = {"recorded": 64.0, "tiers": 32.0}
 """How many epsilons a result may lie from a recording, and those of two tiers from one another."""
 STEP_GROWTH = 8.0
 ZERO = 4.0
-"""How many epsilons of the largest gradient the gradients that are zero but for rounding may lie apart."""
+"""How many epsilons of the largest of its kind what is zero but for rounding may lie apart."""
 
 
 def keep(key: str, value: Any) -> dict[str, Any]:
@@ -41,10 +43,12 @@ def keep(key: str, value: Any) -> dict[str, Any]:
         return dict(kept, elements=wide, norm=np.zeros(0))
     random = np.random.RandomState(zlib.crc32(key.encode()))
     places = np.sort(random.permutation(value.size)[:MOST_ELEMENTS])
-    product = np.dot(wide, random.standard_normal(value.size))
-    return dict(
-        kept, elements=wide[places], norm=np.array([np.linalg.norm(wide), product, np.abs(wide).max()])
-    )
+    if value.dtype.kind == "f":
+        product = np.dot(wide, random.standard_normal(value.size))
+        norm = [np.linalg.norm(wide), product, np.abs(wide).max()]
+    else:
+        norm = [zlib.crc32(value.astype("<i8").tobytes()), wide.min(), wide.max()]
+    return dict(kept, elements=wide[places], norm=np.array(norm, np.float64))
 
 
 def keep_all(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -134,18 +138,21 @@ def excesses(
     """For each array its error as a share of what is allowed; infinite for another shape or dtype."""
     layers = max(1, sum(key.startswith("gradient/") for key in expected))
     multiple = MULTIPLES[against] * np.sqrt(layers)
-    gradients: dict[str, float] = {}
+    kinds: dict[Any, float] = {}
     for key, entry in expected.items():
-        if key.startswith("gradient/"):
-            loss = key.split("/")[1]
-            gradients[loss] = max(gradients.get(loss, 0.0), largest(entry))
+        kinds[_kind(key)] = max(kinds.get(_kind(key), 0.0), largest(entry))
     result = {}
     for key, entry in expected.items():
-        kind, loss = key.split("/")[:2]
-        zero = gradients.get(loss, 0.0) if kind == "gradient" else 0.0
-        growth = STEP_GROWTH if kind in ("losses", "change") else 1.0
-        result[key] = _excess(entry, found[key], multiple * growth, ZERO * zero)
+        growth = STEP_GROWTH if key.startswith(("losses/", "change/")) else 1.0
+        zero = ZERO * kinds[_kind(key)] if key.startswith(("gradient/", "change/")) else 0.0
+        result[key] = _excess(entry, found[key], multiple * growth, zero * growth)
     return result
+
+
+def _kind(key: str) -> tuple[str, str]:
+    """What the errors of an array may be measured against: the arrays of the same kind."""
+    parts = key.split("/")
+    return parts[0], parts[1] if parts[0] == "gradient" else parts[-1]
 
 
 def _excess(expected: dict[str, Any], found: dict[str, Any], multiple: float, zero: float) -> float:

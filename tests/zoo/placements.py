@@ -47,9 +47,10 @@ class Outcome:
 
 def alternately(op: Any) -> str:
     """The device of an operation on two devices: by a hash of its variable scope."""
-    parts = op.name.split("/")
-    scope = parts[1] if parts[0].startswith("gradients") and len(parts) > 1 else parts[0]
-    return f"/cpu:{zlib.crc32(scope.removesuffix('_grad').encode()) % 2}"
+    scopes = [part.removesuffix("_grad") for part in op.name.split("/")[:-1]]
+    if scopes and scopes[0].startswith("gradients"):
+        del scopes[0]
+    return f"/cpu:{zlib.crc32('/'.join(scopes[:2]).encode()) % 2}"
 
 
 @functools.lru_cache(maxsize=2)

@@ -31,7 +31,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 20
 GRAPH_SEED = 2019
 SHADOW = "/ExponentialMovingAverage"
-DRAWING = ("Random", "Truncated", "Multinomial", "ParameterizedTruncatedNormal", "StatelessRandom")
 
 
 def names() -> list[str]:
@@ -63,14 +62,6 @@ class Program:
     gradients: dict[str, Any]
     variables: list[Any]
     trainable: set[str] = field(default_factory=set)
-
-    def draws(self) -> bool:
-        """Whether a run draws random numbers, so that no two runs give the same."""
-        made = {v.initializer.name.rpartition("/")[0] for v in self.variables}
-        return any(
-            op.type.startswith(DRAWING) and not op.name.startswith(tuple(scope + "/" for scope in made))
-            for op in self.graph.get_operations()
-        )
 
     def observed(self) -> dict[str, Any]:
         """What the weights at the start give: all losses, outputs and gradients."""
@@ -163,20 +154,12 @@ def look(program: Program, session: Any) -> dict[str, Any]:
     return session.run(fetches, feeds)
 
 
-def train(program: Program, session: Any, initial: dict[str, Any], apart: bool = False) -> dict[str, Any]:
-    """The losses of all steps, and by how much the steps have changed each variable.
-
-    apart: whether losses are computed by a run before that of the first operation, for a session that does not promise
-    an order between a fetch and a write.
-    """
+def train(program: Program, session: Any, initial: dict[str, Any]) -> dict[str, Any]:
+    """The losses of all steps, and by how much the steps have changed each variable."""
     losses = {name: [] for name in program.losses}  # type: ignore[var-annotated]
     for step in range(STEPS):
         feeds = program.feeds(step)
-        if apart:
-            found = session.run(program.losses, feeds)
-            session.run(program.train[0], feeds)
-        else:
-            found, _ = session.run([program.losses, program.train[0]], feeds)
+        found, _ = session.run([program.losses, program.train[0]], feeds)
         for operation in program.train[1:]:
             session.run(operation, feeds)
         for name, value in found.items():

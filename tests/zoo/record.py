@@ -40,6 +40,27 @@ def load_tensorflow() -> Any:
     return tf
 
 
+def order_writes(program: programs.Program) -> None:
+    """Lets the first operation of a step write after all losses are computed, as graphflow promises it for fetches."""
+    losses = [tensor.op for tensor in program.losses.values()]
+    before = above(losses) | {variable.initializer for variable in program.variables}
+    for op in above([program.train[0]]) - before:
+        if "Assign" in op.type or "Apply" in op.type or op.type.startswith("Scatter"):
+            op._add_control_inputs(losses)
+
+
+def above(operations: list[Any]) -> set[Any]:
+    """Some operations, and all that they depend on."""
+    found, open_ends = set(operations), list(operations)
+    while open_ends:
+        op = open_ends.pop()
+        for other in [tensor.op for tensor in op.inputs] + list(op.control_inputs):
+            if other not in found:
+                found.add(other)
+                open_ends.append(other)
+    return found
+
+
 def performed(tf: Any, program: programs.Program, threads: int, disturbed: bool) -> dict[str, Any]:
     """What a session gives; disturbed: with weights changed by an epsilon."""
     config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
@@ -54,7 +75,7 @@ def performed(tf: Any, program: programs.Program, threads: int, disturbed: bool)
         programs.begin(program, session, chosen)
         initial = programs.values(program, session)
         found = programs.look(program, session)
-        found.update(programs.train(program, session, initial, apart=not program.draws()))
+        found.update(programs.train(program, session, initial))
     return kept.keep_all(found)
 
 
@@ -62,6 +83,7 @@ def record(tf: Any, name: str) -> bool:
     """Records a model; whether it could be."""
     began = time.time()
     program = programs.build(tf, name)
+    order_writes(program)
     expected = performed(tf, program, 1, False)
     worst = {}
     for what, threads, disturbed in (("again", 2, False), ("nudged weights", 1, True)):

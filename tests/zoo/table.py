@@ -34,8 +34,9 @@ def row(name: str) -> str:
     instructions = sum(plan.instructions for plan in steps)
     compiled = sum(plan.compiled for plan in steps)
     others = Counter(kind for plan in steps for kind in plan.on_numpy)
-    rest = ", ".join(f"{count} {kind}" if count > 1 else kind for kind, count in sorted(others.items()))
-    return f"| {name} | {types} | {instructions} | {compiled} | {STAYS.get(name, rest)} |\n"
+    rest = ", ".join(kind for kind, _ in others.most_common(5)) + (", ..." if len(others) > 5 else "")
+    rest = STAYS.get(name, f"{others.total()}: {rest}" if others else "")
+    return f"| {name} | {types} | {instructions} | {compiled} | {rest} |\n"
 
 
 def compare(name: str, target: str) -> None:

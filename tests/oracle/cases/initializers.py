@@ -67,6 +67,7 @@ SEEDED = (
     "tf.initializers.lecun_uniform(seed=7)",
     "tf.contrib.layers.xavier_initializer(seed=7)",
     "tf.contrib.layers.xavier_initializer(uniform=False, seed=7)",
+    "tf.contrib.layers.xavier_initializer_conv2d(seed=7)",
     "tf.contrib.layers.variance_scaling_initializer(seed=7)",
 )
 for _call in SEEDED:
