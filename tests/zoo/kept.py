@@ -8,8 +8,8 @@ The tolerances are stated here, once. Rounding errors grow with the number of la
 steps, so each is a multiple of the dtype's epsilon, of the root of the number of weights' arrays, and for what comes of
 steps of STEP_GROWTH. An error is measured against the largest element of its array, since sums of numbers of both signs
 leave small elements with the error of the large ones; and what is zero but for rounding, such as the gradient of a bias
-before a normalization, against the largest of its kind: of all gradients of the loss, or of the changes of all variables
-that end in the same name.
+before a normalization, against the largest of its kind: of all gradients of the loss, or of the changes of all
+variables that end in the same name.
 
 This file must stay valid under Python 3.7 and import neither TensorFlow nor graphflow.
 """

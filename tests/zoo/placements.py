@@ -29,12 +29,16 @@ PLACEMENTS = ("numpy", "compiled", "devices", "cluster")
 
 @dataclass(frozen=True)
 class PlanReport:
-    """What became of a plan: the number of its instructions, of those that compiled code computes, and the types of
-    those that run on NumPy between them."""
+    """What became of a plan.
+
+    instructions, compiled: how many it has, and how many of them compiled code computes. on_numpy: the types of those
+    that run on NumPy between them. reasons: the classes of reasons why it, or a stage of it, stays on NumPy whole.
+    """
 
     instructions: int
-    compiled: int = 0
-    on_numpy: tuple[str, ...] = ()
+    compiled: int
+    on_numpy: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,8 @@ def cluster() -> Iterator[str]:
 
 
 @contextmanager
-def session_of(program: programs.Program, placement: str, target: str) -> Iterator[Any]:
+def session_of(program: programs.Program, placement: str, target: str, tier: str) -> Iterator[Any]:
     """A session of a placement; the states that a cluster keeps end with it."""
-    tier = "never" if placement == "numpy" else "always"
     config = gf.ConfigProto(compiled=tier, device_count={"CPU": 2 if placement == "devices" else 1})
     where = target if placement == "cluster" else ""
     try:
@@ -85,9 +88,13 @@ def session_of(program: programs.Program, placement: str, target: str) -> Iterat
             gf.Session.reset(where)
 
 
-def run(program: programs.Program, placement: str, target: str = "") -> Outcome:
-    """Runs a program in a placement; target: of the cluster."""
-    with session_of(program, placement, target) as session:
+def run(program: programs.Program, placement: str, target: str = "", tier: str = "never") -> Outcome:
+    """Runs a program in a placement, which the placement "compiled" alone decides the tier of.
+
+    target: of the cluster. tier: "never" or "always", as `compiled` of ConfigProto.
+    """
+    tier = "always" if placement == "compiled" else tier
+    with session_of(program, placement, target, tier) as session:
         programs.initialize(gf, program, session)
         programs.begin(program, session, programs.start(program, programs.values(program, session)))
         initial = programs.values(program, session)
@@ -97,10 +104,18 @@ def run(program: programs.Program, placement: str, target: str = "") -> Outcome:
 
 
 @functools.lru_cache(maxsize=8)
-def outcome(name: str, placement: str, target: str = "") -> Outcome:
+def outcome(name: str, placement: str, target: str = "", tier: str = "never") -> Outcome:
     """What a model gives in a placement."""
     graph = "one device" if placement in ("numpy", "compiled") else placement
-    return run(built(name, graph), placement, target)
+    return run(built(name, graph), placement, target, tier)
+
+
+def tier_of(name: str, everything: bool) -> str:
+    """The tier of a model on several devices or tasks: compiled for everything, and for one of six models always.
+
+    Parts of a plan have kernels of their own, half as many again as the whole, and those take time to compile.
+    """
+    return "always" if everything or not zlib.crc32(name.encode()) % 6 else "never"
 
 
 # ---- what became of plans -------------------------------------------------------------------------------------------
@@ -116,22 +131,31 @@ def reports(program: programs.Program, session: Any) -> Iterator[PlanReport]:
 
 def report(plan: Plan, executable: Any) -> PlanReport:
     """What became of a plan; one of a cluster is not looked into."""
-    drafts = [
-        state.compiled._draft
-        for part in stages(executable)
-        for state in part._states.values()
-        if state.compiled is not None
-    ]
+    parts = stages(executable)
     compiled, on_numpy = 0, []
-    while drafts:
-        draft = drafts.pop()
-        loops = {loop.instruction.name for loop in draft.loops}
-        nodes = [node for group in draft.groups for node in group.nodes]
-        compiled += len({n.instruction.name for n in nodes if not isinstance(n, PythonNode)})
-        found = [n.instruction for n in nodes if isinstance(n, PythonNode)]
-        on_numpy += [i.type for i in found if i.name not in loops]
-        drafts += [loop.draft for loop in draft.loops]
-    return PlanReport(sum(1 for _ in walk(plan)), compiled, tuple(sorted(on_numpy)))
+    for part in parts:
+        plans = [state.compiled for state in part._states.values() if state.compiled is not None]
+        counts = [work(found._draft) for found in plans]
+        count, others = max(counts, key=lambda each: each[0], default=(0, []))
+        compiled += count
+        on_numpy += others
+    reasons = {type(reason).__name__ for part in parts for reason in part.reasons()}
+    instructions = sum(1 for _ in walk(plan))
+    return PlanReport(instructions, compiled, tuple(sorted(on_numpy)), tuple(sorted(reasons)))
+
+
+def work(draft: Any) -> tuple[int, list[str]]:
+    """The number of instructions that a compiled plan computes, with its loops, and the types of the others."""
+    loops = {loop.instruction.name for loop in draft.loops}
+    nodes = [node for group in draft.groups for node in group.nodes]
+    compiled = len({node.instruction.name for node in nodes if not isinstance(node, PythonNode)})
+    found = [node.instruction for node in nodes if isinstance(node, PythonNode)]
+    others = [i.type for i in found if i.name not in loops]
+    for loop in draft.loops:
+        inside, more = work(loop.draft)
+        compiled += inside
+        others += more
+    return compiled, others
 
 
 def stages(executable: Any) -> list[TieredExecutable]:

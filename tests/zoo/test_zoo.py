@@ -36,19 +36,19 @@ def target() -> Iterator[str]:
 
 @pytest.mark.parametrize(("name", "placement"), CASES)
 def test_model_is_that_of_tensorflow(
-    name: str, placement: str, target: str, caplog: pytest.LogCaptureFixture
+    name: str, placement: str, target: str, everything: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
+    tier = placements.tier_of(name, everything) if placement in ("devices", "cluster") else "never"
     with caplog.at_level(logging.WARNING, "graphflow"):
-        got = placements.outcome(name, placement, target)
+        got = placements.outcome(name, placement, target, tier)
     wrong = kept.differences(recording(name), got.found)
     assert not wrong, "\n".join(wrong)
+    assert not caplog.records, caplog.text
     if placement != "compiled":
         return
-    compiled = all(plan.compiled for plan in got.steps)
-    if name in STAYS:
-        assert not compiled, f"{name} is compiled: it is no longer to be in tier_reasons.py"
-    else:
-        assert compiled and not caplog.records, f"{got.steps} {caplog.text}"
+    reasons = {reason for plan in got.steps for reason in plan.reasons}
+    assert reasons == ({STAYS[name]} if name in STAYS else set()), caplog.text
+    assert name in STAYS or all(plan.compiled for plan in got.steps), got.steps
     wrong = kept.differences(placements.outcome(name, "numpy").found, got.found, "tiers")
     assert not wrong, "the tiers differ: " + "\n".join(wrong)
 

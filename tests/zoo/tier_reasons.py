@@ -1,4 +1,4 @@
-"""The steps of the zoo that stay on NumPy, and why: the tests check that these do, and that no others do."""
+"""The models with a plan that stays on NumPy, and why: the tests check that it does, and that no others do."""
 
-STAYS = {}  # type: dict[str, str]
-"""The reason, by model."""
+STAYS: dict[str, str] = {}
+"""For each model the class of the reason, from graphflow/runtime/compiled/reasons.py."""

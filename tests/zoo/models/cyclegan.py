@@ -1,5 +1,5 @@
 def build(tf, data):
-    """CycleGAN: four networks, instance norm, reflected borders, least squares and cycle losses, one step for each pair."""
+    """CycleGAN: four networks, instance norm, reflected borders, least squares and cycle losses, a fed rate."""
     a = tf.placeholder(tf.float32, [2, 8, 8, 2], name="a")
     b = tf.placeholder(tf.float32, [2, 8, 8, 2], name="b")
 

@@ -1,5 +1,5 @@
 def build(tf, data):
-    """Gradients of three parts of a batch added in variables of their own, then applied together: cleared, added, used."""
+    """Gradients of three parts of a batch added in variables of their own, then applied together."""
     parts = 3
     x = tf.placeholder(tf.float32, [parts, None, 6, 6, 2], name="x")
     labels = tf.placeholder(tf.int32, [parts, None], name="labels")
@@ -21,7 +21,7 @@ def build(tf, data):
         advance = tf.assign(part, (part + 1) % parts, use_locking=True)
     added = [s.assign_add(gradient / float(parts)) for s, (gradient, _) in zip(sums, found)]
     accumulate = tf.group(advance, *added)
-    average, norm = tf.clip_by_global_norm([s.read_value() for s in sums], 1.0)
+    average, _ = tf.clip_by_global_norm([s.read_value() for s in sums], 1.0)
     step = tf.train.get_or_create_global_step()
     apply = optimizer.apply_gradients(zip(average, variables), global_step=step)
     xs = data.normal(size=(2, parts, 4, 6, 6, 2)).astype("float32")

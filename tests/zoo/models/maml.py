@@ -2,7 +2,7 @@ import numpy as np
 
 
 def build(tf, data):
-    """MAML: two gradient steps on each task inside the graph, tasks mapped over, and the gradient through those steps."""
+    """MAML: two gradient steps on each task inside the graph, and the gradient through those steps."""
     inputs_a = tf.placeholder(tf.float32, [3, 5, 1], name="inputs_a")
     labels_a = tf.placeholder(tf.float32, [3, 5, 1], name="labels_a")
     inputs_b = tf.placeholder(tf.float32, [3, 5, 1], name="inputs_b")

@@ -2,7 +2,7 @@ import numpy as np
 
 
 def build(tf, data):
-    """PixelCNN: masked convolutions of kinds A and B, gated by tanh and sigmoid, clipped gradients, 4 levels a pixel."""
+    """PixelCNN: masked convolutions of two kinds, gated by tanh and sigmoid, clipped gradients, a softmax a pixel."""
     levels, channels = 4, 6
     pixels = tf.placeholder(tf.int32, [None, 8, 8], name="pixels")
     images = tf.expand_dims(tf.to_float(pixels) / (levels - 1) - 0.5, -1)

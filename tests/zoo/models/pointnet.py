@@ -2,7 +2,7 @@ import numpy as np
 
 
 def build(tf, data):
-    """PointNet in float64: learned transforms of the points, shared 1x1 convolutions, max over points, orthogonality."""
+    """PointNet in float64: learned transforms of the points, 1x1 convolutions, max over points, orthogonality."""
     batch, points, classes = 3, 16, 4
     clouds = tf.placeholder(tf.float64, [batch, points, 3], name="clouds")
     labels = tf.placeholder(tf.int32, [batch], name="labels")

@@ -2,7 +2,7 @@ import numpy as np
 
 
 def build(tf, data):
-    """SSD: prior boxes, matching to the truth by overlap, hard negatives by top_k, smooth L1, feature maps of two sizes."""
+    """SSD: prior boxes, matching to the truth by overlap in map_fn, hard negatives by top_k, smooth L1, two maps."""
     batch, objects, classes = 2, 3, 4
     images = tf.placeholder(tf.float32, [batch, 16, 16, 3], name="images")
     boxes = tf.placeholder(tf.float32, [batch, objects, 4], name="boxes")
