@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+import struct
+import tokenize
 import zipfile
 import zlib
 from typing import Any, BinaryIO, Final
@@ -16,20 +18,24 @@ import numpy as np
 
 from graphflow.limits import most_bytes, too_large
 
-reading_errors: Final = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    zlib.error,
-    zipfile.BadZipFile,
-    NotImplementedError,
+reading_errors: Final = (OSError, ValueError)
+"""What load raises for a file that is no such file, or damaged."""
+_DAMAGED: Final = (
+    *(EOFError, KeyError, TypeError, OverflowError, MemoryError, RecursionError, RuntimeError, SyntaxError),
+    *(zlib.error, zipfile.BadZipFile, struct.error, tokenize.TokenError),
 )
-"""What reading a file that is no such file, or damaged, may raise."""
+"""What NumPy and zipfile raise beside these: of both, whatever their parsers meet."""
 
 
 def load(path: str) -> Any:
     """The array of a .npy file, or a dictionary of those of a .npz file; `reading_errors` list what it raises."""
+    try:
+        return _loaded(path)
+    except _DAMAGED as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _loaded(path: str) -> Any:
     with open(path, "rb") as file:
         start = file.read(4)
         file.seek(0)

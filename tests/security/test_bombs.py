@@ -290,3 +290,19 @@ def test_parts_of_a_tensorflow_checkpoint_that_share_their_bytes_are_refused(tmp
         Path(prefix + ".index").write_bytes(bundle_writer._table(sorted(entries.items())))
         with pytest.raises(gf.errors.DataLossError, match="same bytes"):
             open_checkpoint(prefix)
+
+
+def test_whatever_is_changed_in_a_file_of_arrays_it_is_read_or_refused(tmp_path: Path) -> None:
+    """Each byte once; NumPy's parser of heads and that of zip files raise errors of many kinds."""
+    path = tmp_path / "file"
+    np.savez_compressed(tmp_path / "file.npz", a=np.arange(3))
+    np.save(tmp_path / "file.npy", np.eye(2))
+    for name in ("file.npz", "file.npy"):
+        whole = (tmp_path / name).read_bytes()
+        for place in range(len(whole)):
+            for byte in (0, 0x22, 0x28, 0x7F, 0xFF):
+                path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+                try:
+                    numpy_files.load(str(path))
+                except numpy_files.reading_errors:
+                    continue

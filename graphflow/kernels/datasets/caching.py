@@ -75,7 +75,7 @@ class _Kept:
             if not isinstance(file, dict):
                 raise ValueError("it holds one array")
             elements = states.get_elements(file, "elements")
-        except numpy_files.reading_errors as error:
+        except (*numpy_files.reading_errors, KeyError) as error:
             raise self._dataset.error(
                 f"the cache {self.filename!r} is damaged: {error}. Delete the file, and it is made anew."
             ) from error
