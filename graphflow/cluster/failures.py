@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow.modules import exhausted
 
 _CLASSES: Final = {
     kind.default_code: kind
@@ -36,7 +37,11 @@ def as_details(error: BaseException) -> dict[str, Any]:
         details = {"code": error.error_code, "message": error.message, "op": name}
         text = _traceback(error)
         return details | {"traceback": text} if text else details
-    return {"code": errors.INTERNAL, "message": f"{type(error).__name__}: {error}", "op": None}
+    text = f"{type(error).__name__}: {error}"
+    what = exhausted(error)
+    if what:
+        return {"code": errors.RESOURCE_EXHAUSTED, "message": f"On the task {what}. ({text})", "op": None}
+    return {"code": errors.INTERNAL, "message": text, "op": None}
 
 
 def from_details(details: Mapping[str, Any], graph: Any) -> errors.OpError:

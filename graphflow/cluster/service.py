@@ -30,6 +30,7 @@ from graphflow.cluster.requests import Requests
 from graphflow.cluster.step_output import StepContext
 from graphflow.cluster.takings import Takings, give_back
 from graphflow.cluster.task_steps import StepKey, TaskSteps, TellDone, TellFailed
+from graphflow.kernels import registry as kernels
 from graphflow.ops import load_all
 from graphflow.runtime.planner import Manner
 from graphflow.runtime.progress import RunStage, SendTensors
@@ -101,6 +102,7 @@ class Service(Reports):
         self._sharing = Sharing(not tcp_only)
         store.memory = self._sharing.memory
         load_all()
+        kernels.load()  # Now: later there may be too few files, and a client would have to be told.
         self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access, not tcp_only)
         self._groups = CollectiveLink(
             task, list(addresses), self._sharing.memory, self._tell_of_group, not tcp_only

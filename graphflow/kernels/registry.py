@@ -8,13 +8,13 @@ tuple where the op has several outputs. It never writes to its inputs. The compi
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from graphflow.graph.claims import Claims
 from graphflow.graph.dtypes import DType
 from graphflow.graph.elements import Operation
+from graphflow.modules import import_all
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -93,8 +93,7 @@ def load() -> None:
     """Imports the modules that register the NumPy kernels, once."""
     if not _state["loaded"]:
         package = importlib.import_module("graphflow.kernels.cpu")
-        for module in pkgutil.iter_modules(package.__path__, "graphflow.kernels.cpu."):
-            importlib.import_module(module.name)
+        import_all(package.__name__, package.__path__)
         _state["loaded"] = True
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+from graphflow.modules import import_all
 
 
 def load_all() -> None:
     """Loads every module of ops, for where an op of any type may come in: most are loaded at first use."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    import_all(__name__, __path__)

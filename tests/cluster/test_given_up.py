@@ -14,7 +14,8 @@ from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.graph.dtypes import as_dtype
-from graphflow.kernels.queues import KINDS, QueueConfig
+from graphflow.kernels.queue_kinds import KINDS
+from graphflow.kernels.queues import QueueConfig
 from graphflow.transport.message import Kind, Message
 
 ELEMENTS = 8

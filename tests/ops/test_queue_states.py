@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.queues import KINDS, QueueConfig
+from graphflow.kernels.queue_kinds import KINDS
+from graphflow.kernels.queues import QueueConfig
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 

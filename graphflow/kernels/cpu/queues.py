@@ -12,8 +12,9 @@ from graphflow.graph.dtypes import DType
 from graphflow.graph.elements import Operation
 from graphflow.graph.keys import GraphKeys
 from graphflow.graph.scopes import resource_name
+from graphflow.kernels.queue_kinds import KINDS
 from graphflow.kernels.queue_values import rows
-from graphflow.kernels.queues import KINDS, Queue, QueueConfig
+from graphflow.kernels.queues import Queue, QueueConfig
 from graphflow.kernels.registry import Kernel, Node, kernel
 
 
