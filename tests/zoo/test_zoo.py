@@ -20,6 +20,8 @@ from tier_reasons import STAYS
 
 import graphflow as gf
 
+LONGEST = 400
+"""Seconds that a model may take: to compile one takes some ten seconds of a core, and longer where others are busy."""
 CASES = [(name, placement) for name in programs.names() for placement in placements.PLACEMENTS]
 
 
@@ -34,6 +36,7 @@ def target() -> Iterator[str]:
         yield found
 
 
+@pytest.mark.timeout(LONGEST)
 @pytest.mark.parametrize(("name", "placement"), CASES)
 def test_model_is_that_of_tensorflow(
     name: str, placement: str, target: str, everything: bool, caplog: pytest.LogCaptureFixture
