@@ -7,7 +7,8 @@ the link. It writes a secret of its own into the lane and says the same secret o
 same. From that message on all messages of the link go through the lane, and none before it is read, so they stay in
 order.
 
-A door is a name that every process of this machine may connect to; the kernel says whose process it is.
+A door is a Unix socket in the folder of the user's token, which other users cannot enter: one that all may connect to
+they could keep full. The kernel says, too, whose process has connected.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
+from graphflow.transport import token
 from graphflow.transport.tensors import MOST_TENSORS, BadMessage, Buffer
 
 MOST_FRAME_BYTES: Final = 1 << 34
@@ -43,6 +45,8 @@ _JOIN_BELOW: Final = 64 << 10
 _MOST_PARTS: Final = 256
 """Parts that one write takes; Linux takes 1,024."""
 _MOST_WAITING: Final = 64
+_MOST_REMOVED: Final = 256
+_MAKING_SECONDS: Final = 60.0
 _CLAIM_SECONDS: Final = 5.0
 _USABLE: Final = sys.platform == "linux"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -260,18 +264,25 @@ class Door:
 
     def __init__(self, wanted: bool = True) -> None:
         self.name = ""
+        self._wanted = _USABLE and wanted
         self._socket: socket.socket | None = None
         self._waiting: deque[tuple[float, socket.socket]] = deque()
         """Who has connected, since when, and was not claimed yet."""
-        if not (_USABLE and wanted):
-            return
-        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        if self._wanted:
+            _remove_dead_doors()
+            self._open()
+
+    def _open(self) -> None:
+        door = None
         name = f"graphflow-{secrets.token_hex(16)}"
         try:
-            door.bind(f"\0{name}")
+            door = _new_socket()
+            with _folder() as folder:
+                door.bind(f"{folder}/{name}")
             door.listen(_MOST_WAITING)
         except OSError:
-            door.close()  # The cluster works without lanes.
+            if door is not None:
+                door.close()  # The cluster works without lanes.
             return
         self.name, self._socket = name, door
 
@@ -293,6 +304,8 @@ class Door:
 
     def trim(self) -> None:
         """Closes what was not claimed for some seconds."""
+        if self._socket is None and self._wanted:
+            self._open()
         self._let_in()
         limit = time.monotonic() - _CLAIM_SECONDS
         while self._waiting and self._waiting[0][0] < limit:
@@ -304,8 +317,10 @@ class Door:
                 end, _ = self._socket.accept()
             except BlockingIOError:
                 return
-            except OSError:  # No files are left: those who wait notice that the door is gone, and use ZeroMQ.
-                self.close()
+            except (
+                OSError
+            ):  # No files are left: those who wait notice that the door is gone; there will be another.
+                self._shut()
                 return
             if not _of_this_user(end):
                 end.close()
@@ -316,10 +331,16 @@ class Door:
 
     def close(self) -> None:
         """Takes no more lanes; those that were claimed stay."""
-        self.name = ""
+        self._wanted = False
+        self._shut()
+
+    def _shut(self) -> None:
+        name, self.name = self.name, ""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+            with suppress(OSError), _folder() as folder:
+                os.unlink(f"{folder}/{name}")
         while self._waiting:
             self._waiting.popleft()[1].close()
 
@@ -331,11 +352,11 @@ def connect(name: object) -> tuple[socket.socket, str] | None:
     """
     if not _USABLE or not isinstance(name, str) or not _NAME.fullmatch(name):
         return None
-    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    end = _new_socket()
     secret = secrets.token_bytes(SECRET_BYTES)
     try:
-        end.setblocking(False)
-        end.connect(f"\0{name}")
+        with _folder() as folder:
+            end.connect(f"{folder}/{name}")
         if _of_this_user(end) and end.send(secret) == SECRET_BYTES:
             end.setblocking(True)
             return end, secret.hex()
@@ -343,6 +364,33 @@ def connect(name: object) -> tuple[socket.socket, str] | None:
         pass
     end.close()
     return None
+
+
+def _new_socket() -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """The folder of the user's own where doors are: by a name that is short, as that of a Unix socket has to be."""
+    opened = os.open(token.path().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{opened}"
+    finally:
+        os.close(opened)
+
+
+def _remove_dead_doors() -> None:
+    """Removes the doors of processes that were killed: where nobody listens, and which are not just being made."""
+    with suppress(OSError), _folder() as folder:
+        for name in [n for n in os.listdir(folder) if _NAME.fullmatch(n)][:_MOST_REMOVED]:
+            path = f"{folder}/{name}"
+            with suppress(OSError), _new_socket() as probe:
+                if time.time() - os.lstat(path).st_mtime > _MAKING_SECONDS:
+                    try:
+                        probe.connect(path)
+                    except ConnectionRefusedError:
+                        os.unlink(path)
 
 
 def _of_this_user(end: socket.socket) -> bool:

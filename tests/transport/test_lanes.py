@@ -3,21 +3,26 @@ what is no message ends the lane alone, and who may not open one does not."""
 
 from __future__ import annotations
 
+import os
 import random
+import resource
 import socket
+import stat
 import struct
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.transport import lanes
+from graphflow.transport import lanes, token
 from graphflow.transport.lanes import Door, Lane, LaneBroken, Parser, WaitingLane, connect, packed
 from graphflow.transport.tensors import BadMessage
 
@@ -159,7 +164,75 @@ def test_another_user_opens_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes.os, "geteuid", lambda: 1 << 20)
     assert connect(door.name) is None
     assert door.claim(mine[1]) is None
+    monkeypatch.undo()
     mine[0].close()
+    door.close()
+
+
+def test_other_users_cannot_even_knock(tmp_path: Path) -> None:
+    """A socket that all may connect to they could keep full, so that its owner's processes find no place."""
+    door = Door()
+    path = token.path().parent / door.name
+    assert stat.S_ISSOCK(path.lstat().st_mode) and path.parent.stat().st_mode & 0o077 == 0
+    assert door.name not in Path("/proc/net/unix").read_text().replace(f"/{door.name}", "")
+    if os.geteuid() == 0:
+        program = (
+            "import socket, sys\n"
+            "end = socket.socket(socket.AF_UNIX)\n"
+            "for name in (sys.argv[1], '\\0' + sys.argv[1].rpartition('/')[2]):\n"
+            "    try: end.connect(name)\n"
+            "    except OSError as error: print(type(error).__name__)\n"
+        )
+        told = subprocess.run(
+            ["/usr/bin/env", "-i", getattr(sys, "_base_executable", sys.executable), "-I", "-c", program, str(path)],
+            user=65534, group=65534, extra_groups=[], capture_output=True, text=True, timeout=60, cwd="/",
+        )  # fmt: skip
+        if told.returncode != 126 and "Permission denied" not in told.stderr:  # They may not even run Python.
+            assert told.stdout.split() == ["PermissionError", "ConnectionRefusedError"], told.stderr
+    door.close()
+    assert not path.exists()
+
+
+def test_doors_of_killed_processes_are_removed_and_those_that_are_used_are_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(token, "folders", lambda: [tmp_path / "own"])
+    used, killed = Door(), Door()
+    assert killed._socket is not None
+    killed._socket.close()
+    before = sorted(os.listdir(tmp_path / "own"))
+    assert before == sorted([used.name, killed.name])
+    Door().close()
+    assert sorted(os.listdir(tmp_path / "own")) == before  # They may be just being made.
+    monkeypatch.setattr(lanes, "_MAKING_SECONDS", -1.0)
+    Door().close()
+    assert os.listdir(tmp_path / "own") == [used.name]
+    found = connect(used.name)
+    assert found is not None
+    found[0].close()
+    used.close()
+
+
+def test_a_door_that_had_to_be_shut_for_want_of_files_opens_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door()
+    first, found = door.name, connect(door.name)
+    assert found is not None
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+    try:
+        assert door.claim(found[1]) is None and door.name == ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    found[0].close()
+    door.trim()
+    assert door.name not in ("", first)
+    found = connect(door.name)
+    assert found is not None
+    lane = door.claim(found[1])
+    assert lane is not None
+    lane.close()
+    found[0].close()
     door.close()
 
 
