@@ -7,7 +7,7 @@ the link. It writes a secret of its own into the lane and says the same secret o
 same. From that message on all messages of the link go through the lane, and none before it is read, so they stay in
 order.
 
-A door is a Unix socket in the folder of the user's token, which other users cannot enter: one that all may connect to
+A door is a Unix socket in a folder beside the user's token, which other users cannot enter: one that all may connect to
 they could keep full. The kernel says, too, whose process has connected.
 """
 
@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from graphflow.own_files import own_folder
 from graphflow.transport import token
 from graphflow.transport.tensors import MOST_TENSORS, BadMessage, Buffer
 
@@ -279,6 +280,7 @@ class Door:
             door = _new_socket()
             with _folder() as folder:
                 door.bind(f"{folder}/{name}")
+                os.chmod(f"{folder}/{name}", 0o600)
             door.listen(_MOST_WAITING)
         except OSError:
             if door is not None:
@@ -373,7 +375,7 @@ def _new_socket() -> socket.socket:
 @contextmanager
 def _folder() -> Iterator[str]:
     """The folder of the user's own where doors are: by a name that is short, as that of a Unix socket has to be."""
-    opened = os.open(token.path().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    opened = os.open(own_folder(token.path().parent / "doors"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{opened}"
     finally:

@@ -172,8 +172,11 @@ def test_another_user_opens_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_users_cannot_even_knock(tmp_path: Path) -> None:
     """A socket that all may connect to they could keep full, so that its owner's processes find no place."""
     door = Door()
-    path = token.path().parent / door.name
-    assert stat.S_ISSOCK(path.lstat().st_mode) and path.parent.stat().st_mode & 0o077 == 0
+    path = token.path().parent / "doors" / door.name
+    assert (
+        stat.S_ISSOCK(path.lstat().st_mode)
+        and (path.stat().st_mode | path.parent.stat().st_mode) & 0o077 == 0
+    )
     assert door.name not in Path("/proc/net/unix").read_text().replace(f"/{door.name}", "")
     if os.geteuid() == 0:
         program = (
@@ -200,13 +203,13 @@ def test_doors_of_killed_processes_are_removed_and_those_that_are_used_are_not(
     used, killed = Door(), Door()
     assert killed._socket is not None
     killed._socket.close()
-    before = sorted(os.listdir(tmp_path / "own"))
+    before = sorted(os.listdir(tmp_path / "own" / "doors"))
     assert before == sorted([used.name, killed.name])
     Door().close()
-    assert sorted(os.listdir(tmp_path / "own")) == before  # They may be just being made.
+    assert sorted(os.listdir(tmp_path / "own" / "doors")) == before  # They may be just being made.
     monkeypatch.setattr(lanes, "_MAKING_SECONDS", -1.0)
     Door().close()
-    assert os.listdir(tmp_path / "own") == [used.name]
+    assert os.listdir(tmp_path / "own" / "doors") == [used.name]
     found = connect(used.name)
     assert found is not None
     found[0].close()
