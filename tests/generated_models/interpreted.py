@@ -1,13 +1,14 @@
-"""The compiler's loop nests run by Python, so that a program need not wait for LLVM.
+"""The compiler's kernels run by Python, so that a program need not wait for LLVM.
 
-All that decides what a compiled plan computes is kept: lowering, fusion, the layout of memory, the text of each loop
-nest, its arguments, the machine that runs steps one after the other. The text is Python already; here its intrinsics
-read and write memory by address, with NumPy's scalars for arithmetic, in place of LLVM's. Kernels that are not loop
-nests (products, convolutions, rows) are compiled as ever; there are few of them.
+All that decides what a compiled plan computes is kept: lowering, fusion, the layout of memory, the text of each
+kernel, its arguments, the machine that runs steps one after the other. The text is Python already; here its
+intrinsics read and write memory by address, with NumPy's scalars for arithmetic and its products for BLAS, in place
+of LLVM's. Kernels of vector instructions (convolutions, pools) and the machine itself are compiled as ever.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import ctypes
 import math
@@ -20,7 +21,7 @@ import numpy as np
 from graphflow.kernels.native.compiler import Compiler
 from graphflow.kernels.native.machine import KERNEL_PROTOTYPE
 
-_OPENING: Final = "@kernel_function\ndef kernel(args, begin, end):\n    block = args[1]\n"
+_OPENING: Final = "@kernel_function\ndef kernel(args, begin, end):\n"
 _AHEAD: Final = 1 << 32
 """Elements before an address that an index may name: NumPy takes a negative index for one from the end."""
 _C_TYPES: Final = {
@@ -30,7 +31,7 @@ _C_TYPES: Final = {
 
 
 class InterpretedKernel:
-    """A loop nest with an address; a Compilation that is done."""
+    """A kernel with an address; a Compilation that is done. NameError where its text calls what is not here."""
 
     failures: Final[list[BaseException]] = []
     """What was raised within kernels, of which the machine that calls them knows nothing."""
@@ -39,6 +40,9 @@ class InterpretedKernel:
         namespace = dict(_NAMESPACE)
         exec(compile(source, "<interpreted kernel>", "exec"), namespace)
         kernel = namespace["kernel"]
+        missing = set(kernel.__code__.co_names).difference(_NAMESPACE, vars(builtins))
+        if missing:
+            raise NameError(f"An interpreted kernel cannot call {', '.join(sorted(missing))}.")
 
         def call(args: int, begin: int, end: int) -> None:
             try:
@@ -60,18 +64,21 @@ class InterpretedKernel:
         return int(ctypes.cast(self._callback, ctypes.c_void_p).value or 0)
 
 
-_kernels: dict[str, InterpretedKernel] = {}
-"""For good, as compiled ones are: some program may still have the address."""
+_kernels: dict[str, InterpretedKernel | None] = {}
+"""For good, as compiled ones are: some program may still have the address. None for texts that are compiled."""
 
 
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
-    """Loop nests of plans that are compiled meanwhile are interpreted."""
+    """Kernels of plans that are compiled meanwhile are interpreted."""
     compiled = Compiler.compile_many
 
     def compile_many(compiler: Compiler, sources: Sequence[str]) -> list[Any]:
-        others = iter(compiled(compiler, [source for source in sources if not source.startswith(_OPENING)]))
-        return [_kernel(source) if source.startswith(_OPENING) else next(others) for source in sources]
+        found = [_kernel(source) for source in sources]
+        others = iter(
+            compiled(compiler, [s for s, kernel in zip(sources, found, strict=True) if kernel is None])
+        )
+        return [next(others) if kernel is None else kernel for kernel in found]
 
     InterpretedKernel.failures.clear()
     with mock.patch.object(Compiler, "compile_many", compile_many):
@@ -80,9 +87,12 @@ def interpreted() -> Iterator[None]:
         raise InterpretedKernel.failures[0]
 
 
-def _kernel(source: str) -> InterpretedKernel:
+def _kernel(source: str) -> InterpretedKernel | None:
     if source not in _kernels:
-        _kernels[source] = InterpretedKernel(source)
+        _kernels[source] = None
+        if source.lstrip().startswith(_OPENING):
+            with contextlib.suppress(NameError):
+                _kernels[source] = InterpretedKernel(source)
     return _kernels[source]
 
 
@@ -104,6 +114,26 @@ def _load(pointer: Any, index: int, scope: int) -> Any:
 
 def _store(pointer: Any, index: int, value: Any, scope: int) -> None:
     pointer[index + _AHEAD] = value
+
+
+def _matrix(kind: str, address: int, rows: int, columns: int, step: int) -> Any:
+    """A matrix where it lies, `step` elements from row to row."""
+    item = ctypes.sizeof(_C_TYPES[kind])
+    memory = (_C_TYPES[kind] * ((rows - 1) * step + columns)).from_address(int(address))
+    return np.lib.stride_tricks.as_strided(np.frombuffer(memory, kind), (rows, columns), (step * item, item))
+
+
+def _product(kind: str) -> Callable[..., None]:
+    """BLAS's gemm: flags (transpose a, transpose b, accumulate), sizes (m, n, k), operands with their steps."""
+
+    def product(function: int, flags: Sequence[int], sizes: Sequence[int], operands: Sequence[int]) -> None:
+        (m, n, k), (a, a_step, b, b_step, c, c_step) = sizes, operands
+        first = _matrix(kind, a, k, m, a_step).T if flags[0] else _matrix(kind, a, m, k, a_step)
+        second = _matrix(kind, b, n, k, b_step).T if flags[1] else _matrix(kind, b, k, n, b_step)
+        target = _matrix(kind, c, m, n, c_step)
+        target[...] = first @ second + (target if flags[2] else 0)
+
+    return product
 
 
 def _conversion(kind: str) -> Callable[[Any], Any]:
@@ -169,6 +199,9 @@ _NAMESPACE: Final[dict[str, Any]] = {
     **{f"pointer_{kind}": _pointer(kind) for kind in _C_TYPES},
     **{f"to_{kind}": _conversion(kind) for kind in _C_TYPES},
     **{kind: np.dtype(kind).type for kind in _C_TYPES},
+    **{f"call_gemm_{kind}_{bits}": _product(kind) for kind in ("float32", "float64") for bits in (32, 64)},
+    "copy_bytes": lambda target, source, count: ctypes.memmove(int(target), int(source), int(count)),
+    "fill_zero": lambda target, count: ctypes.memset(int(target), 0, int(count)),
     "bits_float32": lambda word: np.array([word], np.int64).view(np.float32)[0],
     "bits_float64": lambda word: np.array([word], np.int64).view(np.float64)[0],
 }

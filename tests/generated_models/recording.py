@@ -33,7 +33,7 @@ def main():
             prepared = harness.prepared(namespace["build"], tf, program["dtype"])
             found = harness.outcome(prepared, tf, program["batches"])
         except Exception as error:
-            found, errors["all"] = [], type(error).__name__ + ": " + str(error)[:300]
+            found, errors["all"] = [], f"{type(error).__name__}: {' '.join(str(error).split())[-300:]}"
         for number, run in enumerate(found):
             if isinstance(run, str):
                 errors[str(number)] = run
