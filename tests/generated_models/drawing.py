@@ -47,7 +47,7 @@ class Drawing:
 
     def size(self) -> int:
         """The size of an axis that a layer makes."""
-        return self.choose((2, 3, 4, 6))
+        return self.choose((2, 3, 3, 4, 4, 6))
 
     # ---- values -------------------------------------------------------------------------------------------------
 

@@ -21,16 +21,10 @@ _OPTIMIZERS = (
     "tf.train.AdadeltaOptimizer(0.5, epsilon=0.01)",
 )
 _INPUTS = (
-    (-1, 4),
-    (-1, 6),
-    (-1, 3, 4),
-    (-1, 4, 6),
-    (-1, 6, 2),
-    (-1, 4, 4, 3),
-    (-1, 6, 6, 2),
-    (-1, 5, 3, 1),
-    (-1, 2, 4, 4, 2),
-)
+    (-1, 4), (-1, 6), (-1, 3, 4), (-1, 4, 4), (-1, 4, 6), (-1, 6, 2), (-1, 4, 4, 3), (-1, 6, 6, 2), (-1, 3, 3, 3),
+    (-1, 5, 3, 1), (-1, 2, 4, 4, 2),
+)  # fmt: skip
+"""Some with axes of one size, since a compiler that takes one for another is wrong without any error there."""
 _MOST_TRIES = 400
 
 
