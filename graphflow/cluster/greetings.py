@@ -7,6 +7,7 @@ Reading a message never runs code of the sender's; plans, which may bring functi
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -202,6 +203,7 @@ class Greetings(Inquiries):
                 raise _too_many(f"{self._task} has {MOST_SESSIONS} sessions, which is the most.")
             if not observes:
                 LOG.info("%s: master session %s begins", self._task, session)
+                self._told_use = -math.inf  # The other tasks are told at the next tick.
         self._heard[session] = time.monotonic()
         self._requests.setdefault(session, Requests()).take(message.a)
         if details.get("alive"):
@@ -240,6 +242,7 @@ class Greetings(Inquiries):
                    "answer": peer.asked if asks else 0, "answers": answers,
                    "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
                    "left": [p.task for p in self._peers.values() if p.left],
+                   "users": [p.task for p in self._peers.values() if p.incarnation and p.in_use],
                    "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
         peer.greeted, peer.greeted_at = True, time.monotonic()
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
@@ -273,6 +276,7 @@ class Greetings(Inquiries):
         peer.left, peer.asked = False, 0
         peer.others_left = {_text(task) for task in details.get("left", ())}
         peer.in_use = bool(details.get("in_use"))
+        peer.users = {_text(task) for task in details.get("users", ())} - {self._task}
         self._senders[sender] = peer
         self._sharing.met(peer.task, details)
         self._lost_tasks().pop(peer.task, None)
@@ -349,7 +353,7 @@ class Greetings(Inquiries):
                 continue
             self._met.setdefault(session, incarnations)
             details = {"task": self._task, "devices": devices, "incarnations": incarnations,
-                       "in_use": any(peer.in_use for peer in found),
+                       "in_use": any(peer.in_use or peer.users for peer in found),
                        "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
             self.sockets.reply(
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()

@@ -151,5 +151,8 @@ class Inquiries:
         self._drop_contexts()
         self._takings.settle_all()
         self._reset_sessions |= {s for s in self._heard if not s.startswith(OBSERVER)}
+        lost, unmet = dict(self._lost_tasks()), dict(self._unmet_tasks())
         self._store.reset(details.get("containers"))
+        self._lost_tasks().update(lost)  # They are not there for those who come now, either.
+        self._unmet_tasks().update(unmet)
         return {"state": "reset"}

@@ -32,6 +32,8 @@ class Peer:
     """Whether it was there once, and is not now."""
     others_left: set[str] = field(default_factory=set)
     """The tasks of which it says that."""
+    users: set[str] = field(default_factory=set)
+    """The tasks of which it says that they have a client with a session."""
     in_use: bool = False
     """Whether it had a client with a session when it last said hello."""
 

@@ -12,8 +12,10 @@ under way is given up, and the next choice counts as later than all before.
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -35,14 +37,20 @@ SLOW_SECONDS: Final = 10.0
 _SAY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger("graphflow")
 Number = tuple[int, int]
-"""What choices are ordered by: when the rounds were made, and a count from one."""
+"""What choices are ordered by: their rounds' epoch, and a count from one.
+
+An epoch is a random number that rounds have for as long as their task lives, and no clock is asked which of two is the
+later one: it is the one that is heard of later.
+"""
+_MOST_EPOCHS: Final = 64
+"""Epochs that are known to be over, the last ones: each is a restart of the task of the global step."""
 
 
 @dataclass(frozen=True)
 class Ticket:
     """A run's part in a round.
 
-    round: the global step that it has read. epoch: when the rounds were made. attempt: its number, from one, or 0
+    round: the global step that it has read. epoch: of its rounds, see Number. attempt: its number, from one, or 0
     where its gradients were given before, by an earlier attempt of the same run. floor: earlier attempts of the same
     replica that are above this are void.
     """
@@ -120,7 +128,7 @@ class SyncRounds:
     dropped: int = 0
     """How many runs came too late for their round."""
     _condition: threading.Condition = field(default_factory=threading.Condition)
-    _epoch: int = field(default_factory=time.time_ns)
+    _epoch: int = field(default_factory=lambda: secrets.randbits(62) + 1)
     _begun: int = 0
     _open: dict[int, _Attempt] = field(default_factory=dict)
     _members: dict[str, int] = field(default_factory=dict)
@@ -387,8 +395,26 @@ class Once:
     """
 
     _condition: threading.Condition = field(default_factory=threading.Condition)
-    _applied: Number = (0, 0)
+    _epoch: int = 0
+    _over: deque[int] = field(default_factory=lambda: deque(maxlen=_MOST_EPOCHS))
+    """The epochs before this one."""
+    _applied: int = 0
+    """The count of the latest choice of this epoch that was applied."""
     _busy: bool = False
+
+    def _enter(self, epoch: int) -> bool:
+        """Goes over to an epoch that is new; whether it is the present one then. With the condition held."""
+        if epoch == self._epoch:
+            return True
+        if epoch in self._over:
+            return False
+        self._over.append(self._epoch)
+        self._epoch, self._applied = epoch, 0
+        self._begin_epoch()
+        return True
+
+    def _begin_epoch(self) -> None:
+        """Forgets what belongs to the epoch before; with the condition held."""
 
     def claim(self, run: Any, choice: Choice) -> bool:
         """Whether the caller is to make the change of this choice: nobody has, nor one of a later choice."""
@@ -396,7 +422,8 @@ class Once:
             while self._busy:
                 self._condition.wait(0.05)
                 run.check()
-            if not choice.number[1] or choice.number <= self._applied:
+            epoch, count = choice.number
+            if not count or not self._enter(epoch) or count <= self._applied:
                 return False
             self._busy = True
             run.hold(self, self._free)
@@ -411,7 +438,8 @@ class Once:
         """The change that was claimed has been made."""
         run.let_go(self)
         with self._condition:
-            self._applied = choice.number
+            if choice.number[0] == self._epoch:
+                self._applied = choice.number[1]
             self._settle(choice)
             self._busy = False
             self._condition.notify_all()
@@ -425,19 +453,19 @@ class Gradients(Once):
     """The gradients of one variable that wait for their round. Thread-safe."""
 
     _waiting: dict[int, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
-    _epoch: int = 0
     _horizon: int = 0
+
+    def _begin_epoch(self) -> None:
+        self._horizon = 0
+        self._waiting.clear()
 
     def push(self, slot: str, ticket: Ticket, parts: tuple[Any, ...]) -> None:
         """Takes a gradient, one array or values and indices, unless its round is over or it was given before."""
         if not ticket.attempt:
             return
         with self._condition:
-            if ticket.epoch < self._epoch or (ticket.epoch == self._epoch and ticket.attempt < self._horizon):
+            if not self._enter(ticket.epoch) or ticket.attempt < self._horizon:
                 return
-            if ticket.epoch > self._epoch:
-                self._epoch, self._horizon = ticket.epoch, 0
-                self._waiting.clear()
             for number, (owner, _) in list(self._waiting.items()):
                 if slot and owner == slot and ticket.floor < number < ticket.attempt:
                     del self._waiting[number]
@@ -455,6 +483,8 @@ class Gradients(Once):
                 ) from None  # fmt: skip
 
     def _settle(self, choice: Choice) -> None:
+        if choice.number[0] != self._epoch:
+            return
         self._horizon = max(self._horizon, choice.horizon)
         for number in [n for n in self._waiting if n < self._horizon]:
             del self._waiting[number]

@@ -94,7 +94,10 @@ def work(
         reached = 0
         while not (goal := finish(folder)) or reached < goal:
             number = next(tags)
-            _, reached, counted = session.run([train_op, step, together.counted], {tag: number})
+            _, counted = session.run([train_op, together.counted], {tag: number})
+            reached = int(
+                session.run(step)
+            )  # After the round: fetched along with it it may be that of before.
             if counted:  # With backup replicas it may have come too late.
                 acknowledged.write(f"{number}\n")
                 acknowledged.flush()

@@ -8,6 +8,7 @@ need a recovery because another one is gone.
 from __future__ import annotations
 
 import json
+import random
 import signal
 import sys
 import time
@@ -153,6 +154,20 @@ def test_promise_43_three_of_eight_stand_still(begin: Callable[..., Training]) -
     training.was_patient(0, 2, 4, 6, 7)
 
 
+def test_a_chief_that_is_killed_goes_on_with_the_others_though_its_session_does_not_see_them(
+    begin: Callable[..., Training],
+) -> None:
+    """Its device filters, as those of nearly every program, name the ps tasks and itself."""
+    training = begin(2)
+    training.start_all()
+    training.all_train(time.monotonic() + 1.0)  # Until each has told the ps that it has a client.
+    training.run.signal("worker", 0, signal.SIGKILL)
+    training.start(0)
+    training.all_train(time.monotonic())
+    training.end()
+    assert "steps are lost" not in training.log(0)
+
+
 def test_with_backup_replicas_nobody_waits(begin: Callable[..., Training]) -> None:
     training = begin(3, needed=2)
     training.start_all()
@@ -294,3 +309,49 @@ def test_promise_43_with_the_times_of_the_promise(
     assert resumed < PROMISED_SECONDS, training.run.text()
     training.end()
     training.was_patient(*healthy)
+
+
+@pytest.mark.parametrize("needed", [3, 2], ids=["all", "with-a-backup"])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=[pytest.mark.slow, pytest.mark.timeout(240)]) for n in range(30)]
+)
+def test_whoever_stops_goes_on_or_dies_all_come_to_their_end(
+    seed: int, needed: int, begin: Callable[..., Training]
+) -> None:
+    """Stops, some of which overlap, of the ps as well; who is killed is started again, at once or after a while."""
+    chance = random.Random(seed)
+    training = begin(3, needed=needed, recoveries=30)
+    training.start_all()
+    training.all_train(0.0)
+    stopped: set[tuple[str, int]] = set()
+    story: list[str] = []
+    for _ in range(6):
+        role, index = chance.choice([("ps", 0), *(("worker", i) for i in range(3))])
+        act = chance.choice(["stop", "stop", "kill", "go on", "flicker"])
+        if act == "kill" and role == "ps":
+            act = "stop"  # What it had is gone then: see test_sync_replicas.py.
+        story.append(f"{act} {role} {index}")
+        if act == "stop":
+            training.run.signal(role, index, signal.SIGSTOP)
+            stopped.add((role, index))
+        elif act == "kill":
+            training.run.signal(role, index, signal.SIGKILL)
+            stopped.discard((role, index))
+            time.sleep(chance.choice([0.0, 0.5, 2.0]))
+            training.start(index)
+        elif act == "flicker":
+            for _ in range(10):
+                training.run.signal(role, index, signal.SIGSTOP)
+                time.sleep(chance.random() * 0.1)
+                training.run.signal(role, index, signal.SIGCONT)
+                time.sleep(chance.random() * 0.02)
+            stopped.discard((role, index))
+        elif stopped:
+            who = stopped.pop()
+            training.run.signal(*who, signal.SIGCONT)
+        time.sleep(chance.choice([0.05, 0.5, 1.5, 3.0]))
+    for who in stopped:
+        training.run.signal(*who, signal.SIGCONT)
+    print(story)
+    training.all_train(time.monotonic())
+    training.end()

@@ -284,7 +284,11 @@ def test_a_change_is_made_once_for_each_choice_and_never_for_an_older_one() -> N
     assert not once.claim(run, newer)
     assert not once.claim(run, older)
     assert not once.claim(run, Choice(5, (8, 0)))  # There is nothing to apply.
-    assert once.claim(run, Choice(0, (8, 1)))  # The rounds were made anew, their task having died.
+    assert once.claim(
+        run, Choice(0, (3, 1))
+    )  # The rounds were made anew, their task having died; no clock is asked.
+    once.done(run, Choice(0, (3, 1)))
+    assert not once.claim(run, Choice(9, (7, 3)))  # Of the rounds before, and late.
 
 
 def test_others_wait_for_a_change_that_goes_on_and_make_it_where_it_fails() -> None:
