@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow.kernels.denormals import flushing
 from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.assemble import PASS_THROUGH, Assembled, KernelTable, assemble
 from graphflow.runtime.context import RunContext
@@ -45,7 +46,7 @@ class Executable:
         """What is computed."""
         function = self.part.function
         self._function: Callable[..., tuple[Any, ...]] = (
-            np.errstate(all="ignore")(function) if self.part.computes else function
+            flushing(np.errstate(all="ignore")(function)) if self.part.computes else function
         )
         self.lends = lends
         """Whether results may be lent."""

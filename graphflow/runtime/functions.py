@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphflow.kernels.denormals import computing
 from graphflow.plan.functions import LoweredFunction
 from graphflow.plan.ir import walk
 from graphflow.runtime.assemble import KernelTable, operand
@@ -50,7 +51,7 @@ class FunctionRunner:
             return None
         before = self._random_states() if self.random else {}
         try:
-            with np.errstate(all="ignore"):
+            with computing():
                 return self._rowwise.run(RunContext(self._store), columns, captured, count)
         except NotRowwise:
             self._rowwise = None

@@ -12,6 +12,7 @@ from graphflow.config import ConfigProto
 from graphflow.graph.elements import Operation, Tensor
 from graphflow.graph.function import GraphFunction
 from graphflow.kernels import registry
+from graphflow.kernels.denormals import computing
 from graphflow.plan.functions import LoweredFunction, lowered
 from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.plan.lower import lower
@@ -46,9 +47,8 @@ def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
 def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
     if registry.is_stateful(instruction.type):
         raise LookupError(instruction.type)
-    import numpy as np
 
-    with np.errstate(all="ignore"):
+    with computing():
         result = _make_kernel(instruction)(*inputs)
     return result if len(instruction.outputs) > 1 else (result,)
 

@@ -9,6 +9,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.graph import dtypes, shapes
 from graphflow.kernels.cpu.printing import summarized
+from graphflow.kernels.denormals import kept
 from graphflow.kernels.registry import Kernel, Node, kernel
 
 
@@ -80,7 +81,8 @@ def _py_func(node: Node) -> Kernel:
 
     def call(run: Any, *arguments: Any) -> Any:
         try:
-            result = run.call(function, *[_for_python(a) for a in arguments])
+            with kept():
+                result = run.call(function, *[_for_python(a) for a in arguments])
         except StopIteration as error:
             raise errors.OutOfRangeError(None, None, f"StopIteration: {error}") from error
         except errors.OpError:

@@ -22,6 +22,7 @@ from graphflow.kernels.datasets.base import (
     boxed,
 )
 from graphflow.kernels.datasets.states import State
+from graphflow.kernels.denormals import kept
 
 
 class ArrayTable:
@@ -229,9 +230,10 @@ class GeneratorElements(Elements):
         if self._ended:
             return None
         try:
-            if self._items is None:
-                self._items = iter(self._dataset.function(*self._dataset.arguments))
-            value = next(self._items)
+            with kept():
+                if self._items is None:
+                    self._items = iter(self._dataset.function(*self._dataset.arguments))
+                value = next(self._items)
         except StopIteration:
             self._ended, self._items = True, None
             return None

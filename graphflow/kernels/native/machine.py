@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from graphflow.kernels.denormals import flushing
+
 from .compiler import Compiler
 from .machine_source import (
     CONTROL_NEXT,
@@ -87,7 +89,7 @@ class ThreadPool:
         addresses = [int(ctypes.cast(function, ctypes.c_void_p).value or 0) for function in functions]
         constants = [ctypes.addressof(self._semaphore), *addresses, _SPINS, threads]
         self._words[POOL_CONSTANTS : POOL_CONSTANTS + len(constants)] = constants
-        run = KERNEL_PROTOTYPE(worker_address)
+        run = flushing(KERNEL_PROTOTYPE(worker_address))
         self._threads = [
             threading.Thread(target=run, args=(0, self.address, 0), name=f"graphflow-pool-{k}", daemon=True)
             for k in range(1, threads)

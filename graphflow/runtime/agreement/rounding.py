@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.runtime.agreement.shadow import ShadowRun, Variables
 from graphflow.runtime.agreement.tape import Tape, is_repeatable
@@ -67,7 +68,7 @@ class Replay:
 
         table = self.tape.replaying(self.kernels if kernels is None else kernels)
         part = assemble(self.plan, store, table, observe=look if looks else None)
-        with np.errstate(all="ignore"):
+        with computing():
             results = part.function(run, *self.feeds)
         return Replayed(results, self.variables.after(store), values)
 

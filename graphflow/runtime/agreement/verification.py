@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import numpy as np
-
 from graphflow import errors
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan, walk
 from graphflow.runtime.agreement.bounds import Difference, difference, roundings
 from graphflow.runtime.agreement.rounding import Replay, Replayed, Spread
@@ -157,7 +156,7 @@ def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: 
 def _real_run(subject: Subject, tape: Tape, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
     part = assemble(subject.plan, subject.store, tape.recording(subject.kernels), lends=subject.lends)
     try:
-        with np.errstate(all="ignore"):
+        with computing():
             results: tuple[Any, ...] = part.function(run, *feeds)
     except Exception as error:
         raise explain(error, part, subject.cells) from error

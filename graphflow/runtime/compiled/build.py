@@ -18,6 +18,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.kernels.cpu.math import DIVISION_BY_ZERO
+from graphflow.kernels.denormals import flush, restore
 from graphflow.kernels.native import PROGRAM_STATUS, Machine
 from graphflow.kernels.native.blas import single_threaded
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
@@ -383,6 +384,7 @@ class CompiledPlan:
         """One run; Unusable where the NumPy tier has to do it, before anything happened."""
         if not self._lock.acquire(blocking=False):
             raise Unusable
+        mode = flush()
         try:
             if self._writes and not self._store.begin_in_place():
                 raise Unusable
@@ -405,6 +407,7 @@ class CompiledPlan:
                 if self._writes:
                     self._store.end_in_place()
         finally:
+            restore(mode)
             self._lock.release()
 
     def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import VARIABLE_TYPES, Plan
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.compiled.specialise import Known
@@ -45,7 +46,7 @@ def observed_run(
 
     observer = assemble(plan, store, kernels, observe=observe, lends=base.lends)
     try:
-        with np.errstate(all="ignore"):
+        with computing():
             result: tuple[Any, ...] = observer.function(run, *feeds)
     except Exception as error:
         raise explain(error, observer, base.cells) from error

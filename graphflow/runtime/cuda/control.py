@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.kernels.cpu.array import indexer
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan, producers
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.assemble import Assembled, KernelTable, assemble, operand
@@ -121,7 +122,7 @@ class ControlledExecutable:
                 program = self._programs[key]
         part = program.function
         try:
-            with np.errstate(all="ignore"):
+            with computing():
                 made = iter(part.function(run, *self._given(program, feeds)))
                 results = [next(made) if there else None for there in program.there]
                 pairs = zip(results, self._keeps, strict=True)

@@ -20,6 +20,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow.graph.devices import DeviceSpec
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import cpu_beside
@@ -285,7 +286,7 @@ class DeviceExecutable:
             return True
         given = [(lowering.constant(n), *lowering.known[n]) for n in i.inputs]
         try:
-            with np.errstate(all="ignore"):
+            with computing():
                 self._kernels.make(i)(*[np.ones(s, d)[()] if c is None else c[()] for c, s, d in given])
         except Exception:
             return False

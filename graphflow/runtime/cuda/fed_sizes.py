@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow.graph import shapes
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.plan.sizes import DENSE_SHAPES, FOLLOWED, SEGMENT_IDS
 from graphflow.runtime.assemble import KernelTable, assemble
@@ -80,7 +81,7 @@ class FedSizes:
             return ()
         given = [host(feeds[k]) for k in self._taken]
         try:
-            with np.errstate(all="ignore"):
+            with computing():
                 values = self._part.function(run, *given)
         except Exception as error:
             raise explain(error, self._part) from error

@@ -23,6 +23,7 @@ from graphflow.kernels.cuda.merge import merged
 from graphflow.kernels.cuda.region_text import Operand
 from graphflow.kernels.cuda.regions import region_launches
 from graphflow.kernels.cuda.toolkit import Device, Launch, Work, part
+from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.runtime.assemble import KernelTable, assemble, copied, operand, own
 from graphflow.runtime.compiled.combine import combine_for_device
@@ -394,7 +395,7 @@ class DevicePlan:
     def _run_host(self, segment: HostSegment, run: RunContext, objects: dict[str, Any]) -> None:
         arguments = [self._on_host(name, objects) for name in segment.inputs]
         try:
-            with np.errstate(all="ignore"):
+            with computing():
                 results = segment.part.function(run, *arguments)
         except Exception as error:
             raise explain(error, segment.part) from error
