@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -341,6 +341,10 @@ def _fill_shape(array: Any, shape: tuple[int, ...], verify: bool) -> Any:
     return flat.reshape(shape)
 
 
+_LONGEST_KNOWN: Final = 1 << 20
+"""Elements of a vector whose value is looked for while the graph is built."""
+
+
 def constant_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor as a NumPy array, or None where it is not known while the graph is built.
 
@@ -362,8 +366,10 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
 def partial_value(tensor: Tensor) -> int | list[int | None] | None:
     """What is known of a scalar or vector of integers, or truth values as 0 and 1, while the graph is built.
 
-    None where nothing is.
+    None where nothing is, and for a vector that no shape could be: gf.fill([1000000000], 1) is not to be made here.
     """
+    if tensor.dims is not None and len(tensor.dims) == 1 and (tensor.dims[0] or 0) > _LONGEST_KNOWN:
+        return None
     rule = tensor.op.op_def.partial_value
     known = None if rule is None else rule(tensor.op)
     if isinstance(known, tuple):

@@ -306,3 +306,34 @@ def test_whatever_is_changed_in_a_file_of_arrays_it_is_read_or_refused(tmp_path:
                     numpy_files.load(str(path))
                 except numpy_files.reading_errors:
                     continue
+
+
+def test_what_a_graph_says_of_a_shape_is_not_computed_where_no_shape_could_be_so_long() -> None:
+    """Neither while the graph is built nor when it is imported: in a process that may have 3 GB."""
+    program = (
+        "import resource, graphflow as gf\n"
+        "def graphs():\n"
+        "    n = 2_000_000_000\n"
+        "    yield lambda: gf.fill([n], 1)\n"
+        "    yield lambda: gf.range(n)\n"
+        "    yield lambda: gf.zeros([n], gf.int32)\n"
+        "    yield lambda: gf.tile([1], [n])\n"
+        "    yield lambda: gf.ones_like(gf.fill([n], 1))\n"
+        "    yield lambda: gf.concat([gf.fill([n], 1), [1]], 0)\n"
+        "    yield lambda: gf.pad([1], [[0, n]])\n"
+        "    yield lambda: gf.stack([gf.fill([n], 1)[0]])\n"
+        "    yield lambda: gf.fill([n], 1)[:3]\n"
+        "    yield lambda: gf.gather(gf.fill([n], 1), [1])\n"
+        "    yield lambda: gf.cast(gf.fill([n], 1), gf.int64) * 2\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "for build in graphs():\n"
+        "    with gf.Graph().as_default() as graph:\n"
+        "        gf.reshape(gf.placeholder(gf.float32), build())\n"
+        "        gf.zeros(build())\n"
+        "    with gf.Graph().as_default(): gf.import_graph_def(graph.as_graph_def())\n"
+        "print('built')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout == "built\n", done.stderr

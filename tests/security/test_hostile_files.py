@@ -85,6 +85,9 @@ def test_replaying_what_is_no_such_file_says_so(tmp_path: Path, content: bytes, 
     (tmp_path / "file").write_bytes(content)
     assert main(["replay", str(tmp_path / "file")]) == 2
     assert "no file of a disagreement" in capsys.readouterr().err
+    np.savez(tmp_path / "other.npz", a=np.arange(3))
+    assert main(["replay", str(tmp_path / "other.npz")]) == 2
+    assert "no file of a disagreement" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("outside", ["absolute", "above", "link"])

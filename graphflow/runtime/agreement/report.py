@@ -103,6 +103,7 @@ def load(path: str) -> Recorded:
     except (
         BadPlan,
         *numpy_files.reading_errors,
+        KeyError,
         TypeError,
         AttributeError,
         IndexError,
