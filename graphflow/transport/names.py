@@ -133,13 +133,17 @@ class Names:
 
     def _answer(self, key: _Key, entry: _Entry) -> None:
         host, port, beyond = key
-        addresses, error = resolve(host)
+        addresses: tuple[str, ...] = ()
         accepts = False
-        usable = [a for a in addresses if beyond or is_loopback(a)]
-        if usable and port:
-            first, error = _tried(usable, port)
-            accepts = not error
-            addresses = tuple(dict.fromkeys((*first, *addresses)))
+        try:
+            addresses, error = resolve(host)
+            usable = [a for a in addresses if beyond or is_loopback(a)]
+            if usable and port:
+                first, error = _tried(usable, port)
+                accepts = not error
+                addresses = tuple(dict.fromkeys((*first, *addresses)))
+        except Exception as found:  # As of too little memory: the next look-up may go well.
+            error = f"the name {host!r:.300} cannot be resolved: {type(found).__name__}: {found}"
         with self._condition:
             now = time.monotonic()
             entry.found = Found(addresses or entry.found.addresses, error, False, accepts, now)

@@ -296,6 +296,34 @@ def test_the_last_good_answer_stays_in_use_while_there_is_no_newer_one(service: 
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(24, "Too many open files"),
+        RecursionError("x"),
+        KeyError("x"),
+        TimeoutError("x"),
+    ],
+)
+def test_a_look_up_that_fails_in_any_way_is_tried_again(
+    service: NameService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    found = Names()
+    deadline = time.monotonic() + 30
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(socket, "getaddrinfo", fails)
+    assert "cannot be resolved" in found.wait(LOST, deadline).error
+    monkeypatch.setattr(socket, "getaddrinfo", service.getaddrinfo)
+    service.addresses[LOST] = ["127.0.0.1"]
+    while found.look_up(LOST).addresses != ("127.0.0.1",):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_what_is_kept_of_hosts_is_bounded(service: NameService) -> None:
     found = Names()
     deadline = time.monotonic() + 60
