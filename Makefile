@@ -7,7 +7,7 @@ CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help demo test test-all bench bench-training bench-cluster bench-collectives bench-devices bench-gpu \
-	cuda-check emulated-gpu-check gpu-check faults soak lint format clean
+	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
 	@echo "make bench-devices  measure a mirrored step on two CPU devices against one device"
 	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
+	@echo "make models    run models drawn by chance for an hour, then look for faults that are planted into the compiler"
 	@echo "make lint      lint, format check, types and layers alone"
 
 demo: $(VENV)/.demo
@@ -84,6 +85,10 @@ faults: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m tests.cluster.faults.soak $(SOAK_ARGS)
+
+models: $(VENV)/.dev
+	$(BIN)/python -m tests.generated_models --seconds 3600 $(MODELS_ARGS)
+	$(BIN)/python -m tests.generated_models.mutations
 
 bench-cluster: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py $(BENCH_ARGS)
