@@ -1,12 +1,14 @@
 """Compares programs with TensorFlow 1.15: python -m tests.generated_models.oracle --tensorflow PATH_OF_ITS_PYTHON.
 
-TensorFlow runs the same text in a process of its own. What rounding explains is judged as between the tiers.
+TensorFlow runs the same text in a process of its own. What rounding explains is judged as between the tiers. Left out
+are programs that keep what an identity of a variable gives: in TensorFlow it may change with the variable.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from . import harness
 from .comparison import Reference
 from .generating import generate
 
@@ -39,8 +42,9 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=100)
     options = parser.parse_args()
+    harness.GATED = True
     seeds = range(options.first_seed, options.first_seed + options.programs)
-    programs = [generate(seed) for seed in seeds]
+    programs = [p for p in map(generate, seeds) if not re.search(r"tf\.identity\(w\d+\)", p.text())]
     different = refused = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
