@@ -20,7 +20,7 @@ from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
 KEEP_ACCOUNT: Final = frozenset({"SyncRoundClaim", "SyncRoundAdvance"})
 """Types that know themselves what was done before."""
 _OTHER_RESULTS: Final = frozenset({"CountUpTo"})
-"""Types whose result is not the new value of the variable."""
+"""Types whose result is not the new value of the variable: their kernels find it where an attribute "again" says so."""
 
 
 def changes(plan: Plan) -> list[tuple[str, str]]:
@@ -50,6 +50,8 @@ def _without(i: Instruction, names: Collection[str]) -> Instruction:
         return i if _keeps_account(i) else replace(i, bodies=tuple(without(body, names) for body in i.bodies))
     if i.name not in names or not _can_be_left_out(i):
         return i
+    if i.type in _OTHER_RESULTS:
+        return replace(i, attrs={**i.attrs, "again": True})
     if not i.outputs:
         return replace(i, type="NoOp", inputs=(), attrs={}, definition=lookup("NoOp"))
     return replace(i, type="Identity", inputs=i.written()[:1], attrs={}, definition=lookup("Identity"))
@@ -63,6 +65,5 @@ def _can_be_left_out(i: Instruction) -> bool:
     return (
         bool(i.written())
         and len(i.outputs) < 2
-        and i.type not in _OTHER_RESULTS
         and i.type not in KEEP_ACCOUNT
     )

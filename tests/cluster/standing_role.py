@@ -94,7 +94,15 @@ def work(
         reached = 0
         while not (goal := finish(folder)) or reached < goal:
             number = next(tags)
-            _, counted = session.run([train_op, together.counted], {tag: number})
+            # At the end a backup replica may begin a round for which nobody is there any more.
+            options = gf.RunOptions(timeout_in_ms=3000) if goal and needed < count else None
+            try:
+                _, counted = session.run([train_op, together.counted], {tag: number}, options)
+            except gf.errors.DeadlineExceededError:
+                if options is None:
+                    raise
+                reached = int(session.run(step))
+                continue
             reached = int(
                 session.run(step)
             )  # After the round: fetched along with it it may be that of before.

@@ -44,26 +44,31 @@ def test_what_a_plan_changes_is_found_also_in_branches() -> None:
     count = gf.Variable(0, name="count")
     with gf.Session() as session:
         found = changes(_plan(session, [add, rows, count.count_up_to(5)]))
-    assert sorted(variable for _, variable in found) == ["v", "w"]
+    assert sorted(variable for _, variable in found) == ["count", "v", "w"]
 
 
 def test_what_is_left_out_gives_the_value_that_is_there() -> None:
     v, w = gf.Variable(1.0, name="v"), gf.Variable([1.0, 2.0], name="w")
     add = gf.assign_add(v, 2.0)
+    count = gf.Variable(0, name="count")
+    counted = count.count_up_to(2)
     rows = gf.cond(gf.constant(3.0) * add > 0.0, lambda: gf.scatter_add(w, [0], [5.0]), lambda: w + 0.0)
     with gf.Session() as session:
         session.run(gf.global_variables_initializer())
-        plan = _plan(session, [add, rows])
+        plan = _plan(session, [add, rows, counted])
         for names, expected in (
-            ([add.op.name], (1.0, 6.0)),
-            ([n for n, variable in changes(plan) if variable == "w"], (3.0, 6.0)),
-            ([n for n, _ in changes(plan)], (3.0, 6.0)),
+            ([add.op.name], (1.0, 6.0, 0)),
+            ([n for n, variable in changes(plan) if variable == "w"], (3.0, 6.0, 1)),
+            (
+                [n for n, _ in changes(plan)],
+                (3.0, 6.0, 1),
+            ),  # And the limit is no error, as nothing is counted.
         ):
             left = without(plan, names)
             verify(left)
             executable, _ = session._planner.executable(left, session.store, Manner())
             results = executable.run(RunContext(session.store), ())
-            assert (results[0], results[1][0]) == expected
+            assert (results[0], results[1][0], results[2]) == expected
 
 
 def test_the_changes_of_a_round_are_the_rounds_own_affair() -> None:
