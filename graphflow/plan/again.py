@@ -62,8 +62,4 @@ def _keeps_account(i: Instruction) -> bool:
 
 
 def _can_be_left_out(i: Instruction) -> bool:
-    return (
-        bool(i.written())
-        and len(i.outputs) < 2
-        and i.type not in KEEP_ACCOUNT
-    )
+    return bool(i.written()) and len(i.outputs) < 2 and i.type not in KEEP_ACCOUNT
