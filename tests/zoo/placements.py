@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.fetches import fetch_key
-from graphflow.plan.ir import Plan, walk
+from graphflow.plan.ir import walk
 from graphflow.runtime.compiled.nodes import PythonNode
 from graphflow.runtime.compiled.tier import TieredExecutable
 from graphflow.runtime.staged import StagedExecutable
@@ -100,7 +100,8 @@ def run(program: programs.Program, placement: str, target: str = "", tier: str =
         initial = programs.values(program, session)
         found = programs.look(program, session)
         found.update(programs.train(program, session, initial))
-        return Outcome(kept.keep_all(found), tuple(reports(program, session)))
+        steps = tuple(reports(program, session)) if placement == "compiled" else ()
+        return Outcome(kept.keep_all(found), steps)
 
 
 @functools.lru_cache(maxsize=8)
@@ -122,16 +123,14 @@ def tier_of(name: str, everything: bool) -> str:
 
 
 def reports(program: programs.Program, session: Any) -> Iterator[PlanReport]:
-    """What became of the plans of a step, which a session has run."""
-    feeds = list(program.feeds(0))
+    """What became of the plans of a step, which a session has run on one device."""
+    feeds = tuple(program.feeds(0)) or None
     for fetch in [[program.losses, program.train[0]], *program.train[1:]]:
-        prepared = session._prepared[fetch_key(fetch), tuple(feeds) or None]
-        yield report(session.plan(fetch, feeds)[0], prepared.executable)
+        yield report(stages(session._prepared[fetch_key(fetch), feeds].executable))
 
 
-def report(plan: Plan, executable: Any) -> PlanReport:
-    """What became of a plan; one of a cluster is not looked into."""
-    parts = stages(executable)
+def report(parts: Sequence[TieredExecutable]) -> PlanReport:
+    """What became of a plan, of the stages that it consists of."""
     compiled, on_numpy = 0, []
     for part in parts:
         plans = [state.compiled for state in part._states.values() if state.compiled is not None]
@@ -140,7 +139,7 @@ def report(plan: Plan, executable: Any) -> PlanReport:
         compiled += count
         on_numpy += others
     reasons = {type(reason).__name__ for part in parts for reason in part.reasons()}
-    instructions = sum(1 for _ in walk(plan))
+    instructions = sum(1 for part in parts for _ in walk(part._plan))
     return PlanReport(instructions, compiled, tuple(sorted(on_numpy)), tuple(sorted(reasons)))
 
 

@@ -23,7 +23,7 @@ import programs  # noqa: E402
 from tier_reasons import STAYS  # noqa: E402
 
 PAGE = PROJECT / "docs" / "zoo.md"
-HEAD = "| model | op types | instructions | compiled | the rest |\n|--|--|--|--|--|\n"
+HEAD = "| model | op types | instructions | compiled | on NumPy |\n|--|--|--|--|--|\n"
 
 
 def row(name: str) -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import kept
@@ -57,14 +60,19 @@ def test_model_is_that_of_tensorflow(
 
 
 def test_every_model_has_a_recording_and_says_what_it_is() -> None:
-    import os
-
     names = programs.names()
     recorded = sorted(file[:-4] for file in os.listdir(os.path.dirname(kept.path("x"))))
     assert recorded == names
     assert sum(os.path.getsize(kept.path(name)) for name in names) < 3_000_000
     assert set(STAYS) <= set(names)
     assert all(programs.architecture(name).build.__doc__ for name in names)
+
+
+def test_the_page_has_a_row_for_models_alone() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
+    rows = re.findall(r"^\| (\w+) \| \d+ \| \d+ \| \d+ \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) >= 24 and rows == sorted(rows)
+    assert set(rows) <= set(programs.names()), "write the table anew: python -m tests.zoo.table --write"
 
 
 # ---- planted faults -------------------------------------------------------------------------------------------------
