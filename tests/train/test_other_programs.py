@@ -67,15 +67,23 @@ def generated(first: int) -> Any:
     return gf.data.Dataset.range(first, first + 20).concatenate(data).make_one_shot_iterator().get_next()
 
 
-def producer(first: int) -> Any:
-    return gf.train.range_input_producer(20, shuffle=False).dequeue() + first
+def reader(first: int) -> Any:
+    """Two files of lines, read by a reader from a queue of names."""
+    folder = Path(gf.test.get_temp_dir()) / str(first)
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in range(2):
+        numbers = range(first + 10 * part, first + 10 * part + 10)
+        (folder / str(part)).write_text("".join(f"{number}\n" for number in numbers))
+    names = gf.FIFOQueue(50, gf.string, (), name="q")
+    gf.add_to_collection("fill", names.enqueue_many([[str(folder / "0"), str(folder / "1")]]))
+    return gf.string_to_number(gf.TextLineReader(name="lines").read(names)[1], gf.int64)
 
 
 def random(seed: int) -> Any:
     return gf.cast(gf.random_uniform([], 0, 1_000_000, gf.int32, seed=seed, name="noise"), gf.int64)
 
 
-SOURCES = [fifo, padding, shuffling, priority, iterator, shuffled, generated, random]
+SOURCES = [fifo, padding, shuffling, priority, iterator, shuffled, generated, reader, random]
 
 
 def program(source: Source, argument: Any, trains: bool) -> Any:
@@ -139,7 +147,7 @@ def test_another_program_keeps_its_own(source: Source, filled_before: bool, tmp_
         )  # `start` initializes it again.
 
 
-@pytest.mark.parametrize("source", [fifo, iterator, shuffled, random])
+@pytest.mark.parametrize("source", [fifo, iterator, shuffled, reader, random])
 def test_an_evaluation_with_the_same_input_begins_at_its_beginning(source: Source, tmp_path: Path) -> None:
     """The same input under the same names, but nothing that trains."""
     prefix, _ = saved(source, tmp_path)
