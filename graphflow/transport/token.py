@@ -30,7 +30,7 @@ def folders() -> list[Path]:
         home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
     except KeyError:
         return found
-    return [home / ".cache" / "graphflow", *found] if home.is_absolute() and home.is_dir() else found
+    return [home / ".cache" / "graphflow", *found] if home.is_absolute() else found
 
 
 def path() -> Path:
