@@ -23,6 +23,9 @@ from tests.generated_models.mutations import MUTATIONS, Mutation, search
 from tests.generated_models.program import Program, Step
 from tests.generated_models.shrinking import shrink, without_unused
 
+pytestmark = pytest.mark.timeout(300)
+"""The first to run waits for the machine's own code, which the helper compiles at a low priority."""
+
 _SAMPLE = 6
 _ALL = 150
 
