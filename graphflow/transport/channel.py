@@ -37,6 +37,9 @@ _MOST_PAUSE_MS: Final = 100
 _TRY_SECONDS: Final = 6.0
 """For how long it may not stand after the first time that it ended: the server may be gone. One that has not begun to
 serve yet ends connections after `STRANGER_SECONDS`."""
+_AGAIN_SECONDS: Final = 1.0
+"""For how long it may not stand after it has stood, and nothing came over it."""
+_MOST_UNSURE: Final = 8
 
 
 class Gone(Exception):
@@ -80,7 +83,9 @@ class Channel:
         self._stands = False
         """Whether the connection does."""
         self._unsure: list[Sequence[Buffer]] = []
-        """What was sent before it stood: it may have to be sent again, to another address."""
+        """What was sent before anything came: it may have to be sent again, maybe to another address."""
+        self._heard = False
+        """Whether anything came."""
         self.greeted = False
         self.memory: PartnerMemory | None = None
         """What the server shares with this process, where both can."""
@@ -145,8 +150,8 @@ class Channel:
         if self._lane is None:
             if not self._stands:
                 self._check()
-                if not self._stands:
-                    self._unsure.append(frames)
+            if not self._heard and len(self._unsure) < _MOST_UNSURE:
+                self._unsure.append(frames)
             self._send(frames)
             return
         try:
@@ -186,8 +191,8 @@ class Channel:
                 found = self._pieces.take(receive(self._socket)) if ready else None
             except zmq.ZMQError as error:
                 raise Closed from error
-            if found is not None and not self._stands:
-                self._stands = True
+            if found is not None and not self._heard:
+                self._stands = self._heard = True
                 self._unsure.clear()
         if found is None:
             self._check()
@@ -204,9 +209,15 @@ class Channel:
                 raise Closed from error
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self._stands = True
-                self._unsure.clear()
-            elif self._stands or event in _DEFINITE_EVENTS:
+                self._tried_until = math.inf
+            elif self._heard or event in _DEFINITE_EVENTS or self._tries >= _MOST_TRIES:
                 raise Gone(event)
+            elif self._stands:  # It came to stand, and was ended before its hello was taken: it comes again.
+                self._stands = False
+                self._tries += 1
+                self._tried_until = time.monotonic() + _AGAIN_SECONDS
+                for frames in self._unsure:
+                    self._send(frames)
             elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
                 self._tries += 1
                 self._tried_until = min(self._tried_until, time.monotonic() + _TRY_SECONDS)

@@ -116,9 +116,9 @@ class PeerLinks:
                 self._connect(link)
 
     def close(self, linger_ms: int) -> None:
-        """Closes all."""
-        for address in list(self._links):
-            self.disconnect(address, linger_ms)
+        """Closes all; those that stand have so long to send what is left."""
+        for address, link in list(self._links.items()):
+            self.disconnect(address, linger_ms if link.stands else 0)
 
     def _open(self, address: str) -> _Link:
         link = _Link(address, self._access)
