@@ -30,12 +30,12 @@ _GOODBYE_MS: Final = 500
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked where the server is, while its name is not known."""
 _DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-_MOST_TRIES: Final = 12
+_MOST_TRIES: Final = 20
 """So often a connection may end before it stands: a server whose strangers are too many closes some, which come again
-(ZeroMQ does that, these within little more than a second)."""
+(ZeroMQ does that, these within about two seconds)."""
 _MOST_PAUSE_MS: Final = 100
 _TRY_SECONDS: Final = 6.0
-"""For how long it may not stand after the first time that it ended: the server may be gone. One that has not begun to
+"""For how long it may not stand after the last time that it ended: the server may be gone. One that has not begun to
 serve yet ends connections after `STRANGER_SECONDS`."""
 _AGAIN_SECONDS: Final = 1.0
 """For how long it may not stand after it has stood, and nothing came over it."""
@@ -220,7 +220,7 @@ class Channel:
                     self._send(frames)
             elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
                 self._tries += 1
-                self._tried_until = min(self._tried_until, time.monotonic() + _TRY_SECONDS)
+                self._tried_until = time.monotonic() + _TRY_SECONDS
                 if self._tries >= _MOST_TRIES:
                     raise Gone(event)
         if not self._stands:

@@ -229,6 +229,30 @@ def test_a_task_whose_files_are_few_has_room_for_its_clients(
         task.close()
 
 
+@pytest.mark.parametrize("where", ["task", "by_tcp"])
+def test_many_clients_come_at_once_in_the_middle_of_two_floods(
+    request: pytest.FixtureRequest, where: str
+) -> None:
+    """Those of them that are taken for strangers, and closed, come again without its being noticed."""
+    task = request.getfixturevalue(where)
+    found: list[Any] = []
+
+    def come() -> None:
+        try:
+            found.append(task.new_session())
+        except gf.errors.OpError as error:
+            found.append(error)
+
+    with flood(task, "half", 4.0, count=1000), flood(task, "mechanisms", 4.0):
+        for _ in range(3):
+            threads = [threading.Thread(target=come) for _ in range(20)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+    assert found == [task.steps] * 60
+
+
 def test_strangers_are_closed_the_oldest_first(task: Task) -> None:
     with ExitStack() as stack:
         held = []
