@@ -183,6 +183,7 @@ class _Monitored:
         after = self._read_step(self._session)
         for reader in self._step_readers():
             reader.reading.last = reader.reading.expected = after
+            reader.reading.seen += 1
         self._recoveries.append(Recovery(error, before, after, time.time()))
         moved = self._recoveries[-1].moved()
         _log.warning(

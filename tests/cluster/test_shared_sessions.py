@@ -72,7 +72,9 @@ def end(run: Processes, most_recoveries: int, lost: bool = False) -> dict[str, A
     if not lost:
         assert first.keys() == second.keys() == acknowledged, "what was acknowledged was not counted"
         assert found["step"] == len(acknowledged)
-    assert 1 <= int(line(run, "RECOVERIES")) <= most_recoveries, run.text()
+    # On a machine that is busy a task may seem to be gone when it is not, which the tasks say.
+    losses = sum(run.log(f"{task}_0").count(" is gone.") for task in ("worker_0", "ps_0", "ps_1"))
+    assert 1 <= int(line(run, "RECOVERIES")) <= max(most_recoveries, losses), run.text()
     return found
 
 
