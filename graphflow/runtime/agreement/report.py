@@ -65,7 +65,7 @@ def save(file: Any, found: Replay, known: Known) -> None:
     """Writes what a run needs to be done again; ValueError where that is too much, or no plain data."""
     writer = PlanWriter()
     objects = _Objects(writer.arrays)
-    tree = {
+    tree: dict[str, Any] = {
         "format": _FORMAT,
         "plan": writer.plan(_plain(found.plan)),
         "known": {name: [list(shape), dtype] for name, (shape, dtype) in known.items()},
@@ -75,7 +75,10 @@ def save(file: Any, found: Replay, known: Known) -> None:
     }
     if sum(array.nbytes for array in writer.arrays) > _MOST_BYTES:
         raise ValueError(f"it would be larger than {_MOST_BYTES >> 20} MiB")
-    arrays = {f"a{number}": array for number, array in enumerate(writer.arrays)}
+    texts = {k: array for k, array in enumerate(writer.arrays) if array.dtype == object}
+    tree["texts"] = [[k, objects.tree(array)] for k, array in texts.items()]
+    plain = [np.zeros(0) if k in texts else array for k, array in enumerate(writer.arrays)]
+    arrays = {f"a{number}": array for number, array in enumerate(plain)}
     text = np.frombuffer(json.dumps(tree).encode(), np.uint8)
     np.savez_compressed(file, allow_pickle=False, tree=text, **arrays)
 
@@ -90,6 +93,8 @@ def load(path: str) -> Recorded:
         if tree["format"] != _FORMAT:
             raise ValueError(f"its format is {tree['format']!r:.50}, not {_FORMAT}")
         read = _Objects(arrays).value
+        for number, texts in tree["texts"]:
+            arrays[number] = read(texts)
         return Recorded(
             PlanReader(arrays).plan(tree["plan"]),
             {

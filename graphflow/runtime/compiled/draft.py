@@ -99,6 +99,12 @@ class Draft:
             loop.draft.ready() for loop in self.loops
         )
 
+    def missing(self) -> int:
+        """The kernels that are still being compiled."""
+        own = sum(not handle.done() for handle in self._handles.values())
+        loops: int = sum(loop.draft.missing() for loop in self.loops)
+        return own + loops
+
     def wait(self, timeout: float) -> None:
         """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
         for handle in self._handles.values():

@@ -9,6 +9,7 @@ soon as the kernels are there.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow import errors
 from graphflow.plan.ir import Plan
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.agreement.report import report
@@ -41,6 +43,7 @@ from graphflow.runtime.compiled.reasons import (
     NoKernels,
     NotLowered,
     StaysOnNumpy,
+    label,
     tell,
 )
 from graphflow.runtime.compiled.specialise import Known
@@ -49,6 +52,7 @@ from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore
 
+_LOG: Final = logging.getLogger("graphflow")
 _OBSERVED_RUN: Final = 4
 _SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
@@ -57,6 +61,8 @@ _MOST_SHAPES: Final = 16
 _AGAIN_SECONDS: Final = 30.0
 """After so long kernels are asked for again that did not come through the compiler's fault; twice as long each time."""
 _LONGEST_AGAIN_SECONDS: Final = 3600.0
+_LOOK_SECONDS: Final = 2.0
+"""How often a run that waits for the compiler looks whether it is to end."""
 _MOST_DECLINED: Final = 5
 """Runs that a compiled plan may decline before it is given up; each was made ready for it in vain."""
 
@@ -261,11 +267,13 @@ class TieredExecutable:
         """Goes over to compiled code; the result of the run where it was needed to see whether that is right."""
         draft = state.draft
         try:
-            draft.wait(120.0)
+            self._wait(draft, run)
             compiled = self._built(draft, self._store, self._kernels, None)
+        except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
+            raise
         except Exception as error:
             self._give_up(state, NoKernels(error), error)
-            if isinstance(error, TimeoutError) or getattr(error, "passing", False):
+            if getattr(error, "passing", False):
                 state.may_pass()
             return None
         room = room_for(self._plan, self._store, self._policy.verify)
@@ -279,6 +287,23 @@ class TieredExecutable:
             if state.declined == _MOST_DECLINED:
                 self._give_up(state, Declines())
         return None if outcome is None else outcome.results
+
+    def _wait(self, draft: Any, run: RunContext) -> None:
+        """Waits for the kernels of a draft; the compiler has a deadline for each, and the run may end meanwhile."""
+        told = False
+        while True:
+            try:
+                draft.wait(_LOOK_SECONDS)
+                return
+            except TimeoutError:
+                run.check(lambda: f"the compiler, which has {draft.missing()} kernels to make")
+            if not told:
+                told = True
+                _LOG.info(
+                    "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
+                    label(self._plan),
+                    draft.missing(),
+                )
 
     def _verified(self, state: _State, run: RunContext, feeds: Sequence[Any], room: int) -> Outcome:
         """A run in both tiers, and what it says of the compiled one."""

@@ -113,6 +113,24 @@ def test_the_file_holds_what_the_difference_needs(caplog: pytest.LogCaptureFixtu
 
 @pytest.mark.faulty_compiler
 @pytest.mark.usefixtures("wrong_tanh")
+def test_the_file_holds_texts_and_what_functions_gave(caplog: pytest.LogCaptureFixture) -> None:
+    from graphflow.runtime.agreement.replaying import replayed
+
+    with gf.Graph().as_default():
+        x = gf.placeholder(gf.float32, [3])
+        name = gf.py_func(lambda: np.array([b"a", b"longer"], object), [], gf.string)
+        words = gf.string_join([gf.constant(["one", "two"]), name])
+        y = gf.tanh(x) + gf.py_func(lambda v: v + np.float32(1), [x], gf.float32)
+        with gf.Session(config=_config()) as session:
+            for _ in range(2):
+                session.run([y, words, gf.tanh(x)], {x: np.ones(3, "f")})
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    recorded = load(line.split("graphflow replay ")[1].split(" (")[0])
+    assert "disagrees" in str(replayed(recorded, 1))
+
+
+@pytest.mark.faulty_compiler
+@pytest.mark.usefixtures("wrong_tanh")
 def test_the_wrong_part_of_a_small_update_is_found() -> None:
     """The gradient is wrong by 3 %, the weight after the step by a hundred thousandth."""
     with gf.Graph().as_default():

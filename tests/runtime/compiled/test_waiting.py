@@ -1,0 +1,64 @@
+"""Protects runs that wait for the compiler: for as long as it takes, until they are to end, and they say so."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.runtime.compiled import tier
+from graphflow.runtime.compiled.draft import Draft
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Kernels come only once the event is set."""
+    there, right = threading.Event(), Draft.wait
+
+    def wait(self: Draft, timeout: float) -> None:
+        if not there.wait(timeout):
+            raise TimeoutError
+        right(self, timeout)
+
+    monkeypatch.setattr(Draft, "wait", wait)
+    monkeypatch.setattr(tier, "_LOOK_SECONDS", 0.05)
+    return there
+
+
+def _model() -> tuple[Any, Any]:
+    x = gf.placeholder(gf.float32, [3])
+    return gf.tanh(x) * 2.0 + 1.0, x
+
+
+def test_a_run_waits_for_late_kernels_and_says_so(
+    late: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "graphflow")
+    with gf.Graph().as_default():
+        y, x = _model()
+        with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+            feed = {x: np.ones(3, "f")}
+            session.run(y, feed)
+            threading.Timer(0.5, late.set).start()
+            begun = time.monotonic()
+            session.run(y, feed)
+            assert time.monotonic() - begun > 0.3
+            (state,) = [s for p in session._prepared.values() for s in p.executable._states.values()]
+            assert state.compiled is not None
+    lines = [r.getMessage() for r in caplog.records if "waits for" in r.getMessage()]
+    assert len(lines) == 1 and "kernels" in lines[0]
+
+
+def test_a_run_that_waits_ends_with_its_session(late: threading.Event) -> None:
+    with gf.Graph().as_default():
+        y, x = _model()
+        session = gf.Session(config=gf.ConfigProto(compiled="always"))
+        session.run(y, {x: np.ones(3, "f")})
+        threading.Timer(0.3, session.close).start()
+        with pytest.raises((gf.errors.CancelledError, RuntimeError), match="closed"):
+            session.run(y, {x: np.ones(3, "f")})
