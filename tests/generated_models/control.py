@@ -107,7 +107,8 @@ def second_gradient(d: Drawing) -> None:
         raise NoneFitsError
     x = d.choose(sources)
     value = d.made("F", x.shape, False)
-    text = f"{value} = tf.tanh(tf.gradients(tf.reduce_sum(tf.square({y})), {x})[0])"
+    found = f"tf.gradients(tf.reduce_sum(tf.square({y})), {x})"
+    text = f"{value} = tf.tanh([tf.zeros_like({x}) if g is None else g for g in {found}][0])"
     d.step("second_gradient", text, [x, y], [value])
 
 
