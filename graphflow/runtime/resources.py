@@ -145,6 +145,23 @@ class VariableCell:
                 fresh = taken(value, dtype)
                 self.value = copied(value, dtype) if fresh is None else fresh
 
+    def exchange(self, old: Any, new: Any) -> None:
+        """Puts a value of the same shape in the place of `old`, unless that is the value no longer.
+
+        To whoever asks what was set it is the same value: `assigned` does not count it.
+        """
+        with self.lock:
+            if self.value is not old:
+                return
+            alone = self.store.begin_in_place(self)
+            try:
+                target = old if alone else self._fresh(old)
+                copy_into(target, new)
+                self.value = target
+            finally:
+                if alone:
+                    self.store.end_in_place()
+
     def update(self, function: Callable[[Any, Any], Any]) -> None:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
         with self.lock:

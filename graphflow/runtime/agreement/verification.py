@@ -260,7 +260,7 @@ def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], 
 def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
     """The compiled plan's results, with its writes in the real store, where nobody has written since."""
     for name, value in mine.writes.items():
-        cell = subject.store.cell(variables.instructions[name])
-        if value is not None and cell.value is theirs.writes[name]:
-            cell.assign(value)
+        old = theirs.writes[name]
+        if value is not None and old is not None and old.shape == value.shape:
+            subject.store.cell(variables.instructions[name]).exchange(old, value)
     return tuple(mine.results)

@@ -384,6 +384,20 @@ def test_an_error_beside_noise_is_still_found(verdicts: list[Any]) -> None:
     assert verdicts == ["APART"]
 
 
+def test_what_is_taken_over_does_not_count_as_set(verdicts: list[Any]) -> None:
+    """A task tells by that count whether a change of a run that is repeated is still there (cluster/once.py)."""
+    with gf.Graph().as_default():
+        v = gf.Variable(np.ones(3, "f"), name="v")
+        step = gf.assign_add(v, gf.tanh(v) * 0.5)
+        with gf.Session(config=_config()) as session:
+            session.run(gf.global_variables_initializer())
+            (cell,) = session.store.variables()
+            for _ in range(4):
+                session.run(step)
+            assert cell.assigned == 1
+    assert "AGREED" in verdicts
+
+
 def test_synchronous_rounds_count_a_step_once(verdicts: list[Any], caplog: pytest.LogCaptureFixture) -> None:
     """What ends a round keeps account outside of variables: it is given again, with the one that it has set."""
     with gf.Graph().as_default():
