@@ -1,7 +1,8 @@
 """The network of a lab: hosts with addresses of their own where the machine allows that, elsewhere proxies.
 
 On hosts of their own the tasks use the keys of a cluster, as they have to. Behind proxies each task knows the others by
-the ports of proxies; there a lost packet is what TCP makes of it, a pause.
+addresses of its own of the loopback interface, 127.0.0.2 and so on, at which proxies listen; there a lost packet is
+what TCP makes of it, a pause.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ class Network:
         self._proxies: dict[tuple[str, str], Proxy] = {}
         if by_proxies or why_not():
             self._ports = self._stack.enter_context(ReservedPorts(3)).ports
-            for sender in ROLES:
+            for number, sender in enumerate(ROLES):
                 for receiver, port in zip(ROLES, self._ports, strict=False):
                     if sender != receiver:
-                        self._proxies[sender, receiver] = self._stack.enter_context(Proxy(port))
+                        proxy = Proxy(f"127.0.0.{2 + number}", port)
+                        self._proxies[sender, receiver] = self._stack.enter_context(proxy)
         else:
             self._hosts = self._stack.enter_context(Hosts(len(ROLES)))
 
@@ -64,7 +66,7 @@ class Network:
         else:
             own = dict(zip(ROLES, self._ports, strict=False))
             ps, *workers = (
-                f"127.0.0.1:{own[r] if r == role else self._proxies[role, r].port}" for r in ROLES[:3]
+                f"127.0.0.1:{own[r]}" if r == role else self._proxies[role, r].address for r in ROLES[:3]
             )
         return {"ps": [ps], "worker": workers}
 

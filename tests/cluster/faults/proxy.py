@@ -47,12 +47,16 @@ class Direction:
 
 
 class Proxy:
-    """Passes what comes to `port` of this machine on to another port. A context manager."""
+    """Passes what comes to an address of this machine on to 127.0.0.1. A context manager.
 
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._door = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._door.getsockname()[1])
+    host: another address of the loopback interface. The port is the same at both, as it is where a link is between the
+    tasks: what is shown to a task at one port opens none at another.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = ("127.0.0.1", port)
+        self._door = socket.create_server((host, port))
+        self.address = f"{host}:{port}"
         self.there, self.back = Direction(), Direction()
         self._closed = False
         self._sockets: list[socket.socket] = []
@@ -89,7 +93,7 @@ class Proxy:
             except OSError:
                 return
             try:
-                far = socket.create_connection(("127.0.0.1", self._target))
+                far = socket.create_connection(self._target)
             except OSError:
                 near.close()
                 continue
