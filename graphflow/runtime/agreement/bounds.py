@@ -1,6 +1,7 @@
 """How far the results of two tiers may be apart.
 
-Integers, truth values and strings must be equal. Floats may differ by rounding: by the unit of their dtype, for each
+Integers, truth values and strings must be equal; strings that are made of floats, such as summaries, are not compared.
+Floats may differ by rounding: by the unit of their dtype, for each
 operation on the longest way through the plan, in proportion to the value itself and to the size of its array as a
 whole (a sum that comes to almost nothing has the error of its terms). A variable that is written is judged by its
 change: a wrong gradient is small beside the weight.
@@ -14,13 +15,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.plan.ir import Plan
+from graphflow.plan.ir import Plan, walk
 from graphflow.runtime.compiled.specialise import Known
 
 _LEAST_UNITS: Final = 16.0
 _UNITS_OF_VALUE: Final = 4.0
 _SPREADS: Final = 4.0
 """How many times the spread that was found by trying (rounding.py) is allowed."""
+
+
+def made_of_floats(plan: Plan) -> frozenset[str]:
+    """The values of a plan that floats may have gone into."""
+    found = {
+        output
+        for i in walk(plan)
+        for output, dtype in zip(i.outputs, i.dtypes, strict=True)
+        if dtype.is_floating
+    }
+    for i in walk(plan):  # In order, so that what goes in comes before what comes out.
+        if not found.isdisjoint(i.taken()):
+            found.update(i.outputs)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -68,7 +83,7 @@ def difference(
     """
     if mine is None or theirs is None:
         return None if mine is theirs else _unlike(name, mine, theirs)
-    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    mine, theirs = _array(mine), _array(theirs)
     if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
         return _unlike(name, mine, theirs)
     if theirs.dtype.kind not in "fc":
@@ -97,17 +112,19 @@ def difference(
     return _judged(name, apart, distance, whole)
 
 
+def _array(value: Any) -> Any:
+    """A value as an array; a string is one object, whatever it ends in."""
+    return np.array(value, object) if isinstance(value, bytes | str) else np.asarray(value)
+
+
 def _judged(name: str, apart: Any, distance: Any, sizes: Any) -> Difference | None:
     count = int(np.count_nonzero(apart))
     if not count:
         return None
     beyond = distance[apart]
     largest = float(np.max(beyond)) if np.all(np.isfinite(beyond)) else math.inf
-    size = (
-        float(np.sqrt(np.mean(np.square(np.abs(sizes.astype(np.complex128))))))
-        if sizes.dtype != object
-        else 0.0
-    )
+    numbers = sizes.dtype.kind in "biufc"
+    size = float(np.sqrt(np.mean(np.square(np.abs(sizes.astype(np.complex128)))))) if numbers else 0.0
     return Difference(name, count, int(apart.size), largest, size)
 
 

@@ -12,14 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from graphflow import errors
 from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan, walk
-from graphflow.runtime.agreement.bounds import Difference, difference, roundings
+from graphflow.runtime.agreement.bounds import Difference, difference, made_of_floats, roundings
 from graphflow.runtime.agreement.rounding import Replay, Replayed, Spread
 from graphflow.runtime.agreement.shadow import Variables, bytes_to_copy, random_states
 from graphflow.runtime.agreement.tape import Tape
 from graphflow.runtime.assemble import KernelTable, assemble
+from graphflow.runtime.compiled.reasons import NotVerified, tell_unverified
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import host
@@ -134,8 +137,17 @@ def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: 
     results = _real_run(subject, tape, run, feeds)
     if tape.full:
         return Outcome(results, Verdict.UNTRIED)
-    after = variables.after(subject.store)
     replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds, random)
+    try:
+        return _judged_run(subject, replay, Replayed(results, variables.after(subject.store)))
+    except Exception as error:  # The run itself is done: that it could not be judged must not undo it.
+        tell_unverified(subject.plan, NotVerified(error))
+        return Outcome(results, Verdict.UNTRIED)
+
+
+def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
+    """What the compiled plan makes of a run that NumPy has done."""
+    results = tuple(theirs.results)
     try:
         mine = _compiled_run(subject, replay)
     except (subject.unusable, errors.CancelledError, errors.DeadlineExceededError):
@@ -144,10 +156,9 @@ def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: 
         return Outcome(results, Verdict.UNTRIED)
     except Exception as error:
         return _judged_failure(subject, replay, results, error)
-    theirs = Replayed(results, after)
     if not differences(subject, replay, mine, theirs):
         if subject.takes_over:
-            return Outcome(_taken_over(subject, variables, mine, theirs), Verdict.AGREED)
+            results = _taken_over(subject, replay.variables, mine, theirs)
         return Outcome(results, Verdict.AGREED)
     apart = disagreement(subject, replay, mine)
     return Outcome(results, Verdict.AGREED if apart is None else Verdict.APART, apart, replay)
@@ -175,8 +186,13 @@ def differences(
 ) -> tuple[Difference, ...]:
     """How the results and writes of the compiled plan differ from NumPy's, beyond the bounds."""
     units = roundings(subject.plan, subject.known)
+    strings = {name for name in made_of_floats(subject.plan) if name in subject.plan.fetches}
     found = [
-        difference(name, host(own), host(given), units, spread=None if spread is None else spread.results[k])
+        None
+        if name in strings and _is_text(given)
+        else difference(
+            name, host(own), host(given), units, spread=None if spread is None else spread.results[k]
+        )
         for k, (name, own, given) in enumerate(
             zip(subject.plan.fetches, mine.results, theirs.results, strict=True)
         )
@@ -202,6 +218,10 @@ def judged(subject: Subject, replay: Replay) -> Apart | None:
     except Exception as error:
         return Apart((), error)
     return disagreement(subject, replay, mine)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, bytes | str) or (isinstance(value, np.ndarray) and value.dtype.kind in "OSU")
 
 
 def disagreement(subject: Subject, replay: Replay, mine: Replayed) -> Apart | None:

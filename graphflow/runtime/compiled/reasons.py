@@ -86,6 +86,26 @@ class Disagrees(StaysOnNumpy):
     is_a_fault = True
 
 
+class NotVerified(Exception):
+    """The comparison of compiled code with NumPy failed itself; the plan is used all the same."""
+
+    is_a_fault = True
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(_where(error))
+        self.__cause__ = error
+
+
+def tell_unverified(plan: Plan, reason: NotVerified) -> None:
+    """Says in one line that compiled code is used though it could not be compared."""
+    _LOG.warning(
+        "The compiled plan of %s could not be compared with NumPy: %s.",
+        label(plan),
+        reason,
+        extra={"reason": reason},
+    )
+
+
 def tell(plan: Plan, reason: StaysOnNumpy) -> None:
     """Says in one line why a plan stays on NumPy, at the level that the reason has."""
     level = logging.WARNING if reason.is_a_fault else logging.INFO

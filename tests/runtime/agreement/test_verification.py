@@ -266,6 +266,41 @@ def test_functions_of_the_user_are_called_once_a_run(verdicts: list[Any]) -> Non
     np.testing.assert_allclose([r[0] for r in results], expected, rtol=1e-5)
 
 
+def test_summaries_of_floats_are_not_compared_and_other_texts_are(
+    verdicts: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    monkeypatch.setattr(verification, "disagreement", None)  # What differs would call it.
+
+    def build() -> Any:
+        x = gf.placeholder(gf.float32, [50, 7])
+        y = gf.nn.softmax(gf.tanh(gf.matmul(x, x, transpose_b=True)) * 3.0)
+        text = gf.string_join([gf.as_string(gf.reduce_sum(y * y)), gf.constant("a\0")])
+        summary = gf.summary.merge(
+            [gf.summary.scalar("y", gf.reduce_mean(y * y)), gf.summary.histogram("h", y)]
+        )
+        return [summary, text, gf.constant(["same", "b\0"]), gf.shape(x)], {
+            x: RNG(4).randn(50, 7).astype("f")
+        }
+
+    _runs(build, "always", 3)
+    assert set(verdicts) == {"AGREED"}
+
+
+def test_a_comparison_that_fails_leaves_the_run_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("no idea")
+
+    request.node.add_marker("faulty_compiler")
+    expected = _trained(5, compiled="never")[0]
+    monkeypatch.setattr(verification, "differences", fail)
+    np.testing.assert_allclose(_trained(5)[0], expected, rtol=1e-5)
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert "could not be compared with NumPy: RuntimeError: no idea" in line
+
+
 def test_what_is_printed_is_printed_once_a_run(capfd: pytest.CaptureFixture[str]) -> None:
     with gf.Graph().as_default():
         x = gf.placeholder(gf.float32, [3])
