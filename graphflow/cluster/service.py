@@ -299,6 +299,7 @@ class Service(Reports):
             return
         if (
             not tensors
+            or tensors[0] is None
             or tensors[0].dtype != np.int32
             or tensors[0].ndim != 1
             or len(tensors) > 1 + len(tensors[0])

@@ -58,6 +58,8 @@ class Kind(IntEnum):
 
 _json: Final = json.JSONEncoder(separators=(",", ":")).encode
 _KINDS: Final = {int(kind): kind for kind in Kind}
+_OF_STEPS: Final = frozenset({Kind.TENSOR, Kind.DONE})
+"""Kinds with what goes along edges, where an operation that did not run leaves no value."""
 
 
 def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
@@ -70,7 +72,7 @@ def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """One message: its kind, three numbers, details that JSON can express, and tensors."""
+    """One message: its kind, three numbers, details that JSON can express, and tensors (None: one without a value)."""
 
     kind: Kind
     a: int = 0
@@ -123,9 +125,11 @@ class Message:
         kind = _KINDS.get(number)
         if kind is None:
             raise BadMessage(f"There is no kind {number} of messages.")
-        values: Sequence[np.ndarray[Any, Any]] = ()
+        values: Sequence[np.ndarray[Any, Any] | None] = ()
         if count or begin != len(head) or len(frames) > 1:
             values = tensors.decode(head, begin, count, frames[1:], memory)
+            if kind not in _OF_STEPS and any(value is None for value in values):
+                raise BadMessage(f"A tensor of {kind.name} has no value.")
         return Message(kind, a, b, c, _details(head[_HEADER.size : begin]) if length else {}, values)
 
 

@@ -3,8 +3,9 @@
 A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. A small buffer follows it at
 once, since a frame of its own would cost more than copying it; a large one is a frame, or several. The buffer holds the
 elements in row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes.
-In place of a buffer there may be a handle of shared memory (transport/shared.py). What comes in is believed in nothing:
-every size is checked against the length of what is really there.
+In place of a buffer there may be a handle of shared memory (transport/shared.py). What was not computed, since it is in
+a branch that was not taken, has the type of no value: the gradient of the branch may be elsewhere and awaits it. What
+comes in is believed in nothing: every size is checked against the length of what is really there.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ NUMBER_OF: Final = {
 NUMPY_OF: Final = {number: dtype for dtype, number in NUMBER_OF.items()}
 _STRING: Final = dtypes.string.as_datatype_enum
 _BOOL: Final = dtypes.bool_.as_datatype_enum
+_NO_VALUE: Final = 0
+"""TensorFlow's number for no type."""
+_NOTHING: Final = _HEAD.pack(_NO_VALUE, 0, _HERE, 0, 0)
+"""The descriptor of what has no value."""
 
 if sys.byteorder != "little":
     raise ImportError("graphflow's transport needs a little-endian machine.")
@@ -60,7 +65,7 @@ Share = Callable[[np.ndarray[Any, Any]], bytes | None]
 
 
 def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, list[Buffer]]:
-    """The table of arrays (or NumPy scalars, or bytes), and the large buffers.
+    """The table of arrays (or NumPy scalars, or bytes, or None for what has no value), and the large buffers.
 
     Those share memory with the arrays. TypeError for a value that is no tensor.
     """
@@ -70,6 +75,9 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
     buffers: list[Buffer] = []
     buffer: Buffer
     for value in values:
+        if value is None:
+            table.append(_NOTHING)
+            continue
         array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
         number = NUMBER_OF.get(array.dtype)
         if number is not None and array.nbytes <= _SMALL:
@@ -123,13 +131,13 @@ def _encode_strings(array: np.ndarray[Any, Any]) -> Buffer:
 
 def decode(
     table: Buffer, position: int, count: int, buffers: Sequence[Buffer], memory: PartnerMemory | None = None
-) -> list[np.ndarray[Any, Any]]:
-    """The `count` arrays that `encode` was given; they are read-only, and large ones share memory with the buffers.
+) -> list[np.ndarray[Any, Any] | None]:
+    """The `count` values that `encode` was given; arrays are read-only, and large ones share memory with the buffers.
 
     The table begins at a position and goes to the end. BadMessage where it is none. `memory` is what the sender shares;
     SharedMemoryError where it cannot be had any more.
     """
-    values: list[np.ndarray[Any, Any]] = []
+    values: list[np.ndarray[Any, Any] | None] = []
     large = iter(buffers)
     end = len(table)
     for _ in range(count):
@@ -139,6 +147,11 @@ def decode(
         position += _HEAD.size
         if rank > _MOST_AXES or where > _SHARED or zero or end - position < 8 * rank:
             raise BadMessage("A tensor's descriptor is wrong.")
+        if number == _NO_VALUE:
+            if rank or where or length:
+                raise BadMessage("What has no value has neither axes nor a buffer.")
+            values.append(None)
+            continue
         shape = _sizes(rank).unpack_from(table, position) if rank else ()
         position += 8 * rank
         buffer: Buffer

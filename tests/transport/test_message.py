@@ -83,6 +83,30 @@ def test_what_is_no_tensor_is_not_sent(value: Any) -> None:
         Message(Kind.TENSOR, tensors=[value]).frames()
 
 
+def test_what_has_no_value_arrives_as_that() -> None:
+    values = [None, np.arange(3.0), None, np.ones(2000), None]
+    for kind in (Kind.TENSOR, Kind.DONE):
+        found = _sent(Message(kind, tensors=values)).tensors
+        assert [None if f is None else f.tolist() for f in found] == [
+            None if v is None else v.tolist() for v in values
+        ]
+
+
+@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.TENSOR, Kind.DONE}))
+def test_only_edges_are_without_a_value(kind: Kind) -> None:
+    with pytest.raises(BadMessage, match="no value"):
+        _sent(Message(kind, tensors=[1.0, None]))
+
+
+@pytest.mark.parametrize("place", [1, 2, 8])
+def test_what_has_no_value_has_no_axes_nor_a_buffer(place: int) -> None:
+    head = bytearray(b"".join(map(bytes, Message(Kind.TENSOR, tensors=[None]).frames())))
+    assert Message.of([bytes(head)]).tensors == [None]
+    head[len(head) - 16 + place] = 1
+    with pytest.raises(BadMessage):
+        Message.of([bytes(head) + bytes(8)])
+
+
 def _damaged(frames: list[bytes], chance: random.Random) -> list[bytes]:
     frames = [bytes(frame) for frame in frames]
     for _ in range(chance.randint(1, 3)):
