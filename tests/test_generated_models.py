@@ -122,6 +122,29 @@ def test_a_program_shrinks_to_what_fails() -> None:
     assert np.isfinite(results[0]["loss"])
 
 
+def test_what_a_failed_run_leaves_on_several_devices_is_open_and_nothing_else() -> None:
+    """The assertion fails without examples; whether the variables were updated by then is a matter of luck."""
+    program = next(
+        p
+        for p in map(generate, range(10_000))
+        if 0 in p.batches and "InvalidArgumentError" in Reference(p).plain
+    )
+    reference = Reference(program)
+    found = [dict(run) if isinstance(run, dict) else run for run in reference.plain]
+    name, value = next((n, v) for n, v in found[-1].items() if np.asarray(v).dtype.kind == "f")
+    found[-1][name] = value + 1.0
+    assert [d.name for d in reference.differences(found)] == [name]
+    assert not list(reference.differences(found, parted=True))
+    for number, wrong in (
+        (-2, reference.plain[0]),
+        (0, "InvalidArgumentError"),
+        (0, dict(found[0], loss=1e9)),
+    ):
+        changed = [*found]
+        changed[number] = wrong
+        assert list(reference.differences(changed, parted=True))
+
+
 def test_differences_beyond_rounding_are_seen_and_no_others() -> None:
     program = replace(generate(5), batches=(2, 3))
     reference = Reference(program)

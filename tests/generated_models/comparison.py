@@ -28,6 +28,8 @@ from .program import Program
 
 WAYS: Final = ("interpreted", "compiled", "devices", "cluster")
 """Compiled with interpreted loop nests; compiled; spread over two devices; spread over the tasks of a cluster."""
+_PARTED: Final = ("devices", "cluster")
+"""Ways with several devices."""
 _ROUNDINGS: Final = 100
 _ALLOWED_OF_MEASURED: Final = 16
 _STAYS: Final = "stays on NumPy"
@@ -233,14 +235,20 @@ class Reference:
         """How a way of running compares."""
         with observed() as (reasons, runs):
             found = outcome(self.program, way, self._prepared)
-        return Report(way, tuple(self.differences(found)), tuple(dict.fromkeys(reasons)), len(runs))
+        differences = tuple(self.differences(found, parted=way in _PARTED))
+        return Report(way, differences, tuple(dict.fromkeys(reasons)), len(runs))
 
-    def differences(self, found: Outcome) -> Iterator[Difference]:
-        """What parts in the first run that has anything that does."""
+    def differences(self, found: Outcome, *, parted: bool = False) -> Iterator[Difference]:
+        """What parts in the first run that has anything that does.
+
+        parted: the runs were on several devices. When one of them fails, how far the others have come is open, and so
+        is what a run that failed has left in the variables: nothing is compared after one.
+        """
         for number, (ours, theirs) in enumerate(zip(self.plain, found)):
             apart = list(self._of_run(number, ours, theirs))
             if apart:
                 yield from apart
+            if apart or (parted and isinstance(ours, str)):
                 return
 
     def _of_run(self, number: int, ours: Any, theirs: Any) -> Iterator[Difference]:
