@@ -16,6 +16,7 @@ others.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
 import random
@@ -90,6 +91,9 @@ class Gate:
         self._other_secret = f"It has another token or key than the one in {access.where}."
         self._why = ""
         """Why the connection is refused whose end is told next."""
+        self._nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._spare = os.dup(self._nothing)
+        """A file that is there to become another one, since to close a stranger must not need a file."""
         self.refused = Dropped(name, "connections were refused")
         self._door: zmq.Socket[bytes] = context.socket(zmq.REP)
         self._door.bind(_ENDPOINT)
@@ -196,11 +200,14 @@ class Gate:
     def tick(self) -> None:
         """Finds out how many strangers there is room for."""
         self._room = MOST_STRANGERS
-        with suppress(OSError):
-            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if most == resource.RLIM_INFINITY:
+            return
+        try:
             used = len(os.listdir("/proc/self/fd")) - len(self._strangers)
-            if most != resource.RLIM_INFINITY:
-                self._room = max(_FEWEST, min(MOST_STRANGERS, (most - used) // _SHARE_OF_FILES))
+        except OSError as error:
+            used = most if error.errno in (errno.EMFILE, errno.ENFILE) else 0
+        self._room = max(_FEWEST, min(MOST_STRANGERS, (most - used) // _SHARE_OF_FILES))
 
     def _shed(self, most: int) -> None:
         long_ago = time.monotonic() - _LONG_SECONDS
@@ -214,26 +221,31 @@ class Gate:
     def _end(self, file: int, stranger: _Stranger) -> bool:
         """Has ZeroMQ close a connection, by ending it; whether it is still there.
 
-        The number of the file may be another one's since. A copy of it cannot change, so that is looked at.
+        The number of the file may be another one's since. A copy of it cannot change, so that is looked at; it takes
+        the place of a file that is kept for that, as strangers may have taken all others.
         """
         try:
-            copy = os.dup(file)
+            os.dup2(file, self._spare, inheritable=False)
         except OSError:
             return False
         try:
-            found = socket.socket(fileno=copy)
+            found = socket.socket(fileno=self._spare)
         except OSError:  # It is no socket.
-            os.close(copy)
+            os.dup2(self._nothing, self._spare, inheritable=False)
             return False
-        with found, suppress(OSError):
-            same = os.fstat(copy).st_ino == stranger.inode and found.getsockname()[1] == self._port
+        same = True
+        with suppress(OSError):
+            same = os.fstat(self._spare).st_ino == stranger.inode and found.getsockname()[1] == self._port
             if same:
                 found.shutdown(socket.SHUT_RDWR)
-            return same
-        return True
+        found.detach()
+        os.dup2(self._nothing, self._spare, inheritable=False)
+        return same
 
     def close(self) -> None:
         """Closes its sockets; the ROUTER is closed after that."""
         self._router.monitor(None, 0)
         self._monitor.close()
         self._door.close()
+        os.close(self._spare)
+        os.close(self._nothing)

@@ -13,6 +13,7 @@ import os
 import re
 import resource
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -30,7 +31,7 @@ import zmq
 import graphflow as gf
 from graphflow.transport import keys
 from graphflow.transport.channel import Channel
-from graphflow.transport.strangers import MOST_STRANGERS
+from graphflow.transport.strangers import MOST_STRANGERS, STRANGER_SECONDS
 
 HERE = Path(__file__).parent
 MOST_GROWTH = 64 << 20
@@ -225,6 +226,24 @@ def test_a_task_whose_files_are_few_has_room_for_its_clients(
                 task.rate(0.05)
         assert task.strangers()["refused"] > strangers // 4
         assert sorted(used)[len(used) // 2] < 0.9 * files  # ZeroMQ may take some more for a moment.
+    finally:
+        task.close()
+
+
+def test_strangers_that_take_all_files_at_once_lose_them_at_once(tmp_path: Path) -> None:
+    """No file is left to look at who they are, which must not be what keeps them."""
+    task = Task(tmp_path, 150)
+    try:
+        with ExitStack() as stack:
+            task.process.send_signal(signal.SIGSTOP)  # So that all of them wait for it.
+            for _ in range(400):
+                stack.enter_context(socket.create_connection(("127.0.0.1", task.port), 5))
+            task.process.send_signal(signal.SIGCONT)
+            came = time.monotonic()
+            _await(lambda: task.strangers()["refused"] > 250, "the strangers are still there")
+            assert task.files() < 0.9 * 150
+            assert task.new_session() == task.steps
+            assert time.monotonic() - came < 0.8 * STRANGER_SECONDS  # When ZeroMQ ends them by itself.
     finally:
         task.close()
 
