@@ -1,10 +1,10 @@
 """How far rounding alone may bring the results of a plan, found by trying.
 
 A difference that a bound does not explain may still be rounding: where large numbers cancel, where a result hangs on
-a comparison, where an optimizer divides noise by noise. So the run is repeated on NumPy with every result of an
-operation changed at random by some units of rounding (Monte Carlo arithmetic; D. S. Parker, 1997). What such runs
-change by much cannot be expected to agree; what they do not change must. Numbers that are whole stay as they are: they
-are counts, lengths, masks, and exact in both tiers.
+a comparison, where an optimizer divides noise by noise. So the run is repeated on NumPy with everything that it is
+given and every result of an operation changed at random by some units of rounding (Monte Carlo arithmetic; D. S.
+Parker, 1997). What such runs change by much cannot be expected to agree; what they do not change must. Numbers that are
+whole stay as they are: they are counts, lengths, masks, and exact in both tiers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphflow import errors
 from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.runtime.agreement.shadow import ShadowRun, Variables
-from graphflow.runtime.agreement.tape import Tape, is_repeatable
+from graphflow.runtime.agreement.tape import Tape
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
@@ -57,8 +57,11 @@ class Replay:
         store.set_state(self.random)
         return store, ShadowRun(store, self.run)
 
-    def numpy(self, kernels: KernelTable | None = None, looks: bool = False) -> Replayed:
-        """The run on NumPy; `looks`: whether the values of all instructions are kept, the last of each."""
+    def numpy(self, shake: _Shake | None = None, looks: bool = False) -> Replayed:
+        """The run on NumPy, with all results changed by `shake`.
+
+        looks: whether the values of all instructions are kept, the last of each.
+        """
         store, run = self.shadow()
         values: dict[str, Any] = {}
 
@@ -66,7 +69,9 @@ class Replay:
             if isinstance(value, np.ndarray | np.generic):
                 values[name] = np.array(value)
 
-        table = self.tape.replaying(self.kernels if kernels is None else kernels)
+        table = self.tape.replaying(self.kernels)
+        if shake is not None:
+            table = shake.kernels(table)
         part = assemble(self.plan, store, table, observe=look if looks else None)
         with computing():
             results = part.function(run, *self.feeds)
@@ -89,22 +94,37 @@ class Spread:
 
     def widen(self) -> None:
         """Makes one more trial."""
-        kernels, reference = self._replay.kernels, self._reference
-        units, random = _UNITS[self._trials % len(_UNITS)], np.random.default_rng(self._trials)
+        reference, true = self._reference, self._replay
+        shake = _Shake(_UNITS[self._trials % len(_UNITS)], np.random.default_rng(self._trials))
         self._trials += 1
-        table = replace(kernels, make=_changing(kernels, units, random))
+        before = {
+            name: None if v is None else np.asarray(shake(v)) for name, v in true.variables.before.items()
+        }
+        replay = replace(
+            true,
+            feeds=[shake(value) for value in true.feeds],
+            variables=replace(true.variables, before=before),
+        )
         try:
-            trial = self._replay.numpy(table, looks=bool(reference.values))
+            trial = replay.numpy(shake, looks=bool(reference.values))
         except (errors.OpError, ArithmeticError, ValueError, IndexError, TypeError, LookupError):
             return  # A check of the program's own found the changed numbers wrong.
         for position, (found, given) in enumerate(zip(trial.results, reference.results, strict=True)):
             self.results[position] = _wider(self.results[position], found, given)
-        for own, found, given in (
-            (self.writes, trial.writes, reference.writes),
-            (self.values, trial.values, reference.values),
-        ):
-            for name in found.keys() & given.keys():
-                own[name] = _wider(own.get(name), found[name], given[name])
+        for name in trial.values.keys() & reference.values.keys():
+            self.values[name] = _wider(self.values.get(name), trial.values[name], reference.values[name])
+        for name, found in trial.writes.items():
+            given = reference.writes[name]
+            if found is not None and given is not None:  # The change counts, not what it is added to.
+                found, given = _change(found, before[name]), _change(given, true.variables.before[name])
+                self.writes[name] = _wider(self.writes.get(name), found, given)
+
+
+def _change(after: Any, before: Any) -> Any:
+    if before is None or after.dtype.kind not in "fc" or after.shape != before.shape:
+        return after
+    with np.errstate(all="ignore"):
+        return after - before
 
 
 def _wider(so_far: Any, found: Any, given: Any) -> Any:
@@ -119,26 +139,33 @@ def _wider(so_far: Any, found: Any, given: Any) -> Any:
         return distance if so_far is None else np.fmax(so_far, distance)
 
 
-def _changing(
-    kernels: KernelTable, units: float, random: np.random.Generator
-) -> Callable[[Instruction], Callable[..., Any]]:
-    """Makes kernels of which every result is changed at random."""
+class _Shake:
+    """Changes floats at random, by some units of rounding at most."""
 
-    def changed(value: Any) -> Any:
+    def __init__(self, units: float, random: np.random.Generator) -> None:
+        self._units = units
+        self._random = random
+
+    def __call__(self, value: Any) -> Any:
+        """The value, or values, changed; numbers that are whole stay as they are, and so does what is no float."""
         if isinstance(value, tuple | list):
-            return type(value)([changed(part) for part in value])
+            return type(value)([self(part) for part in value])
         dtype = getattr(value, "dtype", None)
         if dtype is None or dtype.kind not in "fc" or not isinstance(value, np.ndarray | np.generic):
             return value
-        share = units * np.finfo(dtype).eps * random.uniform(-1.0, 1.0, value.shape)
-        moved = value * (1 + share).astype(dtype)
-        result = np.where((value == np.rint(value)) | ~np.isfinite(value), value, moved).astype(dtype)
+        share = self._units * np.finfo(dtype).eps * self._random.uniform(-1.0, 1.0, value.shape)
+        with np.errstate(all="ignore"):
+            moved = value * (1 + share).astype(dtype)
+            result = np.where((value == np.rint(value)) | ~np.isfinite(value), value, moved).astype(dtype)
         return result if result.ndim else result[()]
 
-    def make(i: Instruction) -> Callable[..., Any]:
-        kernel = kernels.make(i)
-        if not is_repeatable(i) or kernels.may_view(i.type) or i.written():
-            return kernel
-        return lambda *arguments: changed(kernel(*arguments))
+    def kernels(self, kernels: KernelTable) -> KernelTable:
+        """Kernels of which every result is changed. Views are of what was changed already."""
 
-    return make
+        def make(i: Instruction) -> Callable[..., Any]:
+            kernel = kernels.make(i)
+            if kernels.may_view(i.type) or i.written():
+                return kernel
+            return lambda *arguments: self(kernel(*arguments))
+
+        return replace(kernels, make=make)

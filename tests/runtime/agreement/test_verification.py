@@ -407,6 +407,22 @@ def test_what_rounding_decides_is_no_disagreement(verdicts: list[Any]) -> None:
     assert set(verdicts) == {"AGREED"}
 
 
+def test_sums_of_what_was_fed_may_come_to_almost_nothing(verdicts: list[Any]) -> None:
+    """What cancels may be the very inputs: those of a stage that takes them from another device, or of a checkpoint."""
+
+    def build() -> Any:
+        half = RNG(6).randn(500, 3).astype("f")
+        x = gf.placeholder(gf.float32, [1000, 3])
+        v = gf.Variable(np.concatenate([half, -half[::-1]]) * 7.0)
+        w = gf.Variable(np.ones(3, "f"))
+        sums = gf.reduce_sum(x, 0) + gf.reduce_sum(v, 0)
+        step = gf.assign_sub(w, sums * 0.1)
+        return [sums, gf.sign(sums), step], {x: np.concatenate([half, -half[::-1]])}
+
+    _runs(build, "always", 3)
+    assert set(verdicts) == {"AGREED"}
+
+
 @pytest.mark.faulty_compiler
 @pytest.mark.usefixtures("wrong_tanh")
 def test_an_error_beside_noise_is_still_found(verdicts: list[Any]) -> None:
