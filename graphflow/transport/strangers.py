@@ -138,13 +138,19 @@ class Gate:
     # ---- questions --------------------------------------------------------------------------------------------------
 
     def answer(self) -> bool:
-        """Answers ZeroMQ's questions whether who connects has the right password or key; whether more may be there."""
+        """Answers ZeroMQ's questions whether who connects has the right password or key; whether more may be there.
+
+        Before each answer all is noted that has happened. Else whoever was let in could send its hello before it is
+        noted that it came, would be held for a stranger from then on, and be closed.
+        """
         for _ in range(_EVENTS_AT_ONCE):
             try:
                 _, number, domain, _, _, mechanism, *credentials = self._door.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return False
             fits = domain == _DOMAIN.encode() and self._fits(mechanism, credentials)
+            while self.look():
+                pass
             status = [b"200", b"OK"] if fits else [b"400", b"This is not the task's token or key."]
             self._door.send_multipart([b"1.0", number, *status, b"", b""])
         return True
