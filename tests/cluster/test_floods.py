@@ -38,10 +38,13 @@ MOST_GROWTH = 64 << 20
 LEAST_SHARE = 0.1
 """Of the steps a second, in the short tests; half in the long ones."""
 TRIES = 3
+QUICK_SECONDS = 0.9
 KINDS = (
     "multipart", "large_multipart", "frame", "handshake_frame", "handshake_frames", "small", "hellos", "token", "half",
     "half_curve", "idle", "slow", "churn", "churn_greeting", "garbage", "mechanisms",
 )  # fmt: skip
+QUICK = ("multipart", "frame", "handshake_frames", "hellos", "token", "idle", "churn", "garbage")
+"""One of each class of them, which CI runs; the others are variations."""
 WITH_KEYS = ("multipart", "handshake_frames", "half_curve", "token", "churn_greeting", "mechanisms")
 
 
@@ -187,16 +190,23 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Task]:
 # ---- floods ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def _kinds(kinds: tuple[str, ...], quick: tuple[str, ...]) -> list[Any]:
+    return [pytest.param(kind, marks=[] if kind in quick else pytest.mark.slow) for kind in kinds]
+
+
+@pytest.mark.parametrize("kind", _kinds(KINDS, QUICK))
 def test_promise_42_a_trusted_client_goes_on(task: Task, kind: str) -> None:
-    _bears(task, kind, 1.2, LEAST_SHARE)
+    _bears(task, kind, QUICK_SECONDS, LEAST_SHARE)
 
 
-@pytest.mark.parametrize("kind", WITH_KEYS)
+@pytest.mark.parametrize("kind", _kinds(WITH_KEYS, ("multipart", "half_curve")))
 def test_promise_42_a_client_with_keys_goes_on_by_tcp(keyed: Task, kind: str) -> None:
-    _bears(keyed, kind, 1.2, LEAST_SHARE / 2)  # ZeroMQ's thread carries its steps, and refuses the strangers.
+    _bears(
+        keyed, kind, QUICK_SECONDS, LEAST_SHARE / 2
+    )  # ZeroMQ's thread carries its steps, and refuses the strangers.
 
 
+@pytest.mark.slow
 def test_promise_42_two_thousand_idle_strangers(task: Task) -> None:
     _bears(task, "idle", 2.0, LEAST_SHARE, count=2000)
 
@@ -211,15 +221,17 @@ def test_promise_42_long_floods(request: pytest.FixtureRequest, where: str, kind
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("files", "strangers"), [(150, 400), (256, 2000)])
+@pytest.mark.parametrize(
+    ("files", "strangers"), [(150, 400), pytest.param(256, 2000, marks=pytest.mark.slow)]
+)
 def test_a_task_whose_files_are_few_has_room_for_its_clients(
     tmp_path: Path, files: int, strangers: int
 ) -> None:
     task = Task(tmp_path, files)
     used = []
     try:
-        with flood(task, "idle", 4.0, count=strangers):
-            end = time.monotonic() + 3.2
+        with flood(task, "idle", 3.0, count=strangers):
+            end = time.monotonic() + 2.4
             while time.monotonic() < end:
                 assert task.new_session() == task.steps
                 used.append(task.files())
@@ -248,7 +260,7 @@ def test_strangers_that_take_all_files_at_once_lose_them_at_once(tmp_path: Path)
         task.close()
 
 
-@pytest.mark.parametrize("where", ["task", "by_tcp"])
+@pytest.mark.parametrize("where", [pytest.param("task", marks=pytest.mark.slow), "by_tcp"])
 def test_many_clients_come_at_once_in_the_middle_of_two_floods(
     request: pytest.FixtureRequest, where: str
 ) -> None:

@@ -21,6 +21,9 @@ from graphflow.transport.names import Names, resolve
 
 LOST = "lost.example"
 """A name of the tests' own; RFC 2606 keeps it from being anybody's."""
+LOST_WAYS = pytest.mark.parametrize(
+    "answer", [pytest.param(None, id="hangs"), pytest.param([], id="unknown", marks=pytest.mark.slow)]
+)
 _REAL = socket.getaddrinfo
 
 
@@ -103,7 +106,7 @@ def _counting(job: str, index: int = 0) -> tuple[gf.Graph, Any, Any]:
         return graph, count.initializer, step
 
 
-@pytest.mark.parametrize("answer", [None, []], ids=["hangs", "unknown"])
+@LOST_WAYS
 def test_a_name_that_is_lost_stalls_nobody_and_is_named_to_who_needs_it(
     service: NameService, stack: ExitStack, connected: list[str], answer: list[str] | None
 ) -> None:
@@ -131,7 +134,7 @@ def test_a_name_that_is_lost_stalls_nobody_and_is_named_to_who_needs_it(
     def needs() -> None:
         for _ in range(2):
             try:
-                gf.Session(target, needing_graph, config=_config(seconds=4)).close()
+                gf.Session(target, needing_graph, config=_config(seconds=2.5)).close()
             except gf.errors.UnavailableError as error:
                 said.append(error.message)
 
@@ -163,7 +166,7 @@ def test_a_name_that_is_lost_stalls_nobody_and_is_named_to_who_needs_it(
     assert f"tcp://127.0.0.2:{port}" in connected
 
 
-@pytest.mark.parametrize("answer", [None, []], ids=["hangs", "unknown"])
+@LOST_WAYS
 def test_a_client_is_told_that_the_name_of_its_server_cannot_be_resolved(
     service: NameService, capsys: pytest.CaptureFixture[str], answer: list[str] | None
 ) -> None:
@@ -194,8 +197,12 @@ def test_a_client_waits_for_a_name_that_is_not_there_yet(service: NameService, s
     known.join()
 
 
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["192.0.2.1", *(pytest.param(a, marks=pytest.mark.slow) for a in ("2001:db8::1", "0.0.0.0", "::"))],
+)
 def test_the_token_never_goes_beyond_this_machine_whatever_a_name_becomes(
-    service: NameService, stack: ExitStack, connected: list[str]
+    service: NameService, stack: ExitStack, connected: list[str], elsewhere: str
 ) -> None:
     spec = spec_of(stack, ps=1, worker=1)
     port = spec["ps"][0].rpartition(":")[2]
@@ -208,19 +215,18 @@ def test_the_token_never_goes_beyond_this_machine_whatever_a_name_becomes(
     session.run(init)
     client = stack.enter_context(gf.Session(f"zmq://{LOST}:{port}", graph, config=_config(seconds=2)))
     client.run(init)
-    for elsewhere in ("192.0.2.1", "2001:db8::1", "0.0.0.0", "::"):
-        service.addresses[LOST] = [elsewhere]
-        time.sleep(0.3)
-        ps.stop()
-        for each in (session, client):
-            with pytest.raises(gf.errors.OpError):
-                each.run(step)
-        with pytest.raises(gf.errors.UnavailableError, match=f"{LOST} .* is beyond this machine"):
-            gf.Session(worker.target, graph, config=_config(seconds=2))
-        with pytest.raises((gf.errors.UnavailableError, PermissionError), match="is beyond this machine"):
-            gf.Session(f"zmq://{LOST}:{port}", graph, config=_config(seconds=2))
-        with pytest.raises(PermissionError, match="is beyond this machine"):
-            gf.train.Server({"ps": [f"{LOST}:0"]})
+    service.addresses[LOST] = [elsewhere]
+    time.sleep(0.3)
+    ps.stop()
+    for each in (session, client):
+        with pytest.raises(gf.errors.OpError):
+            each.run(step)
+    with pytest.raises(gf.errors.UnavailableError, match=f"{LOST} .* is beyond this machine"):
+        gf.Session(worker.target, graph, config=_config(seconds=2))
+    with pytest.raises((gf.errors.UnavailableError, PermissionError), match="is beyond this machine"):
+        gf.Session(f"zmq://{LOST}:{port}", graph, config=_config(seconds=2))
+    with pytest.raises(PermissionError, match="is beyond this machine"):
+        gf.train.Server({"ps": [f"{LOST}:0"]})
     assert {end.rpartition(":")[0] for end in connected} == {"tcp://127.0.0.1"}
 
 
@@ -239,7 +245,7 @@ def test_of_several_addresses_the_one_that_answers_is_used(service: NameService,
         assert session.run(step) == 1
     # The ps knows no worker, and says so to who asks it; it was reached for that.
     with pytest.raises(gf.errors.UnavailableError, match=r"worker/replica:0/task:0 is not in the cluster of"):
-        gf.Session(worker.target, gf.Graph(), config=_config(seconds=3))
+        gf.Session(worker.target, gf.Graph(), config=_config(seconds=1.5))
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")

@@ -78,7 +78,9 @@ def end(run: Processes, most_recoveries: int, lost: bool = False) -> dict[str, A
     return found
 
 
-@pytest.mark.parametrize("runs_a_call", [0, 3], ids=["runs", "step-functions"])
+@pytest.mark.parametrize(
+    "runs_a_call", [pytest.param(0, marks=pytest.mark.slow, id="runs"), pytest.param(3, id="step-functions")]
+)
 def test_threads_that_share_a_session_recover_together_when_a_ps_stands_still(
     runs_a_call: int, run: Processes
 ) -> None:
@@ -89,15 +91,19 @@ def test_threads_that_share_a_session_recover_together_when_a_ps_stands_still(
     end(run, 1)
 
 
-def test_threads_that_share_a_session_recover_together_when_the_master_is_killed(run: Processes) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_threads_that_share_a_session_recover_together_when_the_master_is_killed(
+    times: int, run: Processes
+) -> None:
     run.start("program", 0, threads=THREADS)
-    for _ in range(3):
+    for _ in range(times):
         later(run, 200)
         kill(run, "worker", 0)
     later(run, 200)
-    end(run, 3)
+    end(run, times)
 
 
+@pytest.mark.slow
 def test_threads_go_on_from_the_checkpoint_when_a_ps_is_killed(run: Processes) -> None:
     run.start("program", 0, threads=THREADS, save_steps=50)
     later(run, 300)
@@ -106,6 +112,7 @@ def test_threads_go_on_from_the_checkpoint_when_a_ps_is_killed(run: Processes) -
     end(run, 1, lost=True)
 
 
+@pytest.mark.slow
 def test_queue_runners_go_on_after_a_recovery(run: Processes) -> None:
     run.start("program", 0, threads=4, with_queue=True)
     for _ in range(2):

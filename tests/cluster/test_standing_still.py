@@ -129,15 +129,16 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Training]]:
         yield start
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("stopped", [0, 1], ids=["chief", "worker"])
 def test_promise_43_the_others_wait_for_who_stands_still_and_go_on_with_it(
-    stopped: int, begin: Callable[..., Training]
+    stopped: int, times: int, begin: Callable[..., Training]
 ) -> None:
     training = begin(2)
     other = 1 - stopped
     training.start_all()
     training.all_train(0.0)
-    for _ in range(2):  # One after another.
+    for _ in range(times):
         back = training.stop([stopped], QUICK_STOP_SECONDS, says=other)
         assert training.all_train(back) - back < PROMISED_SECONDS
     training.end()
@@ -182,6 +183,7 @@ def test_with_backup_replicas_nobody_waits(begin: Callable[..., Training]) -> No
     training.was_patient(0, 1)
 
 
+@pytest.mark.slow
 def test_one_after_the_other_stands_still_each_before_the_last_one_is_back(
     begin: Callable[..., Training],
 ) -> None:
@@ -200,6 +202,7 @@ def test_one_after_the_other_stands_still_each_before_the_last_one_is_back(
     training.end()
 
 
+@pytest.mark.slow
 def test_a_ps_that_stands_still_costs_a_recovery_and_no_more(begin: Callable[..., Training]) -> None:
     training = begin(2, recoveries=3)
     training.start_all()
@@ -212,6 +215,7 @@ def test_a_ps_that_stands_still_costs_a_recovery_and_no_more(begin: Callable[...
     training.end()
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_still_as_it_starts_is_awaited_by_name(begin: Callable[..., Training]) -> None:
     training = begin(2)
     training.start(1, pause_at="start")
@@ -229,6 +233,7 @@ def test_a_worker_that_stands_still_as_it_starts_is_awaited_by_name(begin: Calla
     training.end()
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_still_as_it_closes_holds_nobody_up(begin: Callable[..., Training]) -> None:
     training = begin(2)
     training.start(0)
@@ -247,7 +252,10 @@ def test_a_worker_that_stands_still_as_it_closes_holds_nobody_up(begin: Callable
         assert training.run.ended("worker", index) == 0, training.run.text()
 
 
-@pytest.mark.parametrize("comes_back", [True, False], ids=["started-again", "gone-for-good"])
+@pytest.mark.parametrize(
+    "comes_back",
+    [pytest.param(True, marks=pytest.mark.slow, id="started-again"), pytest.param(False, id="gone-for-good")],
+)
 def test_a_worker_that_stands_still_and_is_killed(comes_back: bool, begin: Callable[..., Training]) -> None:
     training = begin(2, wait_ms=0 if comes_back else 4000)
     training.start_all()
@@ -269,7 +277,9 @@ def test_a_worker_that_stands_still_and_is_killed(comes_back: bool, begin: Calla
     training.was_patient(0)
 
 
-@pytest.mark.parametrize("stopped", [0, 1], ids=["chief", "worker"])
+@pytest.mark.parametrize(
+    "stopped", [pytest.param(0, marks=pytest.mark.slow, id="chief"), pytest.param(1, id="worker")]
+)
 def test_promise_43_under_a_supervisor_the_others_wait_too(
     stopped: int, begin: Callable[..., Training]
 ) -> None:

@@ -28,7 +28,7 @@ from graphflow.transport import keys, zeromq
 from graphflow.transport.message import Kind, Message
 
 _PROJECT = Path(__file__).parents[2]
-SECONDS = 3.0
+SECONDS = 1.5
 
 
 @pytest.fixture

@@ -28,7 +28,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lab needs L
 _SAMPLE = [
     ("SIGKILL", "ps", "step"),
     ("SIGKILL", "chief", "init"),
-    ("SIGTERM", "worker", "step"),
 ]
 
 
