@@ -6,8 +6,9 @@ clients of a cluster find the same one, as in TensorFlow. Local variables are ea
 
 A write of a variable goes where the variable is, and so does what is colocated with it. A handle, as of a queue or a
 dataset, means something only where it was made: what is joined by handles goes where the first of it that names a
-device asks to. A branch or a loop runs as a whole, on one device; the gradient of a loop runs where the loop does,
-which has left it what it needs. What is inside of one on a GPU and is not for a GPU runs on the CPU beside it.
+device asks to. A branch or a loop runs as a whole, on one device; in a cluster it runs in the task of the handles that
+it uses. The gradient of a loop runs where the loop does, which has left it what it needs. What is inside of one on a
+GPU and is not for a GPU runs on the CPU beside it.
 
 Without soft placement a request that cannot be met is an error that says which of job, device or kernel is missing;
 with it, another device of the same task is taken.
@@ -51,12 +52,9 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
     for instruction in variables.values():
         device = _resolve(instruction, _with_job(instruction, ctx), ctx)
         placed[instruction.name] = values[instruction.outputs[0]] = device
-    for group in _joined_by_handles(plan) if not around else ():
-        chosen = next((i for i in group if i.device), group[0])
-        held = next((values[n] for i in group if i.bodies for n in i.held() if n in values), None)
-        shared = any(i.type in _QUEUES for i in group)
-        wanted = _with_job(chosen, ctx) if shared else chosen.device
-        placed.update(dict.fromkeys((i.name for i in group), held or _resolve(chosen, wanted, ctx)))
+    for group in _joined_by_handles(plan, ctx) if not around else ():
+        device = _device_of_group(group, ctx, values)
+        placed.update(dict.fromkeys((i.name for i in group if not _chooses(i, group, device, ctx)), device))
     constructs = [i for i in plan.instructions if i.bodies and not around]
     stacks = {stack: i for i in constructs for stack in _stacks(i, "StackPushV2")}
     for instruction in plan.instructions:
@@ -102,14 +100,50 @@ def _is_local(instruction: Instruction) -> bool:
     return any(getattr(variable, "op", None) is instruction.op for variable in local)
 
 
-def _joined_by_handles(plan: Plan) -> list[list[Instruction]]:
-    """The groups of instructions that hand each other handles, makers of resources first."""
+def _device_of_group(group: list[Instruction], ctx: PassContext, values: dict[str, str]) -> str:
+    """Where the instructions go that hand each other handles.
+
+    What outlives a run is where it would be in a run without the branches and loops that use it.
+    """
+    outlives = any(dtypes.resource in i.dtypes and i.type not in _LISTS for i in group)
+    asking = [i for i in group if i.device and not (outlives and i.bodies)]
+    chosen = asking[0] if asking else group[0]
+    shared = any(i.type in _QUEUES for i in group)
+    device = _resolve(chosen, _with_job(chosen, ctx) if shared else chosen.device, ctx)
+    held = {values[n]: (n, i) for i in group if i.bodies for n in i.held() if n in values}
+    if not held:
+        return device
+    tasks = {_task_part(place) for place in (*held, *([device] if outlives else ()))}
+    if len(tasks) > 1:
+        raise errors.InvalidArgumentError(
+            None,
+            next(iter(held.values()))[1].op,
+            "Branches and loops that share "
+            f"{group[0].describe()}, which is on {device}, change variables on other tasks: "
+            f"{', '.join(f'{name} on {place}' for place, (name, _) in held.items())}. Put them on one task.",
+        )
+    return next(iter(held))
+
+
+def _chooses(i: Instruction, group: list[Instruction], device: str, ctx: PassContext) -> bool:
+    """Whether a branch or loop runs where it asks to, as that is in the task of its group; a GPU's lists bind it."""
+    asked = devices.merge(ctx.default_task, i.device)
+    bound = "GPU" in (_device_type(device), _device_type(asked)) and any(m.type in _LISTS for m in group)
+    return bool(i.bodies) and not bound and _task_part(asked) == _task_part(device)
+
+
+def _joined_by_handles(plan: Plan, ctx: PassContext) -> list[list[Instruction]]:
+    """The groups of instructions that hand each other handles, makers of resources first.
+
+    Among them are branches and loops where there are several tasks: within one, they may be on another device.
+    """
+    several = len({_task_part(device) for device in ctx.devices}) > 1
     makers = {o: (i, d) for i in plan.instructions for o, d in zip(i.outputs, i.dtypes, strict=True)}
     groups: dict[str, list[Instruction]] = {}
     for i in plan.instructions:
         for name in i.inputs:
             maker, dtype = makers.get(name, (i, None))
-            if dtype in _HANDLES and (not i.bodies or _shares_list(maker, i)):
+            if dtype in _HANDLES and (several or not i.bodies or _shares_list(maker, i)):
                 one, other = (groups.setdefault(each.name, [each]) for each in (maker, i))
                 if one is not other:
                     one += other

@@ -34,12 +34,6 @@ _ROUNDINGS: Final = 100
 _ALLOWED_OF_MEASURED: Final = 16
 _STAYS: Final = "stays on NumPy"
 
-_ARRAYS: Final = frozenset(
-    ("array_loop", "array_loop_lengths", "scan", "map_fn", "dynamic_rnn", "dynamic_rnn_lengths",
-     "bidirectional_dynamic_rnn", "bidirectional_dynamic_rnn_lengths")
-)  # fmt: skip
-"""Layers with arrays of tensors."""
-
 Outcome = list[Any]
 
 
@@ -142,17 +136,8 @@ def outcome(program: Program, way: str, prepared: Any) -> Outcome:
     assert way == "cluster", way
     tasks = ("/job:ps/task:0", "/job:worker/task:0")
     placed = _placed(program, tasks)
-    if _ARRAYS.intersection(
-        program.kinds
-    ):  # What a loop's arrays are written and read by has to be on one task.
-        placed = harness.prepared(built(program), gf, program.dtype, lambda graph: _variables_apart(*tasks))
     with interpreted(), _cluster() as target:
         return harness.outcome(placed, gf, batches, _config(compiled="always"), target)
-
-
-def _variables_apart(theirs: str, ours: str) -> Callable[[Any], str]:
-    """A device function with one place for variables and another for all else."""
-    return lambda op: theirs if op.type == "VariableV2" else ours
 
 
 def _placed(program: Program, places: Sequence[str]) -> Any:
