@@ -317,7 +317,13 @@ print("made", steps, "steps")
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--ps-program", "same"]], ids=["serve", "same"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="serve"),
+        pytest.param(["--ps-program", "same"], id="same", marks=pytest.mark.slow),
+    ],
+)
 def test_promise_3_a_training_ends_with_every_task_stopped_in_order(
     launch: type[Launch], options: list[str]
 ) -> None:

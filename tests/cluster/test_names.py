@@ -173,9 +173,9 @@ def test_a_client_is_told_that_the_name_of_its_server_cannot_be_resolved(
     service.addresses[LOST] = answer
     begun = time.monotonic()
     with pytest.raises(gf.errors.UnavailableError, match=f"{LOST!r} cannot be resolved"):
-        gf.Session(f"zmq://{LOST}:2222", gf.Graph(), config=_config(seconds=2))
+        gf.Session(f"zmq://{LOST}:2222", gf.Graph(), config=_config(seconds=1.5))
     with pytest.raises(gf.errors.UnavailableError, match=f"{LOST!r} cannot be resolved"):
-        gf.train.cluster_status(f"zmq://{LOST}:2222", 2.0)
+        gf.train.cluster_status(f"zmq://{LOST}:2222", 1.5)
     assert main(["status", f"zmq://{LOST}:2222"]) == 2
     assert f"{LOST!r} cannot be resolved" in capsys.readouterr().err
     with pytest.raises(

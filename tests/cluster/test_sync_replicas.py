@@ -103,6 +103,7 @@ def test_undisturbed_the_bits_are_those_of_one_process(train: Any) -> None:
     assert end(train("monitored"), "monitored")["model"] == alone("adam")
 
 
+@pytest.mark.slow
 def test_a_chief_killed_between_checkpoints_changes_no_bit(train: Any) -> None:
     run = train("monitored")
     for step in (45, 70):
