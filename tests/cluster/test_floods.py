@@ -222,7 +222,8 @@ def test_promise_42_long_floods(request: pytest.FixtureRequest, where: str, kind
 
 
 @pytest.mark.parametrize(
-    ("files", "strangers"), [(150, 400), pytest.param(256, 2000, marks=pytest.mark.slow)]
+    ("files", "strangers"),
+    [(256, 400), *(pytest.param(*few, marks=pytest.mark.slow) for few in ((150, 400), (256, 2000)))],
 )
 def test_a_task_whose_files_are_few_has_room_for_its_clients(
     tmp_path: Path, files: int, strangers: int

@@ -22,7 +22,7 @@ from graphflow.transport.names import Names, resolve
 LOST = "lost.example"
 """A name of the tests' own; RFC 2606 keeps it from being anybody's."""
 LOST_WAYS = pytest.mark.parametrize(
-    "answer", [pytest.param(None, id="hangs"), pytest.param([], id="unknown", marks=pytest.mark.slow)]
+    "answer", [pytest.param(None, id="hangs"), pytest.param([], id="unknown")]
 )
 _REAL = socket.getaddrinfo
 
