@@ -132,14 +132,7 @@ class VariableCell:
             self.assigned += 1
             old = self.value
             if old is not None and old.shape == np.shape(value):
-                alone = self.store.begin_in_place(self)
-                try:
-                    target = old if alone else self._fresh(old)
-                    copy_into(target, value)
-                    self.value = target
-                finally:
-                    if alone:
-                        self.store.end_in_place()
+                self._put(old, value)
             else:
                 dtype = self.dtype.as_numpy_dtype
                 fresh = taken(value, dtype)
@@ -151,16 +144,19 @@ class VariableCell:
         To whoever asks what was set it is the same value: `assigned` does not count it.
         """
         with self.lock:
-            if self.value is not old:
-                return
-            alone = self.store.begin_in_place(self)
-            try:
-                target = old if alone else self._fresh(old)
-                copy_into(target, new)
-                self.value = target
-            finally:
-                if alone:
-                    self.store.end_in_place()
+            if self.value is old:
+                self._put(old, new)
+
+    def _put(self, old: Any, new: Any) -> None:
+        """Makes a value of the shape of the old one the value: in its memory where nobody reads that; lock held."""
+        alone = self.store.begin_in_place(self)
+        try:
+            target = old if alone else self._fresh(old)
+            copy_into(target, new)
+            self.value = target
+        finally:
+            if alone:
+                self.store.end_in_place()
 
     def update(self, function: Callable[[Any, Any], Any]) -> None:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
