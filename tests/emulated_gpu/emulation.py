@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import linecache
 import os
 import shlex
 import subprocess
@@ -98,7 +99,7 @@ def driver_library() -> Path:
 def kernel_library(ptx: str, text: str = "", unlinked: bytes = b"") -> Path:
     """PTX as a library that the driver loads. text: the file that messages name.
 
-    The PTX, under a line that names the text, and what was linked to it, are put beside the library.
+    The PTX, under a line that names the text, the text, and what was linked to it are put beside the library.
     """
     command = [*compiler(), "-shared", "-fPIC", *_KERNEL_OPTIONS, f"-I{_HERE / 'machine'}"]
     name = f"{Path(text).stem or 'kernel'}_{_hash(*command, ptx, text, _translator())}"
@@ -109,6 +110,8 @@ def kernel_library(ptx: str, text: str = "", unlinked: bytes = b"") -> Path:
         _put(target.with_suffix(".ptx"), f"// {text}\n{ptx}".encode())
         _put(target.with_suffix(".ltoir"), unlinked)
         _compiled(target, [*command, str(source), "-lm"])
+    if not target.with_suffix(".py").exists():
+        _put(target.with_suffix(".py"), "".join(linecache.getlines(text)).encode())
     return target
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import linecache
 import logging
 import math
 import sys
@@ -135,6 +136,8 @@ def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., N
         source += SIMULATED_SHUFFLE + _SIMULATOR_ENTRY
         exec(compile(source, str(path), "exec"), names)
         return names["entry"]  # type: ignore[no-any-return]
+    # What shows the lines of a file, such as a traceback, finds them though the file is not there.
+    linecache.cache[str(path)] = len(source), None, source.splitlines(keepends=True), str(path)
     tree = ast.fix_missing_locations(_UnsignedIndices().visit(ast.parse(source)))
     exec(compile(tree, str(path), "exec"), names)
     return names["kernel"]  # type: ignore[no-any-return]

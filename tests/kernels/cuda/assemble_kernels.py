@@ -147,12 +147,12 @@ def name_of(source: str) -> str:
 
 
 def recorded(libraries: Path) -> list[Job]:
-    """The kernels that were run: the first line of an assembly names the file of the kernel's text."""
+    """The kernels that were run: beside each library lie its text, its assembly and what was linked to it."""
     jobs: dict[str, Job] = {}
     for library in dict.fromkeys(libraries.read_text().splitlines()):
-        first, _, ptx = Path(library).with_suffix(".ptx").read_text().partition("\n")
+        _, _, ptx = Path(library).with_suffix(".ptx").read_text().partition("\n")
         unlinked = Path(library).with_suffix(".ltoir")
-        source = Path(first.removeprefix("// ")).read_text()
+        source = Path(library).with_suffix(".py").read_text()
         jobs[f"{source}\0{ptx}"] = Job(source, ptx, unlinked)
     return list(jobs.values())
 
