@@ -109,18 +109,16 @@ def kernel_library(ptx: str, text: str = "", unlinked: bytes = b"") -> Path:
         _put(source, translated(ptx, text).encode())
         _put(target.with_suffix(".ptx"), f"// {text}\n{ptx}".encode())
         _put(target.with_suffix(".ltoir"), unlinked)
-        _compiled(target, [*command, str(source), "-lm"])
-    if not target.with_suffix(".py").exists():
         _put(target.with_suffix(".py"), "".join(linecache.getlines(text)).encode())
+        _compiled(target, [*command, str(source), "-lm"])
     return target
 
 
 @cache
 def _translator() -> str:
-    """The text of all that translates, on which the libraries of kernels depend."""
-    return "".join(
-        p.read_text() for p in (*sorted(_HERE.glob("translation/*.py")), _HERE / "machine/kernel.h")
-    )
+    """The text of all that makes libraries of kernels, and says what lies beside them."""
+    sources = (*sorted(_HERE.glob("translation/*.py")), _HERE / "machine/kernel.h", Path(__file__))
+    return "".join(p.read_text() for p in sources)
 
 
 @cache

@@ -10,5 +10,6 @@ reproduces the difference.
     bounds        how far results may be apart
     rounding      how far rounding alone may bring them, found by trying
     verification  the verified run and its verdict
+    trial         what the verdict leads to
     report        the file that reproduces a disagreement
 """

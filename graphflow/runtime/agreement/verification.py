@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -115,6 +116,16 @@ class Subject:
     unusable: type[Exception]
     takes_over: bool
 
+    @cached_property
+    def units(self) -> float:
+        """How many units of rounding its results may differ by."""
+        return roundings(self.plan, self.known)
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """What is fetched and may be a text in which floats are written."""
+        return made_of_floats(self.plan) & frozenset(self.plan.fetches)
+
 
 def room_for(plan: Plan, store: ResourceStore, verify: bool | None) -> int | None:
     """The bytes that a verified run of a plan may keep beside its variables; None where there is to be no such run.
@@ -185,13 +196,11 @@ def differences(
     subject: Subject, replay: Replay, mine: Replayed, theirs: Replayed, spread: Spread | None = None
 ) -> tuple[Difference, ...]:
     """How the results and writes of the compiled plan differ from NumPy's, beyond the bounds."""
-    units = roundings(subject.plan, subject.known)
-    strings = {name for name in made_of_floats(subject.plan) if name in subject.plan.fetches}
     found = [
         None
-        if name in strings and _is_text(given)
+        if name in subject.texts and _is_text(given)
         else difference(
-            name, host(own), host(given), units, spread=None if spread is None else spread.results[k]
+            name, host(own), host(given), subject.units, spread=None if spread is None else spread.results[k]
         )
         for k, (name, own, given) in enumerate(
             zip(subject.plan.fetches, mine.results, theirs.results, strict=True)
@@ -202,7 +211,7 @@ def differences(
             name,
             mine.writes[name],
             given,
-            units,
+            subject.units,
             replay.variables.before[name],
             None if spread is None else spread.writes.get(name),
         )
@@ -247,7 +256,6 @@ def _beginning(
 
     First stands the one whose value is another; the others may not have left a value.
     """
-    units = roundings(subject.plan, subject.known)
     makers = {output: i for i in walk(subject.plan) for output in i.outputs}
     found: list[tuple[tuple[Instruction, ...], Difference]] = []
 
@@ -256,7 +264,7 @@ def _beginning(
             if found or name not in makers or name not in reference.values:
                 continue
             spread_of = spread.values.get(name)
-            apart = difference(name, read(name), reference.values[name], units, spread=spread_of)
+            apart = difference(name, read(name), reference.values[name], subject.units, spread=spread_of)
             if apart is not None:
                 beside = [i for i in dict.fromkeys(instructions) if i.name != makers[name].name]
                 found.append(((makers[name], *beside), apart))

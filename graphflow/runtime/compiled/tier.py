@@ -22,22 +22,13 @@ import numpy as np
 from graphflow import errors
 from graphflow.plan.ir import Plan
 from graphflow.plan.passes import PassContext
-from graphflow.runtime.agreement.report import report
-from graphflow.runtime.agreement.verification import (
-    Outcome,
-    Subject,
-    Verdict,
-    Watch,
-    room_for,
-    verified_run,
-)
+from graphflow.runtime.agreement.trial import Trial
+from graphflow.runtime.agreement.verification import Subject, Watch, room_for
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled import native
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
 from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.reasons import (
-    Declines,
-    Disagrees,
     ManyShapes,
     MayReshape,
     NoKernels,
@@ -63,8 +54,6 @@ _AGAIN_SECONDS: Final = 30.0
 _LONGEST_AGAIN_SECONDS: Final = 3600.0
 _LOOK_SECONDS: Final = 2.0
 """How often a run that waits for the compiler looks whether it is to end."""
-_MOST_DECLINED: Final = 5
-"""Runs that a compiled plan may decline before it is given up; each was made ready for it in vain."""
 
 
 @dataclass
@@ -79,7 +68,7 @@ class _State:
     known: Known | None = None
     draft: Any = None
     compiled: Any = None
-    declined: int = 0
+    trial: Trial = field(default_factory=Trial)
     reason: StaysOnNumpy | None = None
     """Why it stays on NumPy, if it does."""
     again_at: float | None = None
@@ -277,16 +266,16 @@ class TieredExecutable:
                 state.may_pass()
             return None
         room = room_for(self._plan, self._store, self._policy.verify)
-        outcome = None if room is None else self._verified(state, run, feeds, room)
-        if outcome is None or outcome.verdict in (Verdict.AGREED, Verdict.UNTRIED):
-            state.compiled, state.draft = compiled, None
-        elif outcome.apart is not None:
-            self._give_up(state, Disagrees(f"{outcome.apart}. {report(outcome.replay, state.known)}"))
+        trial, results = state.trial, None
+        if room is None:
+            trial.trusted = True
         else:
-            state.declined += 1
-            if state.declined == _MOST_DECLINED:
-                self._give_up(state, Declines())
-        return None if outcome is None else outcome.results
+            results = trial.run(self._subject(state), run, feeds, room)
+        if trial.trusted:
+            state.compiled, state.draft = compiled, None
+        elif trial.reason is not None:
+            self._give_up(state, trial.reason)
+        return results
 
     def _wait(self, draft: Any, run: RunContext) -> None:
         """Waits for the kernels of a draft; the compiler has a deadline for each, and the run may end meanwhile."""
@@ -305,12 +294,12 @@ class TieredExecutable:
                     draft.missing(),
                 )
 
-    def _verified(self, state: _State, run: RunContext, feeds: Sequence[Any], room: int) -> Outcome:
-        """A run in both tiers, and what it says of the compiled one."""
+    def _subject(self, state: _State) -> Subject:
+        """What is to be judged: the compiled plan of a combination."""
         from graphflow.runtime.compiled.build import Unusable
 
         draft = state.draft
-        subject = Subject(
+        return Subject(
             self._plan,
             state.known or {},
             self._store,
@@ -321,7 +310,6 @@ class TieredExecutable:
             Unusable,
             self._policy.seeded or self._policy.mode == "always",
         )
-        return verified_run(subject, run, feeds, room)
 
     def _built(self, draft: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
         from graphflow.runtime.compiled.build import CompiledPlan

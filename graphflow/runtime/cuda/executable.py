@@ -24,17 +24,11 @@ from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import cpu_beside
-from graphflow.runtime.agreement.report import report
-from graphflow.runtime.agreement.verification import (
-    Subject,
-    Verdict,
-    Watch,
-    room_for,
-    verified_run,
-)
+from graphflow.runtime.agreement.trial import Trial
+from graphflow.runtime.agreement.verification import Subject, Watch, room_for
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
-from graphflow.runtime.compiled.reasons import Disagrees, NotLowered, StaysOnNumpy, tell
+from graphflow.runtime.compiled.reasons import NotLowered, StaysOnNumpy, tell
 from graphflow.runtime.compiled.specialise import (
     Known,
     apart_from_feeds,
@@ -58,7 +52,6 @@ _MOST_SHAPES: Final = 16
 _SMALL: Final = 16
 """Elements of integers that the host computes as a matter of course."""
 _ARRAYS: Final = (np.ndarray, DeviceArray)
-_MOST_DECLINED: Final = 5
 
 
 def gpu_of(plan: Plan) -> str | None:
@@ -84,9 +77,8 @@ class _State:
 
     plan: Any = None
     known: Known | None = None
-    trusted: bool = False
+    trial: Trial = field(default_factory=Trial)
     """Whether the plan has agreed with NumPy, or need not."""
-    declined: int = 0
     given_up: bool = False
     failure: errors.InvalidArgumentError | None = None
     """Why there is no plan, where that is the user's to know."""
@@ -152,7 +144,7 @@ class DeviceExecutable:
                     return observed
             finally:
                 state.lock.release()
-        if not state.trusted:
+        if not state.trial.trusted:
             done = self._verified(state, run, feeds, sizes)
             if done is not None:
                 return done
@@ -176,27 +168,22 @@ class DeviceExecutable:
     ) -> tuple[Any, ...] | None:
         """A run in both tiers, after which the plan is trusted or given up; None where the run is still to be done."""
         with state.lock:
-            plan, known = state.plan, state.known
+            plan, known, trial = state.plan, state.known, state.trial
             if state.given_up:
                 return self._on_cpu(run, feeds)
             room = room_for(self._plan, self._store, self._verify)
-            if state.trusted or room is None or known is None:
-                state.trusted = True
+            if trial.trusted or room is None or known is None:
+                trial.trusted = True
                 return None
-            outcome = verified_run(self._subject(feeds, known, sizes), run, [host(f) for f in feeds], room)
-            if outcome.verdict in (Verdict.AGREED, Verdict.UNTRIED):
-                state.trusted = True
-            elif outcome.apart is not None:
-                self._give_up(state, Disagrees(f"{outcome.apart}. {report(outcome.replay, known)}"))
-            else:
-                state.declined += 1
-                state.trusted = state.declined >= _MOST_DECLINED
+            results = trial.run(self._subject(feeds, known, sizes), run, [host(f) for f in feeds], room)
+            if trial.reason is not None:
+                self._give_up(state, trial.reason)
             return tuple(
                 [
                     on_device(np.asarray(value), plan.device)
                     if name in self._kept and plan.lies_on_device(name)
                     else value
-                    for name, value in zip(self._plan.fetches, outcome.results, strict=True)
+                    for name, value in zip(self._plan.fetches, results, strict=True)
                 ]
             )
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.agreement import verification
+from graphflow.runtime.agreement import trial, verification
 from graphflow.runtime.agreement.report import load
-from graphflow.runtime.compiled import lower, tier
-from graphflow.runtime.compiled.reasons import Disagrees
+from graphflow.runtime.compiled import lower
+from graphflow.runtime.compiled.reasons import Declines, Disagrees
 
 RNG = np.random.RandomState
 
@@ -55,7 +56,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found.append(outcome.verdict.name)
         return outcome
 
-    monkeypatch.setattr(tier, "verified_run", watched)
+    monkeypatch.setattr(trial, "verified_run", watched)
     return found
 
 
@@ -383,6 +384,22 @@ def test_tasks_of_a_cluster_verify_too(verdicts: list[Any]) -> None:
             verdicts_then = list(verdicts)
     np.testing.assert_allclose(losses, _trained(4, compiled="never")[0], rtol=1e-5)
     assert "AGREED" in verdicts_then
+
+
+def _declining(subject: Any, *arguments: Any) -> Any:
+    """A verified run whose compiled plan cannot take it."""
+    outcome = verification.verified_run(replace(subject, takes_over=False), *arguments)
+    return replace(outcome, verdict=verification.Verdict.LATER, apart=None)
+
+
+def test_a_plan_that_declines_run_after_run_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "verified_run", _declining)
+    losses, weights, states = _trained(7)
+    expected = _trained(7, compiled="never")
+    assert losses == expected[0]
+    np.testing.assert_array_equal(weights, expected[1])
+    assert [type(state.reason) for state in states if state.runs >= 5] == [Declines]
+    assert not [state for state in states if state.trial.trusted or state.compiled is not None]
 
 
 # ---- what is rounding -----------------------------------------------------------------------------------------------

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.agreement import verification
+from graphflow.runtime.agreement import trial, verification
 from graphflow.runtime.compiled import lower
-from graphflow.runtime.cuda import executable
 from tests.runtime.cuda.both_devices import needs_two_gpus, session
 
 pytestmark = [pytest.mark.device, pytest.mark.verified_plans]
@@ -35,7 +35,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(outcome.verdict.name)
         return outcome
 
-    monkeypatch.setattr(executable, "verified_run", watched)
+    monkeypatch.setattr(trial, "verified_run", watched)
     return found
 
 
@@ -106,6 +106,24 @@ def test_a_wrong_kernel_is_never_used(
         np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-5, atol=1e-6)
     lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert [line for line in lines if "stays on NumPy: compiled code disagrees with NumPy in" in line]
+
+
+def test_a_plan_that_declines_run_after_run_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has never agreed, so that it must not be trusted."""
+
+    def declining(*arguments: Any) -> Any:
+        verdict = verification.Verdict.LATER
+        return replace(verification.verified_run(*arguments), verdict=verdict, apart=None)
+
+    monkeypatch.setattr(trial, "verified_run", declining)
+    with caplog.at_level(logging.INFO, "graphflow"):
+        got = _runs(_dense, 8)
+    monkeypatch.undo()
+    for mine, theirs in zip(got, _runs(_dense, 8), strict=True):
+        np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-5, atol=1e-6)
+    assert "stays on NumPy: its compiled form could not take the runs" in caplog.text
 
 
 @needs_two_gpus
