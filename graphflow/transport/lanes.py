@@ -13,6 +13,7 @@ they could keep full. The kernel says, too, whose process has connected.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
 import re
@@ -48,13 +49,19 @@ _MOST_PARTS: Final = 256
 _MOST_WAITING: Final = 64
 _MOST_REMOVED: Final = 256
 _MAKING_SECONDS: Final = 60.0
-_CLAIM_SECONDS: Final = 5.0
+CLAIM_SECONDS: Final = 5.0
+"""For how long at most a lane waits to be claimed, or its claim for a file."""
+_NO_FILES: Final = errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM
 _USABLE: Final = sys.platform == "linux"
 _CREDENTIALS: Final = struct.Struct("3i")
 
 
 class LaneBroken(OSError):
     """The other end is gone, or what came from it is no message."""
+
+
+class NoFiles(OSError):
+    """This process has no file left for a lane; it may have one in a moment."""
 
 
 class Parser:
@@ -289,10 +296,13 @@ class Door:
         self.name, self._socket = name, door
 
     def claim(self, secret: object) -> Lane | None:
-        """The lane into which this secret was written; None where there is none."""
+        """The lane into which this secret was written; None where there is none.
+
+        NoFiles where there may be one that this process has no file for: what was written into it stays there.
+        """
         if not isinstance(secret, str) or len(secret) != 2 * SECRET_BYTES:
             return None
-        self._let_in()
+        all_are_in = self._let_in()
         for place, (_, end) in enumerate(self._waiting):
             try:
                 found = end.recv(SECRET_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -302,6 +312,8 @@ class Door:
                 end.recv(SECRET_BYTES)
                 del self._waiting[place]
                 return Lane(end)
+        if not all_are_in:
+            raise NoFiles("No file is left for a lane.")
         return None
 
     def trim(self) -> None:
@@ -309,34 +321,37 @@ class Door:
         if self._socket is None and self._wanted:
             self._open()
         self._let_in()
-        limit = time.monotonic() - _CLAIM_SECONDS
+        limit = time.monotonic() - CLAIM_SECONDS
         while self._waiting and self._waiting[0][0] < limit:
             self._waiting.popleft()[1].close()
 
-    def _let_in(self) -> None:
+    def _let_in(self) -> bool:
+        """Lets those in who have connected; whether these are all of them, else no file is left."""
         while self._socket is not None:
             try:
                 end, _ = self._socket.accept()
             except BlockingIOError:
-                return
-            except (
-                OSError
-            ):  # No files are left: those who wait notice that the door is gone; there will be another.
-                self._shut()
-                return
+                return True
+            except OSError as error:
+                if error.errno in _NO_FILES:
+                    return False
+                self.shut()
+                return True
             if not _of_this_user(end):
                 end.close()
                 continue
             self._waiting.append((time.monotonic(), end))
             if len(self._waiting) > _MOST_WAITING:
                 self._waiting.popleft()[1].close()
+        return True
 
     def close(self) -> None:
         """Takes no more lanes; those that were claimed stay."""
         self._wanted = False
-        self._shut()
+        self.shut()
 
-    def _shut(self) -> None:
+    def shut(self) -> None:
+        """Gives up all that were not claimed, which notice it; `trim` opens another door."""
         name, self.name = self.name, ""
         if self._socket is not None:
             self._socket.close()

@@ -29,7 +29,16 @@ import zmq
 from graphflow.transport.dropped import Dropped
 from graphflow.transport.files import WRITE, Files
 from graphflow.transport.keys import Access
-from graphflow.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES, Door, Lane, LaneBroken, connect
+from graphflow.transport.lanes import (
+    CLAIM_SECONDS,
+    MOST_FRAME_BYTES,
+    MOST_FRAMES,
+    Door,
+    Lane,
+    LaneBroken,
+    NoFiles,
+    connect,
+)
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.peer_links import PeerLinks
 from graphflow.transport.pieces import Pieces, Pool
@@ -38,6 +47,8 @@ from graphflow.transport.tensors import BadMessage, Buffer
 from graphflow.transport.zeromq import options, receive_rest, send
 
 _TICK_SECONDS: Final = 0.25
+_AGAIN_SECONDS: Final = 0.01
+"""How soon it is looked again whether there is a file for a lane."""
 _MESSAGES_AT_ONCE: Final = 64
 _GOODBYE_MS: Final = 200
 """How long the last messages to peers have to go out, in the background, when a server ends."""
@@ -117,6 +128,8 @@ class Sockets:
         self._lane_door = Door(lanes)
         self._lanes_in: dict[bytes, Lane] = {}
         """The lanes that others have opened, by the identity of who did: what they send, and the answers to clients."""
+        self._lanes_due: dict[bytes, tuple[object, float]] = {}
+        """The secrets of those that no file was left for, and until when one may come, by the same identity."""
         self._lanes_out: dict[str, Lane] = {}
         """The lanes to peers, by their addresses."""
         self._pool = Pool()
@@ -255,7 +268,24 @@ class Sockets:
 
     def take_lane(self, identity: bytes, secret: object) -> None:
         """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
-        lane = self._lane_door.claim(secret)
+        self._claim_lane(identity, secret, time.monotonic() + CLAIM_SECONDS)
+
+    def _claim_lane(self, identity: bytes, secret: object, until: float) -> None:
+        """Takes a lane, or leaves it for later: strangers may hold the files, of whom some are about to be closed.
+
+        What comes through it waits there meanwhile, in its order.
+        """
+        try:
+            lane = self._lane_door.claim(secret)
+        except NoFiles as error:
+            if time.monotonic() < until:
+                self._lanes_due[identity] = secret, until
+                self.gate.tick()
+                self._gate_used = True
+            else:  # Who waits in it has to notice.
+                self.dropped.add(str(error))
+                self._lane_door.shut()
+            return
         if lane is None:
             self.dropped.add("There is no such lane.")
             return
@@ -265,6 +295,7 @@ class Sockets:
 
     def close_lane(self, identity: bytes) -> None:
         """Takes nothing more through the lane of an identity, where it has one."""
+        self._lanes_due.pop(identity, None)
         lane = self._lanes_in.pop(identity, None)
         if lane is not None:
             self._close_lane(lane)
@@ -326,8 +357,9 @@ class Sockets:
         next_tick = time.monotonic()
         try:
             while not self._ended:
+                at_once = self._router_used or self._gate_used or self._calls
                 for number, events in files.wait(
-                    0 if self._router_used or self._gate_used or self._calls else _TICK_SECONDS
+                    0 if at_once else _AGAIN_SECONDS if self._lanes_due else _TICK_SECONDS
                 ):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
@@ -340,6 +372,10 @@ class Sockets:
                         self._drain_router()
                 if self._gate_used:
                     self._look_at_gate()
+                if self._lanes_due:
+                    due, self._lanes_due = self._lanes_due, {}
+                    for identity, (secret, until) in due.items():
+                        self._claim_lane(identity, secret, until)
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_SECONDS
                     self._router_used = self._gate_used = True

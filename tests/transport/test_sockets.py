@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from queue import Empty, Queue
 from typing import Any
 
@@ -13,8 +13,9 @@ import pytest
 import zmq
 
 from graphflow.cluster.ports import ReservedPorts
+from graphflow.transport import sockets as sockets_module
 from graphflow.transport.keys import Access
-from graphflow.transport.lanes import connect, packed
+from graphflow.transport.lanes import Door, NoFiles, connect, packed
 from graphflow.transport.message import Kind, Message
 from graphflow.transport.sockets import Sockets
 
@@ -129,3 +130,47 @@ def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any
 
         server.call(leave_before_the_answer)
         assert [greeter.said.get(timeout=WITHIN)[0] for _ in range(2)] == [Kind.ABORT, Kind.BYE]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs lanes")
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes(
+    comes: bool, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers may hold all files of a task until they are closed."""
+    tries: list[object] = []
+    claim = Door.claim
+
+    def without_files(door: Door, secret: object) -> Any:
+        tries.append(secret)
+        if not comes or len(tries) < 5:
+            raise NoFiles
+        return claim(door, secret)
+
+    monkeypatch.setattr(Door, "claim", without_files)
+    monkeypatch.setattr(sockets_module, "CLAIM_SECONDS", WITHIN if comes else 0.2)
+    port = stack.enter_context(ReservedPorts(1)).ports[0]
+    greeter = Greeter()
+    server = greeter.sockets = Sockets(greeter, b"server  ", "server", ACCESS)
+    stack.callback(server.stop)
+    server.bind(f"tcp://127.0.0.1:{port}")
+    server.start()
+    with zmq.Context() as context, context.socket(zmq.DEALER) as client:
+        client.linger = 0
+        ACCESS.prepare(client, f"127.0.0.1:{port}")
+        client.connect(f"tcp://127.0.0.1:{port}")
+        found = connect(server.door)
+        assert found is not None
+        end, secret = found
+        stack.callback(end.close)
+        client.send(Message(Kind.LANE, details={"secret": secret}).frames()[0])
+        for part in packed([*Message(Kind.ABORT, 7).frames()]):
+            end.sendall(part)
+        assert greeter.said.get(timeout=WITHIN)[0] is Kind.LANE
+        if comes:
+            assert greeter.said.get(timeout=WITHIN)[0] is Kind.ABORT
+        else:
+            end.settimeout(WITHIN)
+            with suppress(ConnectionResetError):
+                assert end.recv(1) == b""
+            assert greeter.said.empty()
