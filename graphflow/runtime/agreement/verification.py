@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -25,6 +26,7 @@ from graphflow.runtime.agreement.tape import Tape
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.compiled.reasons import NotVerified, tell_unverified
 from graphflow.runtime.compiled.specialise import Known
+from graphflow.runtime.compiled.watching import Sight, Watch
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import host
 from graphflow.runtime.explain import explain
@@ -46,8 +48,6 @@ class Compiled(Protocol):
 _MOST_NAMED: Final = 4
 _TRIALS: Final = 6
 """Trials of rounding that in a row have to leave as many elements unexplained as before."""
-Watch = Callable[[Sequence[Instruction], Sequence[str], Callable[[str], Any]], None]
-"""Called after each kernel with its instructions, the names of the values that it has made, and what reads these."""
 Make = Callable[[ResourceStore, KernelTable, "Watch | None"], Compiled]
 """Makes the compiled plan for a store; with a watch, one that runs kernel by kernel."""
 
@@ -64,28 +64,49 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """Where compiled code leaves what NumPy computes: the instruction whose value is another, and how.
+
+    beside: the other instructions of its kernel, which may not have left a value. others: those of further kernels that
+    fill parts of the same memory.
+    """
+
+    instruction: Instruction
+    beside: tuple[Instruction, ...]
+    others: tuple[Instruction, ...]
+    difference: Difference
+
+    def __str__(self) -> str:
+        op = self.instruction.op
+        built = "" if op is None else " (built at {}:{})".format(*op.line)
+        beside = f", which is one kernel with {_listed(self.beside)}" if self.beside else ""
+        word = "and" if beside else "which"
+        others = f", {word} shares its memory with kernels of {_listed(self.others)}" if self.others else ""
+        return f"{self.instruction.describe()}{built}{beside}{others}: {self.difference}"
+
+
+def _listed(instructions: Sequence[Instruction]) -> str:
+    """Some instructions for a message."""
+    told = [i.describe() for i in instructions[: _MOST_NAMED - 1]]
+    return ", ".join([*told, "others"] if len(instructions) >= _MOST_NAMED else told)
+
+
+@dataclass(frozen=True)
 class Apart:
     """A disagreement: what differs of results and writes, what went wrong instead, and where it begins."""
 
     differences: tuple[Difference, ...]
     error: Exception | None
-    begins: tuple[Instruction, ...] = ()
-    at: Difference | None = None
+    begins: Beginning | None = None
 
     def __str__(self) -> str:
         if self.error is not None:
             text = " ".join(str(self.error).split())
             return f"compiled code failed where NumPy does not: {type(self.error).__name__}: {text}"
         worst = max(self.differences, key=lambda d: d.apart / max(1, d.of))
-        if not self.begins:
+        if self.begins is None:
             return f"compiled code disagrees with NumPy in {worst.name!r}: {worst}"
-        op = self.begins[0].op
-        built = "" if op is None else " (built at {}:{})".format(*op.line)
-        others = [i.describe() for i in self.begins[1:_MOST_NAMED]]
-        others += ["others"] if len(self.begins) > _MOST_NAMED else []
-        beside = f", which is one kernel with {', '.join(others)}" if others else ""
-        where = f"first at {self.begins[0].describe()}{built}{beside}"
-        return f"compiled code disagrees with NumPy, {where}: {self.at}"
+        return f"compiled code disagrees with NumPy, first at {self.begins}"
 
 
 @dataclass(frozen=True)
@@ -246,34 +267,37 @@ def disagreement(subject: Subject, replay: Replay, mine: Replayed) -> Apart | No
         if not left:
             return None
         counts.append(sum(one.apart for one in left))
-    return Apart(left, None, *_beginning(subject, replay, reference, spread))
+    return Apart(left, None, _beginning(subject, replay, reference, spread))
 
 
-def _beginning(
-    subject: Subject, replay: Replay, reference: Replayed, spread: Spread
-) -> tuple[tuple[Instruction, ...], Difference | None]:
-    """The instructions of the kernel in which compiled code leaves what NumPy computes, and how.
-
-    First stands the one whose value is another; the others may not have left a value.
-    """
+def _beginning(subject: Subject, replay: Replay, reference: Replayed, spread: Spread) -> Beginning | None:
+    """The first value of the compiled plan, run kernel by kernel, that is not what NumPy computes."""
     makers = {output: i for i in walk(subject.plan) for output in i.outputs}
-    found: list[tuple[tuple[Instruction, ...], Difference]] = []
+    found: list[Beginning] = []
 
-    def watch(instructions: Sequence[Instruction], names: Sequence[str], read: Callable[[str], Any]) -> None:
-        for name in names:
+    def watch(sight: Sight) -> None:
+        for name in sight.names:
             if found or name not in makers or name not in reference.values:
                 continue
             spread_of = spread.values.get(name)
-            apart = difference(name, read(name), reference.values[name], subject.units, spread=spread_of)
+            apart = difference(
+                name, sight.read(name), reference.values[name], subject.units, spread=spread_of
+            )
             if apart is not None:
-                beside = [i for i in dict.fromkeys(instructions) if i.name != makers[name].name]
-                found.append(((makers[name], *beside), apart))
+                maker = makers[name]
+                beside = _without([maker], sight.kernel)
+                others = _without([maker, *beside], sight.others)
+                found.append(Beginning(maker, beside, others, apart))
 
-    try:
+    with suppress(Exception):  # What it has shown before it fails counts.
         _compiled_run(subject, replay, watch)
-    except Exception:
-        return (), None
-    return found[0] if found else ((), None)
+    return found[0] if found else None
+
+
+def _without(known: Sequence[Instruction], instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Some instructions, each once, without those that are known; a plan that is specialised has copies of its own."""
+    names = {i.name for i in known}
+    return tuple({i.name: i for i in instructions if i.name not in names}.values())
 
 
 def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], error: Exception) -> Outcome:

@@ -29,11 +29,11 @@ from graphflow.runtime.compiled.fuse import Group
 from graphflow.runtime.compiled.memory import assign_clusters
 from graphflow.runtime.compiled.nodes import KernelNode, PythonNode
 from graphflow.runtime.compiled.values import Value
+from graphflow.runtime.compiled.watching import Sight, Watch, filled
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.explain import explain, failure
 from graphflow.runtime.resources import ResourceStore, VariableCell
 
-Watch = Callable[[Sequence[Instruction], Sequence[str], Callable[[str], Any]], None]
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
 _HANDED_FROM: Final = 64 << 10
@@ -73,11 +73,13 @@ class CompiledPlan:
     ) -> None:
         """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied.
 
-        watch: is called after each group with its instructions, the names of the values that it has made, and what
-        reads these.
+        watch: is shown what each group has made, as soon as it has.
         """
         self._lends = lends
         self._watch = watch
+        self._filled = (
+            [] if watch is None else filled(draft.groups, draft.stored, draft.lowering.values.items())
+        )
         self._draft = draft
         self._lowering = draft.lowering
         self._store = store
@@ -393,7 +395,7 @@ class CompiledPlan:
                     cell.recover()
                 objects = self._bind(feeds)
                 with single_threaded() if self._uses_blas else _NOTHING:
-                    for segment in self._segments:
+                    for number, segment in enumerate(self._segments):
                         if isinstance(segment, _NativeSegment):
                             status = segment.program.run(run.check)
                             if status:
@@ -401,7 +403,7 @@ class CompiledPlan:
                         else:
                             self._run_python(segment, run, objects)
                         if self._watch is not None:
-                            self._look(self._watch, self._segments.index(segment), objects)
+                            self._look(self._watch, number, objects)
                 return tuple([fetch(objects) for fetch in self._fetch])
             finally:
                 if self._writes:
@@ -411,13 +413,14 @@ class CompiledPlan:
             self._lock.release()
 
     def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
-        """Shows the values that a group has made; a block of several parts only with its last one."""
-        groups = self._draft.groups
-        later = {root for group in groups[number + 1 :] for node in group.nodes for root in node.makes}
-        made = {root for node in groups[number].nodes for root in node.makes} & self._draft.stored - later
-        values = {name: value for name, value in self._lowering.values.items() if value.root in made}
-        instructions = [node.instruction for node in groups[number].nodes]
-        watch(instructions, list(values), lambda name: np.array(self._view(values[name], objects)))
+        """Shows what a group has made."""
+        kernel = self._draft.groups[number].instructions
+        for memory in self._filled[number]:
+
+            def read(name: str, values: Mapping[str, Value] = memory.values) -> Any:
+                return np.array(self._view(values[name], objects))
+
+            watch(Sight(kernel, memory.others, list(memory.values), read))
 
     def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
         """Checks variables and feeds, and patches the programs where they lie elsewhere than before."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from graphflow.plan.ir import Instruction
 from graphflow.runtime.compiled.nodes import Node, Statements
 from graphflow.runtime.compiled.values import Value, boxes_apart
 
@@ -37,6 +38,11 @@ class Group:
     """Roots that are read otherwise than element by element."""
     fallible: bool = False
     """Whether one of its nodes, and no more, may find an error; such a group writes no variable after that."""
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """What its nodes stand for; one may be there several times."""
+        return [node.instruction for node in self.nodes]
 
     @property
     def fallible_node(self) -> Node:

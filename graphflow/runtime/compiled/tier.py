@@ -23,7 +23,7 @@ from graphflow import errors
 from graphflow.plan.ir import Plan
 from graphflow.plan.passes import PassContext
 from graphflow.runtime.agreement.trial import Trial
-from graphflow.runtime.agreement.verification import Subject, Watch, room_for
+from graphflow.runtime.agreement.verification import Subject, room_for
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled import native
 from graphflow.runtime.compiled.branches import decided, deciding_feeds
@@ -39,6 +39,7 @@ from graphflow.runtime.compiled.reasons import (
 )
 from graphflow.runtime.compiled.specialise import Known
 from graphflow.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
+from graphflow.runtime.compiled.watching import Watch
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.executor import Executable
 from graphflow.runtime.resources import ResourceStore

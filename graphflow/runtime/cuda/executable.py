@@ -25,7 +25,7 @@ from graphflow.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow.plan.passes import PassContext
 from graphflow.plan.placement import cpu_beside
 from graphflow.runtime.agreement.trial import Trial
-from graphflow.runtime.agreement.verification import Subject, Watch, room_for
+from graphflow.runtime.agreement.verification import Subject, room_for
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.observe import observed_run
 from graphflow.runtime.compiled.reasons import NotLowered, StaysOnNumpy, tell
@@ -37,6 +37,7 @@ from graphflow.runtime.compiled.specialise import (
     said,
     specialise,
 )
+from graphflow.runtime.compiled.watching import Watch
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.arrays import DeviceArray, host, on_device
 from graphflow.runtime.cuda.cells import DeviceCell
@@ -194,7 +195,8 @@ class DeviceExecutable:
         handed = self._handed(feeds)
 
         def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> _OnDevice:
-            return _OnDevice(self._laid_out(known, handed, sizes, store, kernels), self._plan.feeds, handed)
+            plan = self._laid_out(known, handed, sizes, store, kernels, watch)
+            return _OnDevice(plan, self._plan.feeds, handed)
 
         return Subject(
             self._plan,
@@ -323,13 +325,18 @@ class DeviceExecutable:
         sizes: Sizes,
         store: ResourceStore,
         kernels: KernelTable,
+        watch: Watch | None = None,
     ) -> Any:
-        """The launches for the shapes of a run; None where a variable has no value, or what is fed another shape."""
+        """The launches for the shapes of a run; None where a variable has no value, or what is fed another shape.
+
+        watch: is shown what each launch has made; that plan is for no other run.
+        """
         from graphflow.kernels.cuda.toolkit import device_named
         from graphflow.runtime.compiled.lower import Lowering
         from graphflow.runtime.cuda.plan import DevicePlan
         from graphflow.runtime.cuda.repeated_rows import REPEATED_RULES, with_repeated_rows
         from graphflow.runtime.cuda.rules import DEVICE_RULES
+        from graphflow.runtime.cuda.watched import WatchedPlan
 
         plan, known = apart_from_feeds(self._plan, known)
         settled = self._sizes.settled(plan, sizes)
@@ -351,7 +358,8 @@ class DeviceExecutable:
         lowering = Lowering(plan, known, kernels, {**DEVICE_RULES, **REPEATED_RULES})
         lowering.run()
         self._look_at_moved(lowering)
-        return DevicePlan(plan, lowering, device_named(self._name), self._name, store, kernels, handed)
+        arguments = (plan, lowering, device_named(self._name), self._name, store, kernels, handed)
+        return DevicePlan(*arguments) if watch is None else WatchedPlan(watch, *arguments)
 
 
 class _OnDevice:

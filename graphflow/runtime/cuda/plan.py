@@ -421,8 +421,10 @@ class DevicePlan:
         value = self._lowering.values.get(name)
         if name in objects:
             return objects[name]
-        if value is None:
-            return self._lowering.constants[name]
+        return self._lowering.constants[name] if value is None else self._copied(value)
+
+    def _copied(self, value: Value) -> Any:
+        """What lies on the device, once that has done what it was asked for, with the strides that it has there."""
         with self._device.current():
             block = self._array(value)
             start = value.offset - lowest(value)

@@ -26,7 +26,8 @@ _WORTH_A_CUT: Final = 4
 class DeviceSegment:
     """Launches without the host in between.
 
-    groups: what is launched, with the numbers of the groups. written: the variables that they write.
+    groups: what is launched, with the numbers of the groups. written: the variables that they write. captures: whether
+    many runs are to start all launches at once, as a CUDA graph.
     """
 
     groups: list[tuple[int, Group]]
@@ -34,6 +35,7 @@ class DeviceSegment:
     written: list[DeviceCell] = field(default_factory=list)
     fallible: bool = False
     """Whether a kernel may leave a status; found once, since every run asks."""
+    captures: bool = True
     _replay: Callable[[], None] | None = None
     """Starts all of `works` at once."""
     _runs: int = 0
@@ -51,7 +53,7 @@ class DeviceSegment:
             for work in self.works:
                 device.launch(work)
             self._runs += 1
-            if self._runs == _CAPTURED_AFTER:
+            if self._runs == _CAPTURED_AFTER and self.captures:
                 self._replay = device.captured(self.works)
         for cell in self.written:
             cell.changed_on_device()
