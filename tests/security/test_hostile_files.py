@@ -53,7 +53,11 @@ def test_replaying_a_file_writes_nothing(
     plan, feeds = writing_plan(str(target))
     plan = plan.with_instructions([disguise(i) if i.type == "WriteFile" else i for i in plan.instructions])
     found = SimpleNamespace(
-        plan=plan, feeds=feeds, variables=SimpleNamespace(before={}), tape=SimpleNamespace(results={})
+        plan=plan,
+        feeds=feeds,
+        variables=SimpleNamespace(before={}),
+        tape=SimpleNamespace(results={}),
+        random={},
     )
     monkeypatch.setattr(report, "_plain", lambda plan: plan)
     with open(tmp_path / "file.npz", "wb") as file:

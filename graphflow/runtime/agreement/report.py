@@ -10,13 +10,14 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow import numpy_files
+from graphflow.kernels.philox import Philox
 from graphflow.ops import load_all
 from graphflow.plan.encode import BadPlan, PlanReader, PlanWriter
 from graphflow.plan.ir import Instruction, Plan
@@ -24,7 +25,7 @@ from graphflow.runtime.agreement.rounding import Replay
 from graphflow.runtime.agreement.tape import is_repeatable
 from graphflow.runtime.compiled.specialise import Known
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MOST_BYTES: Final = 256 << 20
 _MOST_FILES: Final = 4
 """Files that one process writes; what goes wrong once often goes wrong again."""
@@ -34,13 +35,17 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a file holds. variables: values before the run, by the name of the variable's value in the plan."""
+    """What a file holds. variables: values before the run, by the name of the variable's value in the plan.
+
+    random: the states of random operations before the run, as in Replay.
+    """
 
     plan: Plan
     known: Known
     feeds: Sequence[Any]
     variables: Mapping[str, Any]
     tape: Mapping[str, list[Any]]
+    random: Mapping[str, Any]
 
 
 def report(found: Replay | None, known: Known | None) -> str:
@@ -72,6 +77,10 @@ def save(file: Any, found: Replay, known: Known) -> None:
         "feeds": [objects.tree(value) for value in found.feeds],
         "variables": {name: objects.tree(value) for name, value in found.variables.before.items()},
         "tape": {name: [objects.tree(r) for r in results] for name, results in found.tape.results.items()},
+        "random": {
+            name: {part: objects.tree(words) for part, words in state.items()}
+            for name, state in found.random.items()
+        },
     }
     if sum(array.nbytes for array in writer.arrays) > _MOST_BYTES:
         raise ValueError(f"it would be larger than {_MOST_BYTES >> 20} MiB")
@@ -104,6 +113,7 @@ def load(path: str) -> Recorded:
             [read(value) for value in tree["feeds"]],
             {str(name): read(value) for name, value in tree["variables"].items()},
             {str(name): [read(value) for value in results] for name, results in tree["tape"].items()},
+            {str(name): _random_state(state, read) for name, state in tree["random"].items()},
         )
     except (
         BadPlan,
@@ -115,6 +125,13 @@ def load(path: str) -> Recorded:
         RecursionError,
     ) as error:
         raise ValueError(f"{path} is no file of a disagreement: {error}") from error
+
+
+def _random_state(tree: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
+    """The state of a random operation; ValueError for that of anything else."""
+    state = {str(part): read(words) for part, words in tree.items()}
+    Philox(0, 0).set_state(state)
+    return state
 
 
 def _plain(plan: Plan) -> Plan:

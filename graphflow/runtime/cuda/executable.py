@@ -176,7 +176,8 @@ class DeviceExecutable:
             if trial.trusted or room is None or known is None:
                 trial.trusted = True
                 return None
-            results = trial.run(self._subject(feeds, known, sizes), run, [host(f) for f in feeds], room)
+            subject = self._subject(self._handed(feeds), known, sizes)
+            results = trial.run(subject, run, [host(f) for f in feeds], room)
             if trial.reason is not None:
                 self._give_up(state, trial.reason)
             return tuple(
@@ -188,14 +189,18 @@ class DeviceExecutable:
                 ]
             )
 
-    def _subject(self, feeds: Sequence[Any], known: Known, sizes: Sizes) -> Subject:
+    def subject(self, run: RunContext, feeds: Sequence[Any], known: Known) -> Subject:
+        """What is to be judged where all feeds come from the host; `known` is what was known of such a run."""
+        return self._subject(frozenset(), known, self._sizes.of(run, feeds))
+
+    def _subject(self, handed: frozenset[str], known: Known, sizes: Sizes) -> Subject:
         """What is to be judged: the plan as it is laid out for such feeds."""
         from graphflow.runtime.cuda.plan import Unusable
 
-        handed = self._handed(feeds)
-
         def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> _OnDevice:
             plan = self._laid_out(known, handed, sizes, store, kernels, watch)
+            if plan is None:
+                raise Unusable
             return _OnDevice(plan, self._plan.feeds, handed)
 
         return Subject(

@@ -7,15 +7,20 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.kernels.cuda.discovery import Found
 from graphflow.kernels.cuda.toolkit import Device
-from graphflow.runtime.agreement import trial, verification
+from graphflow.runtime.agreement import replaying, trial, verification
+from graphflow.runtime.agreement.replaying import replayed
+from graphflow.runtime.agreement.report import load, save
 from graphflow.runtime.compiled import lower
+from graphflow.runtime.compiled.reasons import StaysOnNumpy
 from graphflow.runtime.cuda import products
 from graphflow.runtime.cuda.watched import WatchedPlan
 from tests.runtime.cuda.both_devices import needs_two_gpus, session
@@ -112,6 +117,10 @@ def _line_of(build: Callable[..., Any], text: str) -> str:
 
 @pytest.fixture
 def wrong_tanh(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant_wrong_tanh(monkeypatch)
+
+
+def plant_wrong_tanh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels compute one op a little wrong."""
     right = lower.scalar_text
 
@@ -333,6 +342,64 @@ def test_a_plan_that_declines_run_after_run_is_given_up(
     for mine, theirs in zip(got, _runs(_dense, 8), strict=True):
         np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-5, atol=1e-6)
     assert "stays on NumPy: its compiled form could not take the runs" in caplog.text
+
+
+# ---- the file -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path, no_files: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files of all disagreements."""
+    found: list[str] = []
+
+    def write(replay: Any, known: Any) -> str:
+        found.append(str(tmp_path / f"{len(found)}.npz"))
+        with open(found[-1], "wb") as file:
+            save(file, replay, known)
+        return ""
+
+    monkeypatch.setattr(trial, "report", write)
+    return found
+
+
+def _drawn() -> tuple[Any, dict[Any, Any]]:
+    gf.set_random_seed(5)
+    x = gf.placeholder(gf.float32, [3, 3])
+    return [gf.tanh(gf.nn.dropout(x, 0.5) + gf.random_normal([3, 3]), name="drawn")], {x: RNG(1).randn(3, 3)}
+
+
+@pytest.mark.faulty_compiler
+@pytest.mark.parametrize(
+    ("build", "named"),
+    [(_dense, "'hidden'"), (_drawn, "'drawn'"), (_loop, "'while/"), (_with_numpy, "'after'")],
+)
+def test_the_file_is_run_by_the_gpu(
+    build: Callable[[], Any], named: str, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as fault:
+        plant_wrong_tanh(fault)
+        _runs(build, 2, allow_soft_placement=True)
+        assert files
+        for path in files:
+            assert f"Tanh {named}" in str(replayed(load(path), 1))
+    for path in files:
+        assert replayed(load(path), 1) is None
+
+
+@pytest.mark.faulty_compiler
+@pytest.mark.usefixtures("wrong_product")
+def test_a_fault_that_the_cpu_has_not_is_in_the_file(files: list[str]) -> None:
+    _runs(_layers, 2)
+    assert "MatMul 'product'" in str(replayed(load(files[0]), 1))
+
+
+@pytest.mark.faulty_compiler
+@pytest.mark.usefixtures("wrong_tanh")
+def test_a_file_of_a_gpu_says_where_there_is_none(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    _runs(_dense, 2)
+    monkeypatch.setattr(replaying, "found", lambda: Found(problem="No driver."))
+    with pytest.raises(StaysOnNumpy, match=r"it is for a GPU\. No driver$"):
+        replayed(load(files[0]), 1)
 
 
 @needs_two_gpus
