@@ -15,7 +15,6 @@ import pytest
 
 import graphflow as gf
 from graphflow.kernels.cuda.discovery import Found
-from graphflow.kernels.cuda.toolkit import Device
 from graphflow.runtime.agreement import replaying, trial, verification
 from graphflow.runtime.agreement.replaying import replayed
 from graphflow.runtime.agreement.report import load, save
@@ -265,6 +264,8 @@ def test_what_numpy_makes_in_between_is_looked_at_too(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What NumPy computes comes to the device wrong."""
+    from graphflow.kernels.cuda.toolkit import Device
+
     right = Device.upload
 
     def wrong(self: Any, target: Any, source: Any, stream: Any = None) -> None:
@@ -317,6 +318,8 @@ def test_launches_of_a_watched_plan_are_not_captured(
     monkeypatch.setattr(WatchedPlan, "run", watched)
     request.getfixturevalue("wrong_tanh")
     captured = Counter[Any]()
+    from graphflow.kernels.cuda.toolkit import Device
+
     monkeypatch.setattr(Device, "captured", lambda self, works: captured.update([len(works)]))
     _runs(_chain, verify_compiled=False)
     assert captured and not made
