@@ -19,7 +19,7 @@ from graphflow import errors
 from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan
 from graphflow.runtime.agreement.shadow import ShadowRun, Variables
-from graphflow.runtime.agreement.tape import Tape
+from graphflow.runtime.agreement.tape import Tape, written_cells
 from graphflow.runtime.assemble import KernelTable, assemble
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
@@ -30,11 +30,16 @@ _UNITS: Final = (4.0, 16.0, 64.0)
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a run on a shadow gave: its results, the written variables, and each value that was looked at."""
+    """What a run on a shadow gave: its results, the written variables, and what was looked at.
+
+    values: of each instruction's result the last. steps: what each instruction has left in each variable that it
+    writes, by the names of both.
+    """
 
     results: Sequence[Any]
     writes: dict[str, Any]
     values: dict[str, Any] = field(default_factory=dict)
+    steps: dict[tuple[str, str], Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,11 @@ class Replay:
     def numpy(self, shake: _Shake | None = None, looks: bool = False) -> Replayed:
         """The run on NumPy, with all results changed by `shake`.
 
-        looks: whether the values of all instructions are kept, the last of each.
+        looks: whether the values of all instructions, and what they leave in variables, are kept.
         """
         store, run = self.shadow()
         values: dict[str, Any] = {}
+        steps: dict[tuple[str, str], Any] = {}
 
         def look(name: str, value: Any) -> None:
             if isinstance(value, np.ndarray | np.generic):
@@ -72,14 +78,33 @@ class Replay:
         table = self.tape.replaying(self.kernels)
         if shake is not None:
             table = shake.kernels(table)
+        if looks:
+            table = _looking(table, steps)
         part = assemble(self.plan, store, table, observe=look if looks else None)
         with computing():
             results = part.function(run, *self.feeds)
-        return Replayed(results, self.variables.after(store), values)
+        return Replayed(results, self.variables.after(store), values, steps)
+
+
+def _looking(kernels: KernelTable, steps: dict[tuple[str, str], Any]) -> KernelTable:
+    """Kernels after which `steps` has what they have left in variables."""
+
+    def make(i: Instruction) -> Callable[..., Any]:
+        kernel, cells = kernels.make(i), written_cells(i)
+
+        def looked(*arguments: Any) -> Any:
+            result = kernel(*arguments)
+            for name, cell in cells(arguments):
+                steps[i.name, name] = np.array(cell.value)
+            return result
+
+        return looked if i.written() and not i.bodies else kernel
+
+    return replace(kernels, make=make)
 
 
 class Spread:
-    """How far trials came from a reference: for each result, write and value the largest distance of each element.
+    """How far trials came from a reference: for each result, write, value and step the largest distance of an element.
 
     For integers and the like, how many trials changed an element.
     """
@@ -88,6 +113,7 @@ class Spread:
         self.results: list[Any] = [None] * len(reference.results)
         self.writes: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
+        self.steps: dict[tuple[str, str], Any] = {}
         self._replay = replay
         self._reference = reference
         self._trials = 0
@@ -113,11 +139,17 @@ class Spread:
             self.results[position] = _wider(self.results[position], found, given)
         for name in trial.values.keys() & reference.values.keys():
             self.values[name] = _wider(self.values.get(name), trial.values[name], reference.values[name])
+        started = true.variables.before
         for name, found in trial.writes.items():
             given = reference.writes[name]
             if found is not None and given is not None:  # The change counts, not what it is added to.
-                found, given = _change(found, before[name]), _change(given, true.variables.before[name])
+                found, given = _change(found, before[name]), _change(given, started[name])
                 self.writes[name] = _wider(self.writes.get(name), found, given)
+        for key in trial.steps.keys() & reference.steps.keys():
+            found = _change(trial.steps[key], before[key[1]])
+            self.steps[key] = _wider(
+                self.steps.get(key), found, _change(reference.steps[key], started[key[1]])
+            )
 
 
 def _change(after: Any, before: Any) -> Any:

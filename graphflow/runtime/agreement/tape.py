@@ -38,11 +38,18 @@ def is_repeatable(i: Instruction) -> bool:
     return not i.definition.stateful or (bool(i.written()) and i.type not in KEEP_ACCOUNT)
 
 
-def _written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[VariableCell]]:
-    """Finds the variables that an instruction writes among the arguments of its kernel, which may have a run first."""
-    names = set(i.written())
-    positions = [k - len(i.inputs) for k, name in enumerate(i.inputs) if name in names]
-    return lambda arguments: [arguments[k] for k in positions]
+def written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[tuple[str, VariableCell]]]:
+    """Finds the variables that an instruction writes, by the names of their values, among the arguments of its kernel.
+
+    The kernel may be given a run first. None are found of a loop or a branch.
+    """
+    specs = () if i.definition is None else i.definition.inputs
+    places = [
+        (name, k - len(i.inputs))
+        for k, (name, spec) in enumerate(zip(i.inputs, specs, strict=False))
+        if spec.written
+    ]
+    return lambda arguments: [(name, arguments[k]) for name, k in places]
 
 
 @dataclass
@@ -66,12 +73,12 @@ class Tape:
             if is_repeatable(i):
                 return kernel
             kept = self.results.setdefault(i.name, [])
-            cells = _written_cells(i)
+            cells = written_cells(i)
 
             def recorded(*arguments: Any) -> Any:
                 result = kernel(*arguments)
                 if not self.full:
-                    writes = [cell.value for cell in cells(arguments)]
+                    writes = [cell.value for _, cell in cells(arguments)]
                     kept.append(tuple([self._copied(value) for value in (result, *writes)]))
                 return result
 
@@ -87,7 +94,7 @@ class Tape:
             if is_repeatable(i):
                 return kernels.make(i)
             place = places.setdefault(i.name, iter(self.results.get(i.name, ())))
-            cells = _written_cells(i)
+            cells = written_cells(i)
 
             def replayed(*arguments: Any) -> Any:
                 try:
@@ -96,7 +103,7 @@ class Tape:
                     raise LookupError(
                         f"{i.describe()} was called more often than when it was recorded."
                     ) from None
-                for cell, value in zip(cells(arguments), writes, strict=True):
+                for (_, cell), value in zip(cells(arguments), writes, strict=True):
                     cell.assign(value)
                 return result
 

@@ -102,7 +102,10 @@ class Apart:
     def __str__(self) -> str:
         if self.error is not None:
             text = " ".join(str(self.error).split())
-            return f"compiled code failed where NumPy does not: {type(self.error).__name__}: {text}"
+            told = f"compiled code failed where NumPy does not: {type(self.error).__name__}: {text}"
+            return (
+                told if self.begins is None else f"{told.rstrip('.')}. It disagrees, first at {self.begins}"
+            )
         worst = max(self.differences, key=lambda d: d.apart / max(1, d.of))
         if self.begins is None:
             return f"compiled code disagrees with NumPy in {worst.name!r}: {worst}"
@@ -246,7 +249,7 @@ def judged(subject: Subject, replay: Replay) -> Apart | None:
     try:
         mine = _compiled_run(subject, replay)
     except Exception as error:
-        return Apart((), error)
+        return _failure(subject, replay, error)
     return disagreement(subject, replay, mine)
 
 
@@ -275,23 +278,45 @@ def _beginning(subject: Subject, replay: Replay, reference: Replayed, spread: Sp
     makers = {output: i for i in walk(subject.plan) for output in i.outputs}
     found: list[Beginning] = []
 
+    def compared(sight: Sight, name: str) -> Difference | None:
+        if sight.writer is None:
+            if name not in reference.values:
+                return None
+            theirs, before, spread_of = reference.values[name], None, spread.values.get(name)
+        else:
+            key = sight.writer.name, name
+            if key not in reference.steps:
+                return None
+            theirs, before, spread_of = (
+                reference.steps[key],
+                replay.variables.before[name],
+                spread.steps.get(key),
+            )
+        return difference(name, sight.read(name), theirs, subject.units, before, spread_of)
+
     def watch(sight: Sight) -> None:
         for name in sight.names:
-            if found or name not in makers or name not in reference.values:
+            maker = sight.writer or makers.get(name)
+            if found or maker is None:
                 continue
-            spread_of = spread.values.get(name)
-            apart = difference(
-                name, sight.read(name), reference.values[name], subject.units, spread=spread_of
-            )
+            apart = compared(sight, name)
             if apart is not None:
-                maker = makers[name]
-                beside = _without([maker], sight.kernel)
+                beside = _without([maker], [*_before(maker, sight.kernel), *sight.kernel])
                 others = _without([maker, *beside], sight.others)
                 found.append(Beginning(maker, beside, others, apart))
 
     with suppress(Exception):  # What it has shown before it fails counts.
         _compiled_run(subject, replay, watch)
     return found[0] if found else None
+
+
+def _before(last: Instruction, kernel: Sequence[Instruction]) -> list[Instruction]:
+    """The instructions of a kernel that one of it may have its fault from, the nearest first."""
+    found = [last]
+    for i in found:
+        taken = set(i.taken())
+        found += [b for b in kernel if b not in found and not taken.isdisjoint((*b.outputs, *b.written()))]
+    return found[1:]
 
 
 def _without(known: Sequence[Instruction], instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
@@ -302,11 +327,26 @@ def _without(known: Sequence[Instruction], instructions: Sequence[Instruction]) 
 
 def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], error: Exception) -> Outcome:
     """The verdict where the compiled plan raised: NumPy may, too, where another thread has changed a variable."""
+    apart = _failure(subject, replay, error)
+    return Outcome(results, Verdict.LATER if apart is None else Verdict.APART, apart, replay)
+
+
+def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None:
+    """The disagreement where the compiled plan raised; None where NumPy raises as well.
+
+    What a kernel complains of may be the work of one before it.
+    """
     try:
-        replay.numpy()
+        reference = replay.numpy(looks=True)
     except Exception:
-        return Outcome(results, Verdict.LATER)
-    return Outcome(results, Verdict.APART, Apart((), error), replay)
+        return None
+    begins = None
+    with suppress(Exception):  # That the plan fails is known already.
+        spread = Spread(replay, reference)
+        for _ in range(_TRIALS):
+            spread.widen()
+        begins = _beginning(subject, replay, reference, spread)
+    return Apart((), error, begins)
 
 
 def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:

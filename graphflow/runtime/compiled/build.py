@@ -29,7 +29,7 @@ from graphflow.runtime.compiled.fuse import Group
 from graphflow.runtime.compiled.memory import assign_clusters
 from graphflow.runtime.compiled.nodes import KernelNode, PythonNode
 from graphflow.runtime.compiled.values import Value
-from graphflow.runtime.compiled.watching import Sight, Watch, filled
+from graphflow.runtime.compiled.watching import Watch, left_by
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.explain import explain, failure
 from graphflow.runtime.resources import ResourceStore, VariableCell
@@ -73,12 +73,12 @@ class CompiledPlan:
     ) -> None:
         """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied.
 
-        watch: is shown what each group has made, as soon as it has.
+        watch: is shown what each group has left, before the next one runs.
         """
         self._lends = lends
         self._watch = watch
-        self._filled = (
-            [] if watch is None else filled(draft.groups, draft.stored, draft.lowering.values.items())
+        self._left = (
+            [] if watch is None else left_by(draft.groups, draft.stored, draft.lowering.values.items())
         )
         self._draft = draft
         self._lowering = draft.lowering
@@ -413,14 +413,17 @@ class CompiledPlan:
             self._lock.release()
 
     def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
-        """Shows what a group has made."""
+        """Shows what a group has left."""
         kernel = self._draft.groups[number].instructions
-        for memory in self._filled[number]:
 
-            def read(name: str, values: Mapping[str, Value] = memory.values) -> Any:
-                return np.array(self._view(values[name], objects))
+        def read_value(value: Value) -> Any:
+            return np.array(self._view(value, objects))
 
-            watch(Sight(kernel, memory.others, list(memory.values), read))
+        def read_variable(name: str) -> Any:
+            return np.array(self._store.cell(self._lowering.variables[name]).value)
+
+        for left in self._left[number]:
+            watch(left.sight(kernel, read_value, read_variable))
 
     def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
         """Checks variables and feeds, and patches the programs where they lie elsewhere than before."""

@@ -7,14 +7,15 @@ lie there. Launches are not captured, and NumPy's instructions in between run on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from graphflow.runtime.assemble import KernelTable
 from graphflow.runtime.compiled.nodes import PythonNode
-from graphflow.runtime.compiled.values import Value
-from graphflow.runtime.compiled.watching import Sight, Watch, filled
+from graphflow.runtime.compiled.watching import Watch, left_by
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.cuda.cells import DeviceCell
 from graphflow.runtime.cuda.plan import DevicePlan
@@ -30,7 +31,7 @@ class WatchedPlan(DevicePlan):
         """The numbers of a segment's groups, by its identity."""
         super().__init__(*arguments)
         side_by_side = [(name, value) for name, value in self._fetched.items() if value is not None]
-        self._filled = filled(self.groups, self._stored, chain(self._lowering.values.items(), side_by_side))
+        self._left = left_by(self.groups, self._stored, chain(self._lowering.values.items(), side_by_side))
 
     def _cut(self, kernels: KernelTable) -> list[Segment]:
         """A segment for each launch, or those of one kernel's work, and for each instruction of NumPy's."""
@@ -62,9 +63,8 @@ class WatchedPlan(DevicePlan):
         together = [i for number in numbers for i in self.groups[number].instructions] if one_kernel else []
         for number in numbers:
             kernel = [*self.groups[number].instructions, *together]
-            for memory in self._filled[number]:
+            for left in self._left[number]:
+                self._watch(left.sight(kernel, self._copied, self._variable))
 
-                def read(name: str, values: Mapping[str, Value] = memory.values) -> Any:
-                    return self._copied(values[name])
-
-                self._watch(Sight(kernel, memory.others, list(memory.values), read))
+    def _variable(self, name: str) -> Any:
+        return np.array(self._store.cell(self._lowering.variables[name]).value)

@@ -93,7 +93,7 @@ def test_a_wrong_kernel_is_never_used(caplog: pytest.LogCaptureFixture) -> None:
     assert sum(isinstance(state.reason, Disagrees) for state in states) == 1
     (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert "first at Mean 'loss' (built at" in line and "test_verification.py" in line
-    assert "one kernel with Tanh 'layer/hidden'" in line
+    assert "one kernel with Square 'Square', Tanh 'layer/hidden'" in line
     assert "stays on NumPy" in line and "\n" not in line
     assert "graphflow replay " in line
 

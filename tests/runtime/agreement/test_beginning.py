@@ -1,0 +1,248 @@
+"""Protects the place that a warning names: the kernel that went wrong, not one that took its value or wrote over it.
+
+Values are views of others, lie where others lay before, are put together by several kernels, or are variables, which
+the next kernel may write over. The same holds for the CPU and a GPU.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.runtime.agreement import trial
+from graphflow.runtime.compiled import lower
+
+pytestmark = pytest.mark.faulty_compiler
+RNG = np.random.RandomState
+DEVICES = ["/cpu:0", pytest.param("/gpu:0", marks=pytest.mark.device)]
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has kernels compute the ops of some names a little wrong; `only`: in the first or second of several texts."""
+
+    def planted(*names: str, text: str = "({}) * 1.01", only: int | None = None) -> None:
+        right = lower.scalar_text
+        calls: dict[str, int] = {}
+
+        def wrong(i: Any, given: str, operands: Any) -> str:
+            found = right(i, given, operands)
+            if i.name not in names:
+                return found
+            calls[i.name] = calls.get(i.name, -1) + 1
+            return text.format(found) if only is None or calls[i.name] % 2 == only else found
+
+        monkeypatch.setattr(lower, "scalar_text", wrong)
+
+    monkeypatch.setattr(trial, "report", lambda *_: "")
+    return planted
+
+
+def _told(build: Callable[[], tuple[Any, dict[Any, Any]]], device: str, caplog: Any, **options: Any) -> str:
+    """The warning of a session that runs what is built."""
+    with gf.Graph().as_default():
+        with gf.device(device):
+            fetches, feeds = build()
+        config = gf.ConfigProto(compiled="always", intra_op_parallelism_threads=1, **options)
+        with gf.Session(config=config) as session:
+            session.run(gf.global_variables_initializer())
+            for _ in range(3):
+                session.run(fetches, feeds)
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    return str(line)
+
+
+def _x(*shape: int) -> tuple[Any, dict[Any, Any]]:
+    x = gf.placeholder(gf.float32, shape)
+    return x, {x: RNG(1).randn(*shape)}
+
+
+# ---- views ----------------------------------------------------------------------------------------------------------
+
+
+def _reshaped() -> Any:
+    x, feeds = _x(4, 3)
+    return [gf.reshape(gf.tanh(x, name="wrong"), [2, 6], name="view")], feeds
+
+
+def _turned() -> Any:
+    x, feeds = _x(4, 3)
+    return [gf.matmul(gf.transpose(gf.tanh(x, name="wrong")), gf.ones([4, 2]))], feeds
+
+
+def _cut() -> Any:
+    x, feeds = _x(4, 3)
+    value = gf.tanh(x, name="wrong")
+    return [
+        gf.matmul(value[1:3, ::-1], gf.ones([3, 2])),
+        gf.unstack(value)[3],
+        gf.expand_dims(value, 1),
+    ], feeds
+
+
+def _identities() -> Any:
+    x, feeds = _x(4, 3)
+    value = gf.identity(gf.stop_gradient(gf.identity(gf.tanh(x, name="wrong"))))
+    return [gf.matmul(value, gf.ones([3, 2])), gf.identity(value)], feeds
+
+
+def _in_a_place_of_another() -> Any:
+    """Each value lies where one before lay: what is read late is another's."""
+    x, feeds = _x(8, 8)
+    w = gf.constant(RNG(0).randn(8, 8).astype("f") * 0.5)
+    value = gf.matmul(gf.tanh(x, name="wrong"), w)
+    for _ in range(5):
+        value = gf.matmul(gf.exp(value * 0.25), w)
+    return [value], feeds
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("build", [_reshaped, _turned, _cut, _identities, _in_a_place_of_another])
+def test_the_maker_of_what_others_view_is_named(
+    build: Callable[[], Any], device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    plant("wrong")
+    assert "first at Tanh 'wrong' (built at " in _told(build, device, caplog)
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+def _concat() -> Any:
+    x, feeds = _x(4, 3)
+    parts = [gf.matmul(x, gf.ones([3, 5])), gf.tanh(x, name="wrong"), gf.matmul(x, gf.ones([3, 2]))]
+    return [gf.matmul(gf.concat(parts, 1, name="whole"), gf.ones([10, 2]))], feeds
+
+
+def _stack() -> Any:
+    x, feeds = _x(4, 3)
+    parts = [gf.tanh(x, name="wrong"), gf.matmul(x, gf.ones([3, 3]))]
+    return [gf.reduce_sum(gf.exp(gf.stack(parts, 0, name="whole")), [1, 2])], feeds
+
+
+def _pad() -> Any:
+    x, feeds = _x(4, 3)
+    return [
+        gf.matmul(gf.pad(gf.tanh(x, name="wrong"), [[1, 1], [0, 2]], name="whole"), gf.ones([5, 2]))
+    ], feeds
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("build", [_concat, _stack, _pad])
+def test_a_block_of_several_kernels_names_the_wrong_part(
+    build: Callable[[], Any], device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    plant("wrong")
+    line = _told(build, device, caplog)
+    assert " 'whole' (built at " in line and "Tanh 'wrong'" in line
+
+
+# ---- variables ------------------------------------------------------------------------------------------------------
+
+
+def _overwritten() -> Any:
+    """The variable is written twice after the wrong kernel; what was read in between is wrong."""
+    v = gf.Variable(RNG(0).randn(5).astype("f"), name="v")
+    x, feeds = _x(5)
+    first = gf.assign_add(v, x, name="before").op
+    with gf.control_dependencies([first]):
+        second = gf.assign_add(v, gf.exp(x), name="wrong").op
+    with gf.control_dependencies([second]):
+        read = gf.identity(v, name="read")
+    with gf.control_dependencies([read]):
+        third = gf.assign_add(v, x, name="after").op
+    with gf.control_dependencies([third]):
+        end = gf.assign(v, gf.zeros([5]), name="end").op
+    return [gf.matmul(gf.reshape(read, [1, 5]), gf.ones([5, 2])), end], feeds
+
+
+def _alone() -> Any:
+    """Nobody takes the result of the update."""
+    v = gf.Variable(RNG(0).randn(5).astype("f"), name="v")
+    x, feeds = _x(5)
+    return [gf.assign_sub(v, gf.exp(x), name="wrong").op], feeds
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("build", [_overwritten, _alone])
+def test_the_kernel_that_wrote_a_variable_is_named(
+    build: Callable[[], Any], device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    plant("wrong")
+    assert " 'wrong' (built at " in _told(build, device, caplog).partition("first at Assign")[2]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_of_a_kernel_of_many_scalars_those_are_named_that_the_wrong_one_takes(
+    device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    def build() -> Any:
+        count = gf.Variable(1.0, name="count")
+        x, feeds = _x()
+        others = [gf.exp(x * float(k)) for k in range(1, 5)]
+        first = gf.assign_add(count, x * 2.0, name="wrong").op
+        with gf.control_dependencies([first]):
+            read = gf.identity(count)
+        with gf.control_dependencies([read]):
+            last = gf.assign(count, 3.0).op
+        return [gf.add_n(others), read * 2.0, last], feeds
+
+    plant("wrong")
+    line = _told(build, device, caplog)
+    assert "AssignAdd 'wrong'" in line.partition("Exp")[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("only", [0, 1])
+def test_any_variable_of_an_optimizer_step_shows_it(
+    only: int, device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    def build() -> Any:
+        x, feeds = _x(6, 4)
+        w = gf.Variable(RNG(0).randn(4, 3).astype("f"), name="w")
+        loss = gf.reduce_mean(gf.square(gf.matmul(x, w)))
+        return [gf.train.MomentumOptimizer(0.1, 0.9, name="step").minimize(loss)], feeds
+
+    plant("step/update_w/ApplyMomentum", text="({}) * 1.5", only=only)
+    assert "first at ApplyMomentum 'step/update_w/ApplyMomentum' (built at " in _told(build, device, caplog)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_wrong_gradient_is_no_fault_of_the_step(
+    device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    def build() -> Any:
+        x, feeds = _x(6, 4)
+        w = gf.Variable(RNG(0).randn(4, 3).astype("f"), name="w")
+        loss = gf.reduce_mean(gf.matmul(x, gf.exp(w, name="grown")))
+        return [gf.train.GradientDescentOptimizer(1e-3, name="step").minimize(loss)], feeds
+
+    plant("gradients/grown_grad/Mul")
+    line = _told(build, device, caplog)
+    assert "Mul 'gradients/grown_grad/Mul'" in line
+
+
+# ---- what fails -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_kernel_before_the_one_that_fails_is_named(
+    device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wrong index is found by the kernel that is to take the row."""
+
+    def build() -> Any:
+        x = gf.placeholder(gf.int32, [3])
+        table = gf.Variable(RNG(0).randn(6, 2).astype("f"))
+        rows = gf.add(x, gf.constant([1, 2, 3]), name="wrong")
+        return [gf.gather(table, rows, name="rows")], {x: [0, 1, 2]}
+
+    plant("wrong", text="({}) * 2")
+    line = _told(build, device, caplog)
+    assert "failed where NumPy does not: InvalidArgumentError" in line
+    assert "first at Add" in line and " 'wrong' (built at " in line
