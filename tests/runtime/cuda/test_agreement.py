@@ -21,7 +21,6 @@ from graphflow.runtime.agreement.report import load, save
 from graphflow.runtime.compiled import lower
 from graphflow.runtime.compiled.reasons import StaysOnNumpy
 from graphflow.runtime.cuda import products
-from graphflow.runtime.cuda.watched import WatchedPlan
 from tests.runtime.cuda.both_devices import needs_two_gpus, session
 
 pytestmark = [pytest.mark.device, pytest.mark.verified_plans]
@@ -309,6 +308,8 @@ def test_launches_of_a_watched_plan_are_not_captured(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     made: list[Any] = []
+    from graphflow.runtime.cuda.watched import WatchedPlan
+
     right = WatchedPlan.run
 
     def watched(self: Any, *arguments: Any) -> Any:
