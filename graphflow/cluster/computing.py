@@ -18,16 +18,17 @@ from graphflow.runtime.resources import ResourceStore
 def compute(
     work: RunStage, context: StepContext, store: ResourceStore, once: Once
 ) -> tuple[Sequence[Any], Exception | None]:
-    """The results of a stage, or its error; what it has taken is then in `work.taken`. In any thread."""
+    """The results of a stage, or its error. In any thread."""
     runner: Runner = work.stage.run
     context.kept, context.replica_seconds = runner.kept, runner.replica_seconds
     begun = time.perf_counter()
     counted: StepContext | ResourceStore = store if runner.blocks or runner.alone else context
     if runner.blocks:  # A wait of a stage of its own, which holds no variable.
         context.pausable = True
-    context.changed = context.changed or runner.changes_more
     counted.enter()
     try:
+        if runner.changes_more:
+            context.begin_change()
         if context.once is not None and runner.changes:
             found = once.carry_out(runner.executable, runner.changes, context, work.values)
         else:
@@ -41,8 +42,6 @@ def compute(
         return (), context.failed_of(errors.UnknownError(None, None, text))
     finally:
         counted.leave()
-        if runner.blocks:
-            work.taken = context.take_takings()
     seconds = time.perf_counter() - begun
     runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
     return results, None

@@ -20,7 +20,7 @@ from graphflow.cluster.parts import read_parts
 from graphflow.cluster.peers import Peer, Waiting
 from graphflow.cluster.task_steps import StepKey
 from graphflow.plan.collectives import members
-from graphflow.plan.takings import changes_more
+from graphflow.plan.takings import changes_from_the_start
 from graphflow.runtime.planner import Manner
 from graphflow.transport.message import Kind, Message
 
@@ -41,7 +41,7 @@ class Runner:
     alone: bool
     """Whether its plan has one device here: then no two stages of a step are computed at once."""
     changes_more: bool
-    """Whether its step, on this task or another, changes more than the queues that it takes from."""
+    """Whether its step, on this task or another, changes more than what it takes from, as far as it does not say so."""
     replica_seconds: float
     """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
     seconds: float = 1.0
@@ -251,7 +251,9 @@ class Registrations(Greetings):
 
             found.update(members(plan))
             changes, wait = Changes(self._store, plan, make), manner.replica_wait_in_ms / 1000
-            return Runner(make(plan), blocks, changes, kept, alone, more or changes_more(plan), wait)
+            return Runner(
+                make(plan), blocks, changes, kept, alone, more or changes_from_the_start(plan), wait
+            )
 
         parts = read_parts(message, self._task, self._peers, runner)
         if found:

@@ -28,7 +28,7 @@ from graphflow.cluster.registrations import Runner
 from graphflow.cluster.reports import Reports
 from graphflow.cluster.requests import Requests
 from graphflow.cluster.step_output import StepContext
-from graphflow.cluster.takings import Takings, give_back
+from graphflow.cluster.takings import Takings
 from graphflow.cluster.task_steps import StepKey, TaskSteps, TellDone, TellFailed
 from graphflow.kernels import registry as kernels
 from graphflow.ops import load_all
@@ -435,7 +435,7 @@ class Service(Reports):
         context = self._contexts.get(i.key)
         self._ended(i.key)
         if context is not None:  # Another device may be at a stage, or wait for what nobody wants any more.
-            context.cancel()
+            context.end(False)
         details = as_details(i.error)
         if i.key[0] == self._incarnation:
             self._direct(self._master.failed(self._task, i.key[1], details))
@@ -454,15 +454,11 @@ class Service(Reports):
         self._takings.settle(key, back)
         context = self._contexts.pop(key, None)
         if context is not None:
-            context.cancel()
-            if back:
-                self._takings.given_up(context)
+            context.end(back)
 
     def _drop_contexts(self) -> None:
         for key in set(self._contexts) - set(self._worker.active):
-            context = self._contexts.pop(key)
-            context.cancel()
-            self._takings.given_up(context)
+            self._contexts.pop(key).end(True)
 
     def _run_on_pool(self, work: RunStage) -> None:
         context = self._contexts.get(work.key)
@@ -474,12 +470,6 @@ class Service(Reports):
     def _computed(
         self, work: RunStage, results: Sequence[Any], error: Exception | None
     ) -> task_steps.Instructions:
-        if work.taken:
-            context = self._contexts.get(work.key)
-            if context is None:  # The step has ended since: nobody has seen it.
-                give_back(work.taken)
-            else:
-                context.takings += work.taken
         if error is not None:
             return self._worker.stage_failed(work, error)
         return self._worker.stage_done(work, results)

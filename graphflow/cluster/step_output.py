@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from graphflow import errors
 from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
 from graphflow.standard_error import PROGRAM_LINE
@@ -80,7 +81,8 @@ class StepContext(RunContext):
     """
 
     __slots__ = (
-        "_at_work", "_error", "_lock", "_output", "_tell", "changed", "has_written", "key", "takings",
+        "_at_work", "_error", "_lock", "_output", "_over", "_settling", "_tell", "changed", "has_written", "key",
+        "takings",
     )  # fmt: skip
 
     def __init__(
@@ -92,9 +94,13 @@ class StepContext(RunContext):
         self.has_written = False
         """Whether there was anything to tell."""
         self.changed = False
-        """Whether the step has begun to change something beside the queues that it takes from."""
+        """Whether the step has begun to change something beside what it takes elements from."""
         self.takings: list[Callable[[], None]] = []
-        """What gives back the elements that its stages have taken."""
+        """What gives back the elements that it has taken."""
+        self._over = False
+        """Whether the step has ended before it was through: what it takes from now on goes back at once."""
+        self._settling = threading.Lock()
+        """Guards the three."""
         self._output: StepOutput | None = None
         self._lock = threading.Lock()
         self._at_work = 0
@@ -117,14 +123,33 @@ class StepContext(RunContext):
             if not self._at_work:
                 self.store.leave()
 
-    def took(self, give_back: Callable[[], None]) -> None:
-        """The calling thread has taken elements from a queue."""
-        self.per_run.setdefault(("took", threading.get_ident()), []).append(give_back)
+    gives_back = True
 
-    def take_takings(self) -> list[Callable[[], None]]:
-        """What the calling thread has taken since this was asked last."""
-        found: list[Callable[[], None]] = self.per_run.pop(("took", threading.get_ident()), [])
-        return found
+    def took(self, give_back: Callable[[], None]) -> None:
+        """Elements were taken."""
+        with self._settling:
+            if not self._over:
+                self.takings.append(give_back)
+                return
+        give_back()
+        raise errors.CancelledError(None, None, "The run was cancelled.")
+
+    def begin_change(self) -> None:
+        """Something is about to change."""
+        with self._settling:
+            if self._over:
+                raise errors.CancelledError(None, None, "The run was cancelled.")
+            self.changed = True
+
+    def end(self, back: bool) -> None:
+        """The step ends before it is through; `back`: what it has taken goes back, unless it was used."""
+        with self._settling:
+            self._over = True
+            takings, self.takings = self.takings, []
+        self.cancel()
+        if back and not self.changed:
+            for give_back in takings:
+                give_back()
 
     def failed_of(self, error: Exception) -> Exception:
         """As `failed`; the error of the step, which is that of the device that failed first: others fail after it."""

@@ -1,4 +1,4 @@
-"""Elements that steps have taken from the queues of a task, until it is known that their clients have them.
+"""Elements that steps have taken on a task, from queues, readers and iterators, until their clients have them.
 
 A client that gives a run up, or dies, has not got what was taken for it: the element goes back to its place. It does
 not where the step has changed something else: then it has been used, and would be used twice. Whether a client has its
@@ -32,17 +32,12 @@ class Takings:
         self._kept[context.key] = context.takings
         return True
 
-    def given_up(self, context: StepContext) -> None:
-        """A step ends before it is through: what was taken goes back, unless it was used."""
-        if not context.changed:
-            give_back(context.takings)
-        context.takings = []
-
     def settle(self, key: StepKey, back: bool) -> None:
         """The client of a step has its results, or will not get them, where elements go `back`."""
         found = self._kept.pop(key, ())
         if back:
-            give_back(found)
+            for give_back in found:
+                give_back()
 
     def settle_all(self, masters: Collection[int] | None = None) -> None:
         """What was taken for masters that are gone goes back; without `masters` all is forgotten, with the queues."""
@@ -51,9 +46,3 @@ class Takings:
             return
         for key in [k for k in self._kept if k[0] in masters]:
             self.settle(key, True)
-
-
-def give_back(takings: Sequence[GiveBack]) -> None:
-    """Puts elements back to where they were."""
-    for back in takings:
-        back()

@@ -78,6 +78,8 @@ class Queue:
         self._closed = False
         self._elements: Any = deque()
         self._numbers = itertools.count()
+        self._life = 0
+        """How often its state was set: what was taken before is none of its elements any more."""
 
     # ---- what kinds of queues differ in ---------------------------------------------------------------------------
 
@@ -118,13 +120,14 @@ class Queue:
         self._check_shapes(elements[:1])
         with self._condition:
             if not self._givers and not self._closed and self._room() >= len(elements):
+                run.begin_change()
                 for element in elements:
                     self._put(element)
                 self._condition.notify_all()
                 return
-        self._stand(run, self._givers, lambda place: self._giving(place, elements), "room in")
+        self._stand(run, self._givers, lambda place: self._giving(run, place, elements), "room in")
 
-    def _giving(self, place: _Place, elements: Sequence[Element]) -> Callable[[], bool | None]:
+    def _giving(self, run: Any, place: _Place, elements: Sequence[Element]) -> Callable[[], bool | None]:
         pending = place.pending
         pending.extend(elements)
 
@@ -138,6 +141,8 @@ class Queue:
             if self._closed:
                 raise CancelledError(None, None, f"{self._title()} is closed.")
             moved = False
+            if pending and self._room() > 0:
+                run.begin_change()
             while pending and self._room() > 0:
                 self._put(pending.popleft())
                 moved = True
@@ -179,12 +184,18 @@ class Queue:
     # ---- taking ---------------------------------------------------------------------------------------------------
 
     def dequeue(
-        self, run: Any, count: int, up_to: bool = False, doubt: Callable[[], None] | None = None
+        self,
+        run: Any,
+        count: int,
+        up_to: bool = False,
+        doubt: Callable[[], None] | None = None,
+        instead: Callable[[], bool] | None = None,
     ) -> list[Element]:
         """Takes `count` elements, waiting for them.
 
         OutOfRangeError where the queue is closed and has fewer; with `up_to` only where it has none. doubt: raises
-        where the wait is in vain, see ResourceStore.wait.
+        where the wait is in vain, see ResourceStore.wait. instead: for a reader, which keeps what it takes: whether it
+        needs no element any more, as wake() makes it look again; then none is taken.
         """
         if count < 0:
             raise InvalidArgumentError(None, None, f"Cannot dequeue {count} elements.")
@@ -195,23 +206,33 @@ class Queue:
                 taken = [self._take() for _ in range(count)]
                 self._settle()
                 self._condition.notify_all()
-                run.took(partial(self.give_back, taken))
+                if instead is None:
+                    run.took(partial(self._give_back, taken, self._life))
                 return taken
         what = "an element of" if count == 1 else f"{count} elements of"
         found: list[Element] = self._stand(
-            run, self._takers, lambda place: self._taking(place, count, up_to), what, doubt
+            run, self._takers, lambda place: self._taking(run, place, count, up_to, instead), what, doubt
         )
-        run.took(partial(self.give_back, found))
         return found
 
-    def give_back(self, elements: Sequence[Element]) -> None:
+    def _give_back(self, elements: Sequence[Element], life: int) -> None:
         """Puts elements back that `dequeue` has given, to the places that they had."""
         with self._condition:
-            self._put_back(elements)
+            if life == self._life:
+                self._put_back(elements)
+                self._condition.notify_all()
+
+    def wake(self) -> None:
+        """Has those that wait look again."""
+        with self._condition:
             self._condition.notify_all()
 
-    def _taking(self, place: _Place, count: int, up_to: bool) -> Callable[[], list[Element] | None]:
+    def _taking(
+        self, run: Any, place: _Place, count: int, up_to: bool, instead: Callable[[], bool] | None
+    ) -> Callable[[], list[Element] | None]:
         def attempt() -> list[Element] | None:
+            if instead is not None and instead():
+                return []
             if self._takers[0] is not place:
                 return None
             there = len(self._elements) + len(place.taken)
@@ -235,6 +256,8 @@ class Queue:
             if len(place.taken) < wanted:
                 return None
             result, place.taken = place.taken, []
+            if instead is None:
+                run.took(partial(self._give_back, result, self._life))
             return result
 
         return attempt
@@ -378,6 +401,7 @@ class Queue:
         except InvalidArgumentError as error:
             raise ValueError(error.message) from error
         with self._condition:
+            self._life += 1
             self._set_own_state(state)
             while self._elements:
                 self._take()

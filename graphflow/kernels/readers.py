@@ -2,13 +2,18 @@
 
 A reader lives in the store like a queue. One run reads at a time, the others wait for their turn; what is waited for
 in the queue is waited for as by a dequeue.
+
+A run on a task of a cluster may be given up when records were taken for it: they go back, and are the next ones
+(runtime/context.py). The name of a file that was taken from the queue stays with the reader, and so does what is in it.
 """
 
 from __future__ import annotations
 
+import heapq
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -23,6 +28,8 @@ Record: TypeAlias = tuple[bytes, bytes]
 """Key and value."""
 Split: TypeAlias = Callable[[str], Iterator[Record]]
 """The records of a file."""
+_Taken: TypeAlias = tuple[int, int, Record]
+"""A record, after its number among all and that of its file."""
 
 
 class Reader:
@@ -36,6 +43,15 @@ class Reader:
         self._work = ""
         self._given = 0
         self._records: Iterator[Record] | None = None
+        self._file = 0
+        """How many files were begun."""
+        self._taken = 0
+        """How many records were taken from files."""
+        self._life = 0
+        """How often it began again: what was taken before does not come back."""
+        self._returned: list[_Taken] = []
+        """A heap of the records that came back; only who has the turn takes from it."""
+        self._waits_at: Queue | None = None
         self.produced = 0
         self.completed = 0
 
@@ -48,22 +64,59 @@ class Reader:
         next one is read. doubt: as for Queue.dequeue.
         """
         run.store.wait(self._condition, self._claim, run, lambda: f"its turn at the reader {self.name!r}")
+        life = self._life
         try:
-            while True:
+            while not (found := self._first_returned(most)):
                 if self._records is None:
-                    ((name,),) = queue.dequeue(run, 1, doubt=doubt)
-                    self._begin(os.fsdecode(np.asarray(name, object).item()), 0)
-                found = self._next(most)
+                    self._await_file(run, queue, doubt)
+                    continue
+                records = self._next(most)
+                found = [(self._taken + n, self._file, record) for n, record in enumerate(records, 1)]
+                self._given += len(found)
+                self._taken += len(found)
                 if found:
-                    self._given += len(found)
-                    self.produced += len(found)
-                    return found
+                    break
                 self._records = None
                 self.completed += 1
+            with self._condition:
+                self.produced += len(found)
+                run.took(partial(self._give_back, life, found))
+            return [record for _, _, record in found]
         finally:
             with self._condition:
                 self._busy = False
                 self._condition.notify_all()
+
+    def _await_file(self, run: Any, queue: Queue, doubt: Callable[[], None] | None) -> None:
+        """Begins the next file of the queue, unless a record comes back first."""
+        self._waits_at = queue
+        try:
+            names = queue.dequeue(run, 1, doubt=doubt, instead=lambda: bool(self._returned))
+        finally:
+            self._waits_at = None
+        for (name,) in names:
+            self._begin(os.fsdecode(np.asarray(name, object).item()), 0)
+
+    def _first_returned(self, most: int) -> list[_Taken]:
+        """The first of the records that came back, at most so many, of one file."""
+        found: list[_Taken] = []
+        with self._condition:
+            returned = self._returned
+            while returned and len(found) < most and (not found or returned[0][1] == found[0][1]):
+                found.append(heapq.heappop(returned))
+        return found
+
+    def _give_back(self, life: int, records: Sequence[_Taken]) -> None:
+        """Records come back, from any thread."""
+        with self._condition:
+            if life != self._life:
+                return
+            for record in records:
+                heapq.heappush(self._returned, record)
+            self.produced -= len(records)
+            queue = self._waits_at
+        if queue is not None:
+            queue.wake()
 
     def _claim(self) -> bool | None:
         if self._busy:
@@ -73,6 +126,7 @@ class Reader:
 
     def _begin(self, work: str, skip: int) -> None:
         self._work, self._given = work, skip
+        self._file += 1
         self._records = islice(self._split(work), skip, None)
 
     def _next(self, most: int) -> list[Record]:
@@ -91,17 +145,28 @@ class Reader:
         """Begins again, with nothing read."""
         with self._condition:
             self._records = None
+            self._live_anew()
             self.produced = self.completed = 0
+
+    def _live_anew(self) -> None:
+        """What was taken does not come back any more."""
+        self._life += 1
+        self._returned = []
 
     def get_state(self) -> Mapping[str, Any]:
         """The file that is being read, how many of its records were given, and the counts."""
         with self._condition:
             reading = self._records is not None
-            return {
+            state = {
                 "work": np.array(os.fsencode(self._work) if reading else b"", object),
                 "given": np.array(self._given if reading else -1),
                 "counts": np.array([self.produced, self.completed]),
             }
+            if self._returned:
+                _, files, found = zip(*sorted(self._returned), strict=True)
+                state["files"] = np.array(files)
+                state["keys"], state["values"] = arrays(found)
+            return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from what get_state returned; ValueError for what cannot have come from there."""
@@ -115,9 +180,17 @@ class Reader:
         )
         if not whole or not isinstance(text, bytes) or counts.min() < 0:
             raise ValueError(f"This is no state of the reader {self.name!r}.")
+        returned = [np.atleast_1d(np.asarray(state.get(key, ()))) for key in ("files", "keys", "values")]
+        if len({array.shape for array in returned}) > 1:
+            raise ValueError(f"This is no state of the reader {self.name!r}.")
         with self._condition:
             self.produced, self.completed = (int(n) for n in counts)
             self._records = None
+            self._live_anew()
+            for file, key, value in zip(*(array.tolist() for array in returned), strict=True):
+                self._taken += 1
+                self._file = max(self._file, int(file))
+                self._returned.append((self._taken, int(file), (key, value)))
             if given >= 0:
                 self._begin(os.fsdecode(text), int(given))
 

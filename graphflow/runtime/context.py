@@ -86,10 +86,21 @@ class RunContext:
             free()
         self._break_pledges()
 
-    def took(self, give_back: Callable[[], None]) -> None:
-        """The calling thread has taken elements from a queue; give_back() puts them back to where they were.
+    gives_back = False
+    """Whether what it has taken goes back where nobody gets its results."""
 
-        Nothing where who runs it always gets what it has taken, or is not asked.
+    def took(self, give_back: Callable[[], None]) -> None:
+        """Elements were taken from a queue, a reader or an iterator; give_back() puts them back to where they were.
+
+        Called while nobody else can take there, so that who comes after a run that was given up finds them; where it
+        was already, they go back at once, and this raises CancelledError. Nothing where who runs it always gets what it
+        has taken, or is not asked.
+        """
+
+    def begin_change(self) -> None:
+        """Something is about to change that others see, so that what was taken has been used.
+
+        CancelledError where it has gone back, since the run was given up.
         """
 
     def mine(self, name: str, make: Callable[[], Any]) -> Any:

@@ -205,8 +205,6 @@ class RunStage:
     stage: PartStage
     values: Sequence[Any]
     turn: _Turn
-    taken: Sequence[Any] = ()
-    """What it has taken from queues: functions that put it back."""
 
 
 @dataclass(eq=False, slots=True)

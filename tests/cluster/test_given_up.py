@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
+from giving_up import Cluster, dies, gives_up, until
 
 import graphflow as gf
 from graphflow.graph.dtypes import as_dtype
@@ -28,45 +28,10 @@ MAKE: dict[str, Callable[[], Any]] = {
 IN_ORDER = {"fifo", "padding", "priority"}
 
 
-class Cluster:
-    """A ps with a queue and a worker, and a switch that keeps results from clients."""
-
-    def __init__(self, stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.servers = serve_all(stack, spec_of(stack, ps=1, worker=1))
-        self.withheld = threading.Event()
-        """Set while results do not come to clients."""
-        self.kept_back = 0
-        for server in self.servers:
-            sockets = server._service.sockets
-            monkeypatch.setattr(sockets, "reply", self._reply(sockets.reply))
-
-    def _reply(self, real: Callable[..., bool]) -> Callable[..., bool]:
-        def reply(identity: bytes, frames: Sequence[Any]) -> bool:
-            if self.withheld.is_set() and frames[0][3] == Kind.RESULT:
-                self.kept_back += 1
-                return True
-            return real(identity, frames)
-
-        return reply
-
-    def nothing_is_kept(self) -> bool:
-        return not any(
-            len(s._service._takings) or s._service._master._unsettled or s._service._contexts
-            for s in self.servers
-        )
-
-
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     with ExitStack() as stack:
         yield Cluster(stack, monkeypatch)
-
-
-def _until(there: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 40
-    while not there():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
 
 
 class Program:
@@ -99,11 +64,6 @@ class Program:
         return [int(session.run(self.one)) for _ in range(int(session.run(self.size)))]
 
 
-def _gives_up(session: Any, fetch: Any) -> None:
-    with pytest.raises(gf.errors.DeadlineExceededError):
-        session.run(fetch, options=gf.RunOptions(timeout_in_ms=300))
-
-
 @pytest.mark.parametrize("master", [0, 1], ids=["ps", "worker"])
 @pytest.mark.parametrize("many", ["one", "many", "up_to"])
 @pytest.mark.parametrize("kind", MAKE)
@@ -118,16 +78,16 @@ def test_what_a_client_did_not_get_in_time_goes_back_to_its_place(
         assert taken == (1 if many == "one" else 3)
         cluster.withheld.set()
         for fetch in (program.sum, program.sum):
-            _gives_up(session, fetch)
+            gives_up(session, fetch)
         assert cluster.kept_back >= 1
         cluster.withheld.clear()
-        _until(lambda: int(session.run(program.size)) == ELEMENTS - taken)
+        until(lambda: int(session.run(program.size)) == ELEMENTS - taken)
         rest = program.rest(session)
         assert (rest if kind in IN_ORDER else sorted(rest)) == (
             [*range(taken, ELEMENTS)] if kind in IN_ORDER else sorted(rest)
         )
         assert len(set(rest)) == ELEMENTS - taken
-    _until(cluster.nothing_is_kept)
+    until(cluster.nothing_is_kept)
 
 
 def test_two_clients_that_give_up_one_after_the_other_keep_the_order(cluster: Cluster) -> None:
@@ -136,13 +96,13 @@ def test_two_clients_that_give_up_one_after_the_other_keep_the_order(cluster: Cl
         program.fill(session)
         session.run(program.one)
         cluster.withheld.set()
-        first = threading.Thread(target=_gives_up, args=(session, program.take))
+        first = threading.Thread(target=gives_up, args=(session, program.take))
         first.start()
-        _until(lambda: cluster.kept_back > 0)
-        _gives_up(session, program.one)
+        until(lambda: cluster.kept_back > 0)
+        gives_up(session, program.one)
         first.join()
         cluster.withheld.clear()
-        _until(lambda: int(session.run(program.size)) == ELEMENTS - 1)
+        until(lambda: int(session.run(program.size)) == ELEMENTS - 1)
         assert program.rest(session) == [*range(1, ELEMENTS)]
 
 
@@ -153,29 +113,13 @@ def test_what_was_taken_for_a_client_that_dies_goes_back(cluster: Cluster, maste
     with gf.Session(target, program.graph) as session:
         program.fill(session)
         dying = gf.Session(target, program.graph)
-        connection = dying._planner.connection
         cluster.withheld.set()
-        ended: list[BaseException] = []
-
-        def take() -> None:
-            try:
-                dying.run(program.take)
-            except gf.errors.OpError as error:
-                ended.append(error)
-
-        thread = threading.Thread(target=take)
-        thread.start()
-        _until(lambda: cluster.kept_back > 0)
-        connection._closed.set()
-        for channel in list(connection._channels):
-            channel.close()  # As at the end of a process: not a word is said.
-        thread.join()
+        dies(dying, program.take, cluster)
         cluster.withheld.clear()
-        assert ended
-        _until(lambda: int(session.run(program.size)) == ELEMENTS)
+        until(lambda: int(session.run(program.size)) == ELEMENTS)
         assert program.rest(session) == [*range(ELEMENTS)]
         dying.close()
-    _until(cluster.nothing_is_kept)
+    until(cluster.nothing_is_kept)
 
 
 def test_what_has_changed_a_variable_stays_taken(cluster: Cluster) -> None:
@@ -185,12 +129,12 @@ def test_what_has_changed_a_variable_stays_taken(cluster: Cluster) -> None:
         program.fill(session)
         session.run(program.add)
         cluster.withheld.set()
-        _gives_up(session, program.add)
+        gives_up(session, program.add)
         cluster.withheld.clear()
         time.sleep(0.5)
         total, rest = int(session.run(program.total)), program.rest(session)
         assert sum(rest) + total == sum(range(ELEMENTS)) and total == 1
-    _until(cluster.nothing_is_kept)
+    until(cluster.nothing_is_kept)
 
 
 def test_whatever_the_moment_each_element_comes_once_and_in_order(cluster: Cluster) -> None:
@@ -217,7 +161,7 @@ def test_whatever_the_moment_each_element_comes_once_and_in_order(cluster: Clust
                 got.append(int(session.run(program.sum, options=options)) - 100)
         thread.join()
     assert got == [*range(count)]
-    _until(cluster.nothing_is_kept)
+    until(cluster.nothing_is_kept)
 
 
 def test_nothing_is_kept_of_runs_whose_clients_have_their_results(cluster: Cluster) -> None:
@@ -227,7 +171,7 @@ def test_nothing_is_kept_of_runs_whose_clients_have_their_results(cluster: Clust
             program.fill(session)
             session.run([program.take, program.one])
             program.rest(session)
-        _until(cluster.nothing_is_kept)
+        until(cluster.nothing_is_kept)
 
 
 # ---- the queues -----------------------------------------------------------------------------------------------------
@@ -241,6 +185,9 @@ class _Run:
 
     def took(self, give_back: Callable[[], None]) -> None:
         self.takings.append(give_back)
+
+    def begin_change(self) -> None:
+        pass
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -62,7 +62,8 @@ def test_saved_and_put_back_it_goes_on(kind: str) -> None:
 def test_states_that_cannot_be_are_refused(kind: str) -> None:
     config = QueueConfig(kind, (gf.int64, gf.float32), ((), (2,)), 3)
     queue = KINDS[kind]("q", config)
-    queue.enqueue(None, [(np.int64(5), np.zeros(2, np.float32))])
+    run: Any = RunContext(ResourceStore())
+    queue.enqueue(run, [(np.int64(5), np.zeros(2, np.float32))])
     good = dict(queue.get_state())
     queue.set_state(good)
     for change in (

@@ -186,10 +186,12 @@ class Dataset(ABC):
 class Elements(ABC):
     """One walk over a dataset. Used by one thread at a time.
 
-    fresh: whether the arrays it gives belong to who gets them. table: what its ids() are rows of, or None.
+    fresh: whether the arrays it gives belong to who gets them. table: what its ids() are rows of, or None. can_wait:
+    whether a run that is interrupted while it waits for an element loses nothing.
     """
 
     fresh = False
+    can_wait = False
     table: Table | None = None
 
     @abstractmethod

@@ -1,9 +1,16 @@
-"""IteratorResource: what an iterator op stands for while a graph runs, in the store under the iterator's name."""
+"""IteratorResource: what an iterator op stands for while a graph runs, in the store under the iterator's name.
+
+A run on a task of a cluster may be given up when an element was taken for it. The element then goes back and is the
+next one (runtime/context.py). No walk could take one back, so those are kept beside it. Nor can a walk that puts
+elements together be interrupted without losing some; it goes on to its next element, which then goes back.
+"""
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from graphflow import errors
@@ -13,6 +20,26 @@ from graphflow.kernels.datasets.states import State
 
 END: Final = "End of sequence"
 _PAUSE: Final = 0.2
+
+
+class _Patient:
+    """A run as a walk sees it that must not be interrupted: only where the walk is dropped, or its store is closed."""
+
+    def __init__(self, run: Any, dropped: Callable[[], bool]) -> None:
+        self.store = run.store
+        self._run = run
+        self._dropped = dropped
+
+    @property
+    def pausable(self) -> bool:
+        return bool(self._run.pausable)
+
+    def remaining(self) -> float | None:
+        return None
+
+    def check(self, awaited: Callable[[], str] | None = None) -> None:
+        if self.store.closed or self._dropped():
+            self._run.check(awaited)
 
 
 class IteratorResource:
@@ -37,10 +64,25 @@ class IteratorResource:
         self._walk: Elements | None = None
         self._ended = False
         self._restored: State = {}
+        self._anew = 0
+        """How many wait to begin at a first element."""
+        self._given = 0
+        """How many elements its walk has given; each has that number."""
+        self._life = 0
+        """How many walks there were."""
+        self._returned: list[tuple[int, Element]] = []
+        """A heap of the elements that came back; guarded by `_returning`."""
+        self._returning = threading.RLock()
 
     def initialize(self, dataset: Dataset, run: Any) -> None:
         """Begins at the first element of a dataset."""
-        self._acquire(run)
+        with self._returning:
+            self._anew += 1
+        try:
+            self._acquire(run)
+        finally:
+            with self._returning:
+                self._anew -= 1
         try:
             if "ended" in self._restored and states.integer(self._restored, "ended"):
                 self._restored = {}
@@ -53,28 +95,78 @@ class IteratorResource:
 
         OutOfRangeError at the end and ever after; FailedPreconditionError before it is initialised.
         """
-        self._acquire(run)
+        found = self._acquire(run, self._first_returned)
+        if found is not None:
+            return found
         try:
-            walk = self._walk
-            if walk is None:
-                walk = self._first_walk()
-            element = None if self._ended else walk.next(run)
-            if element is None:
-                self._ended = True
-                raise errors.OutOfRangeError(None, None, END)
-            return element if walk.fresh else tuple([owned(value) for value in element])
+            found = self._first_returned(run)
+            return self._following(run) if found is None else found
         finally:
             self._lock.release()
+
+    def _following(self, run: Any) -> Element:
+        """The next element of the walk, or one that came back meanwhile."""
+        walk = self._walk
+        if walk is None:
+            walk = self._first_walk()
+        patient = run.gives_back and not walk.can_wait
+        who = _Patient(run, lambda: self._anew > 0) if patient else run
+        element = None if self._ended else walk.next(who)
+        if element is None:
+            self._ended = True
+            found = self._first_returned(run)
+            if found is None:
+                raise errors.OutOfRangeError(None, None, END)
+            return found
+        if not walk.fresh:
+            element = tuple([owned(value) for value in element])
+        self._given += 1
+        if not run.gives_back:
+            return element
+        with self._returning:
+            heapq.heappush(self._returned, (self._given, element))
+            found = self._first_returned(run)
+            assert found is not None
+            return found
+
+    def _first_returned(self, run: Any) -> Element | None:
+        """The first of the elements that came back; None where there is none."""
+        with self._returning:
+            if not self._returned:
+                return None
+            number, element = heapq.heappop(self._returned)
+            run.took(partial(self._give_back, self._life, number, element))
+            return element
+
+    def _give_back(self, life: int, number: int, element: Element) -> None:
+        """An element comes back, from any thread; it is forgotten where another walk has begun."""
+        with self._returning:
+            if life == self._life:
+                heapq.heappush(self._returned, (number, element))
+
+    def _live_anew(self, returned: list[Element]) -> None:
+        """What was taken does not come back any more; these elements come first."""
+        with self._returning:
+            self._life += 1
+            self._given = len(returned)
+            self._returned = list(enumerate(returned, 1))
 
     def release(self) -> None:
         """Ends its threads."""
         if self._context is not None:
             self._context.close()
 
-    def _acquire(self, run: Any) -> None:
+    def _acquire(
+        self, run: Any, instead: Callable[[Any], Element | None] = lambda run: None
+    ) -> Element | None:
+        """Waits for the lock, or for what there is without it: returns None with the lock, and else that."""
         if not self._lock.acquire(blocking=False):
             while not self._lock.acquire(timeout=_PAUSE):
                 run.check(lambda: f"another run that is at the iterator {self.origin.name!r}")
+                found = instead(run)
+                if found is not None:
+                    return found
+        return None
 
     def _first_walk(self) -> Elements:
         dataset = self._make(states.get_text(self._restored, "dataset"))
@@ -98,6 +190,7 @@ class IteratorResource:
         walk = dataset.walk(context)
         if saved:
             self._go_on(walk, context, saved)
+        self._live_anew(states.get_elements(saved, "returned") if "returned.count" in saved else [])
         self._context, self._dataset, self._walk = context, dataset, walk
         self._ended = bool(saved) and bool(states.integer(saved, "ended"))
         return walk
@@ -123,6 +216,11 @@ class IteratorResource:
                 "dataset": states.text(self._dataset.origin.name),
                 "ended": states.number(self._ended),
             }
+            with self._returning:
+                returned = [element for _, element in sorted(self._returned, key=lambda entry: entry[0])]
+            if returned:
+                state["ended"] = states.number(False)
+                states.put_elements(state, "returned", returned)
             with self._context.quiet():
                 states.put(state, "walk", self._walk.get_state())
                 states.put(state, "functions", self._context.get_state())
@@ -132,6 +230,7 @@ class IteratorResource:
         """Goes on there from its next use on."""
         with self._lock:
             self.release()
+            self._live_anew([])
             self._restored = dict(state)
             dataset, self._walk = self._dataset, None
             if not state:

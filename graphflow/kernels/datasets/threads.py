@@ -86,6 +86,8 @@ class _Buffer(Worker):
 class PrefetchElements(Elements):
     """A walk that takes what its thread has made."""
 
+    can_wait = True
+
     def __init__(self, dataset: PrefetchDataset, inner: Elements, context: Context) -> None:
         self._buffer = _Buffer(inner, dataset.size)
         self._name = str(dataset.origin)
