@@ -104,8 +104,8 @@ def difference(
         allowed = units * float(info.eps) * (whole + scale) + float(info.tiny) * units
         if before is not None:
             allowed = allowed + _UNITS_OF_VALUE * float(info.eps) * (np.abs(theirs) + np.abs(before))
-        if spread is not None:
-            allowed = allowed + _SPREADS * spread
+        if spread is not None:  # Trials that gave no number say nothing of numbers.
+            allowed = allowed + _SPREADS * np.where(np.isnan(spread), 0.0, spread)
         apart = ~same & ~(distance <= allowed)
         if spread is not None:  # What rounding makes infinite or no number at all may be either.
             apart &= finite | np.isfinite(spread)

@@ -15,6 +15,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.runtime.agreement import trial
+from graphflow.runtime.agreement.bounds import difference
 from graphflow.runtime.compiled import lower
 
 pytestmark = pytest.mark.faulty_compiler
@@ -246,3 +247,68 @@ def test_the_kernel_before_the_one_that_fails_is_named(
     line = _told(build, device, caplog)
     assert "failed where NumPy does not: InvalidArgumentError" in line
     assert "first at Add" in line and " 'wrong' (built at " in line
+
+
+# ---- what is handed on ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", ["/cpu:1", pytest.param("/gpu:0", marks=pytest.mark.device)])
+@pytest.mark.parametrize("device", ["/cpu:0", pytest.param("/gpu:0", marks=pytest.mark.device)])
+def test_a_large_result_on_its_way_to_another_device_is_looked_at_too(
+    device: str, other: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It lies in memory of its own, which is given away, and so may a variable be, while the next run changes it."""
+
+    def build() -> Any:
+        size = 150 if device.startswith("/cpu") and other.startswith("/cpu") else 6
+        x, feeds = _x(size, size)
+        v = gf.Variable(RNG(0).randn(size, size).astype("f"))
+        large = gf.tanh(x + v, name="wrong")
+        step = gf.assign_sub(v, large * 0.1)
+        with gf.device(other):
+            end = [gf.reduce_sum(large, 1), gf.reduce_sum(step * 0.5, 0), gf.transpose(large)]
+        return end, feeds
+
+    plant("wrong")
+    line = _told(build, device, caplog, device_count={"CPU": 2})
+    assert "first at Tanh 'wrong' (built at " in line
+
+
+# ---- what rounding explains -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_no_number_once_it_is_changed_is_not_where_it_begins(
+    device: str, plant: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Just below 1 there is an angle, and just above there is none: trials of rounding give no number for the sum."""
+
+    def build() -> Any:
+        x, feeds = _x(2000)
+        edge = gf.placeholder(gf.float32, [20])
+        feeds[edge] = np.full(20, np.nextafter(np.float32(1), np.float32(0)))
+        total = gf.reduce_sum(gf.exp(x * 0.1)) + gf.reduce_sum(gf.acos(edge))
+        return [total, gf.reshape(gf.tanh(x[:6] + total * 0.0, name="wrong"), [2, 3])], feeds
+
+    plant("wrong")
+    assert "first at Tanh 'wrong' (built at " in _told(build, device, caplog)
+
+
+@pytest.mark.parametrize("spread", [np.nan, 0.0])
+def test_trials_without_a_number_leave_the_plain_bound(spread: float) -> None:
+    values = RNG(0).randn(50).astype("f") + 3
+    found = np.full(50, spread)
+    assert difference("x", values, np.nextafter(values, np.float32(9)), 16.0, spread=found) is None
+    wrong = difference("x", values * np.float32(1.001), values, 16.0, spread=found)
+    assert wrong is not None and wrong.apart == 50
+
+
+@pytest.mark.parametrize("mine", [np.nan, np.inf])
+def test_what_rounding_makes_no_number_may_be_none(mine: float) -> None:
+    values = RNG(0).randn(50).astype("f")
+    given = values.copy()
+    given[7] = mine
+    found = np.zeros(50)
+    assert difference("x", given, values, 16.0, spread=found) is not None
+    found[7] = np.nan
+    assert difference("x", given, values, 16.0, spread=found) is None
