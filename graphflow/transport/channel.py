@@ -2,12 +2,16 @@
 
 It begins as a ZeroMQ socket. Where the server is on the same machine, a lane (lanes.py) then carries what is said, and
 the socket is kept for what ZeroMQ knows: whether the server is still there.
+
+ZeroMQ's sockets are not thread-safe: one that is closed under a thread that sends takes the process with it. So where
+its thread is at it, a channel that another thread closes is closed by its own, which is soon told.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -76,8 +80,11 @@ class Channel:
         self._poller.register(self._socket, zmq.POLLIN)
         self._pieces = Pieces(pool)
         self._lane: WaitingLane | None = None
-        self._waits = False
-        """Whether its thread waits in the lane, which then cannot be closed under it."""
+        self._guard = threading.RLock()  # A signal's handler may close the session.
+        self._users = 0
+        """How many calls are at the socket and the lane, which cannot be closed under them."""
+        self._closed = False
+        self._linger_ms = 0
         self._end = ""
         """What it is connected to."""
         self._stands = False
@@ -93,15 +100,21 @@ class Channel:
 
     def connect(self, deadline: float | None) -> bool:
         """Connects to where the server's name leads; whether that was known by `deadline` (of time.monotonic())."""
-        while not self._end:
-            self._turn()
-            if self._end:
-                break
-            if self._socket.closed:
-                raise Closed
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            time.sleep(_LOOK_SECONDS)
+        if self._end:
+            return True
+        self._begin()
+        try:
+            while not self._end:
+                self._turn()
+                if self._end:
+                    break
+                if self._closed:
+                    raise Closed
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            self._done()
         return True
 
     @property
@@ -114,15 +127,10 @@ class Channel:
         end = self.route.choose()
         if not end:
             return
-        try:
-            if self._end:
-                self._socket.disconnect(self._end)
-            self._socket.setsockopt(zmq.IPV6, int("[" in end))
-            self._socket.connect(end)
-        except zmq.ZMQError as error:
-            if not self._socket.closed:
-                raise
-            raise Closed from error
+        if self._end:
+            self._socket.disconnect(self._end)
+        self._socket.setsockopt(zmq.IPV6, int("[" in end))
+        self._socket.connect(end)
         self._end = end
         for frames in self._unsure:
             self._send(frames)
@@ -130,34 +138,58 @@ class Channel:
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._socket.closed
+        return self._closed
+
+    def _begin(self) -> None:
+        """A call uses the socket and the lane from now on; `_done` must follow."""
+        with self._guard:
+            self._users += 1
+            if not self._closed:
+                return
+        self._done()
+        raise Closed
+
+    def _done(self) -> None:
+        with self._guard:
+            self._users -= 1
+            last = self._closed and not self._users
+        if last:
+            self._free()
 
     def open_lane(self, door: object) -> None:
         """Uses a lane from now on, where the door that the server has named is on this machine."""
         if self._lane is not None:
             return
         found = connect(door)
-        if found is not None:
+        if found is None:
+            return
+        try:
+            self._begin()
             try:
                 self._send(Message(Kind.LANE, details={"secret": found[1]}).frames())
-            except BaseException:
-                found[0].close()
-                raise
-            self._lane = WaitingLane(found[0])
+                self._lane = WaitingLane(found[0])
+            finally:
+                self._done()
+        except BaseException:
+            found[0].close()
+            raise
 
     def send(self, frames: Sequence[Buffer]) -> None:
         """Sends a message; Gone where the server is, Closed where another thread has closed the channel."""
-        if self._lane is None:
+        self._begin()
+        try:
+            if self._lane is not None:
+                self._lane.send(frames, self._check)
+                return
             if not self._stands:
                 self._check()
             if not self._heard and len(self._unsure) < _MOST_UNSURE:
                 self._unsure.append(frames)
             self._send(frames)
-            return
-        try:
-            self._lane.send(frames, self._check)
         except LaneBroken:
             raise self._broken() from None
+        finally:
+            self._done()
 
     def _send(self, frames: Sequence[Buffer]) -> None:
         try:
@@ -165,48 +197,41 @@ class Channel:
         except zmq.Again:  # ZeroMQ has given the connection up.
             self._check()
             raise Gone(zmq.EVENT_DISCONNECTED) from None
-        except zmq.ZMQError as error:
-            if not self._socket.closed:
-                raise
-            raise Closed from error
 
     def receive(self, deadline: float | None) -> list[Buffer] | None:
         """The next message; None where none came in a while, or until `deadline` (of time.monotonic()).
 
         Gone or Closed where none will come.
         """
-        if self._lane is not None:
-            left = None if deadline is None else min(SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
-            self._waits = True
-            try:
+        self._begin()
+        try:
+            if self._lane is not None:
+                left = None if deadline is None else min(SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
                 found = self._lane.receive(left)
-            except LaneBroken:
-                raise self._broken() from None
-            finally:
-                self._waits = False
-        else:
-            left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
-            try:
+            else:
+                left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
                 ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
                 found = self._pieces.take(receive(self._socket)) if ready else None
-            except zmq.ZMQError as error:
-                raise Closed from error
-            if found is not None and not self._heard:
-                self._stands = self._heard = True
-                self._unsure.clear()
-        if found is None:
-            self._check()
-        return found
+                if found is not None and not self._heard:
+                    self._stands = self._heard = True
+                    self._unsure.clear()
+            if found is None:
+                self._check()
+            return found
+        except LaneBroken:
+            raise self._broken() from None
+        finally:
+            self._done()
 
     def _check(self) -> None:
         """Gone where ZeroMQ has noticed that the connection is, Closed where another thread has closed the channel."""
+        if self._closed:
+            raise Closed
         while True:
             try:
                 event = int(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
             except zmq.Again:
                 break
-            except zmq.ZMQError as error:
-                raise Closed from error
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self._stands = True
                 self._tried_until = math.inf
@@ -231,7 +256,7 @@ class Channel:
     def _broken(self) -> Exception:
         if self._lane is not None:
             self._lane.close()
-        return Closed() if self._socket.closed else Gone(zmq.EVENT_DISCONNECTED)
+        return Closed() if self._closed else Gone(zmq.EVENT_DISCONNECTED)
 
     def leave(self) -> None:
         """Says goodbye for this channel alone, and closes it: its thread has ended, and the session may go on."""
@@ -246,13 +271,23 @@ class Channel:
 
         linger_ms: for how long, in the background, what was said last may still go out.
         """
+        with self._guard:
+            if self._closed:
+                return
+            self._closed, self._linger_ms = True, linger_ms
+            unused, lane = not self._users, self._lane
+        if unused:
+            self._free()
+        elif lane is not None:
+            lane.wake()
+
+    def _free(self) -> None:
+        """Closes what is there; nobody is at it, and nobody will be."""
         if self._socket.closed:
             return
         self._socket.disable_monitor()
         self._monitor.close()
         self.memory = None
-        self._socket.close(linger_ms)
+        self._socket.close(self._linger_ms)
         if self._lane is not None:
-            self._lane.wake()
-            if not self._waits:
-                self._lane.close()
+            self._lane.close()

@@ -290,7 +290,7 @@ def _enqueued(folder: Path, count: int) -> tuple[Any, Any, Any]:
     return full.enqueue(number), full.dequeue(), full.size()
 
 
-@pytest.mark.parametrize("end", ["time", "death"])
+@pytest.mark.parametrize("end", ["time", "close", "death"])
 def test_a_record_that_waits_for_room_in_a_queue_is_read_again(
     cluster: Cluster, end: str, tmp_path: Path
 ) -> None:
@@ -308,9 +308,12 @@ def test_a_record_that_waits_for_room_in_a_queue_is_read_again(
             thread = threading.Thread(target=_ended, args=(other, put))
             thread.start()
             until(lambda: any(c.takings for c in [*cluster.servers[0]._service._contexts.values()]))
-            other._planner.connection._closed.set()
-            for channel in list(other._planner.connection._channels):
-                channel.close()
+            if end == "close":
+                other.close()
+            else:
+                other._planner.connection._closed.set()
+                for channel in list(other._planner.connection._channels):
+                    channel.close()
             thread.join()
         until(cluster.nothing_is_kept)
         assert int(session.run(size)) == 2
@@ -325,3 +328,37 @@ def test_a_record_that_waits_for_room_in_a_queue_is_read_again(
 def _ended(session: Any, fetch: Any) -> None:
     with pytest.raises(gf.errors.OpError):
         session.run(fetch)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_batches_of_sessions_that_follow_each_other_hold_each_record_once(
+    cluster: Cluster, threads: int, tmp_path: Path
+) -> None:
+    with gf.Graph().as_default() as graph, gf.device("/job:ps/task:0"):
+        producer = gf.train.string_input_producer(
+            _wholes(tmp_path, 60), num_epochs=1, shuffle=False, capacity=60, shared_name="names"
+        )
+        number = gf.string_to_number(gf.WholeFileReader().read(producer)[1], gf.int64)
+        batch = gf.train.batch([number], 3, num_threads=threads, capacity=6, shared_name="batch")
+        begin = gf.local_variables_initializer()
+    got: list[int] = []
+    with gf.Session(cluster.servers[1].target, graph) as session:
+        session.run(begin)
+    rounds = 0
+    while len(got) < 60:
+        rounds += 1
+        assert rounds < 60, str(got)
+        with gf.Session(cluster.servers[rounds % 2].target, graph) as session:
+            runners = [
+                thread
+                for runner in graph.get_collection(gf.GraphKeys.QUEUE_RUNNERS)
+                for thread in runner.create_threads(session, daemon=True, start=True)
+            ]
+            with suppress(gf.errors.DeadlineExceededError, gf.errors.OutOfRangeError):
+                for _ in range(2):
+                    options = gf.RunOptions(timeout_in_ms=20_000)
+                    got += [int(n) for n in session.run(batch, options=options)]
+        for runner in runners:
+            runner.join(30)
+    assert sorted(got) == [*range(60)]
+    assert threads > 1 or got == [*range(60)]

@@ -3,13 +3,16 @@ closed by another thread."""
 
 from __future__ import annotations
 
+import socket
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from graphflow import errors
-from graphflow.transport import client
+from graphflow.transport import channel, client
 from graphflow.transport.channel import Channel, Closed, Gone
 from graphflow.transport.client import Connection
 from graphflow.transport.keys import Access
@@ -19,23 +22,68 @@ from graphflow.transport.pieces import Pool
 
 def test_what_cannot_be_sent_any_more_says_that_the_server_is_gone() -> None:
     address = "127.0.0.1:9"
-    channel = Channel(address, Access("secret", None), Pool())
+    made = Channel(address, Access("secret", None), Pool())
     try:
-        channel.send(Message(Kind.BYE).frames())  # It waits for the connection.
-        channel._socket.disconnect(f"tcp://{address}")
+        made.send(Message(Kind.BYE).frames())  # It waits for the connection.
+        made._socket.disconnect(f"tcp://{address}")
         with pytest.raises(Gone):
-            channel.send(Message(Kind.BYE).frames())
+            made.send(Message(Kind.BYE).frames())
     finally:
-        channel.close()
+        made.close()
 
 
 def test_what_another_thread_has_closed_says_so() -> None:
-    channel = Channel("127.0.0.1:9", Access("secret", None), Pool())
-    channel.close()
+    made = Channel("127.0.0.1:9", Access("secret", None), Pool())
+    made.close()
     with pytest.raises(Closed):
-        channel.send(Message(Kind.BYE).frames())
+        made.send(Message(Kind.BYE).frames())
     with pytest.raises(Closed):
-        channel.receive(None)
+        made.receive(None)
+
+
+@pytest.mark.parametrize("call", ["send", "receive", "open_lane"])
+def test_a_socket_is_not_closed_under_the_thread_that_uses_it(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Channel("127.0.0.1:9", Access("", None), Pool())
+    made._stands = True
+    ends = socket.socketpair()
+    inside, go_on = threading.Event(), threading.Event()
+    found: list[Any] = []
+
+    def held(*arguments: Any) -> int:
+        inside.set()
+        assert go_on.wait(30)
+        found.append(made._socket.closed or made._monitor.closed)
+        return 0
+
+    monkeypatch.setattr(channel, "send", held)
+    monkeypatch.setattr(channel, "connect", lambda door: (ends[0], "secret"))
+    monkeypatch.setattr(made._poller, "poll", held)
+    calls: dict[str, Callable[[], Any]] = {
+        "send": lambda: made.send(Message(Kind.BYE).frames()),
+        "receive": lambda: made.receive(None),
+        "open_lane": lambda: made.open_lane({}),
+    }
+
+    def use() -> None:
+        with suppress(Closed):
+            calls[call]()
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    assert inside.wait(30)
+    made.close()
+    assert made.closed
+    go_on.set()
+    thread.join(30)
+    assert found == [False] and made._socket.closed and made._monitor.closed
+    ends[1].close()
+    if call == "open_lane":
+        assert ends[0].fileno() < 0
+    ends[0].close()
+    with pytest.raises(Closed):
+        made.send(Message(Kind.BYE).frames())
 
 
 def test_a_connection_that_is_closed_while_a_thread_begins_to_use_it_opens_nothing(
