@@ -292,7 +292,10 @@ def _beginning(subject: Subject, replay: Replay, reference: Replayed, spread: Sp
                 replay.variables.before[name],
                 spread.steps.get(key),
             )
-        return difference(name, sight.read(name), theirs, subject.units, before, spread_of)
+        mine = sight.read(name)
+        if np.shape(mine) != np.shape(theirs):
+            return None  # The compiled plan goes another way there, as with rows that repeat on a GPU.
+        return difference(name, mine, theirs, subject.units, before, spread_of)
 
     def watch(sight: Sight) -> None:
         for name in sight.names:

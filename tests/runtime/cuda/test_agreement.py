@@ -296,6 +296,30 @@ def test_a_copy_for_the_host_is_looked_at_too(
 
 
 @pytest.mark.faulty_compiler
+def test_what_the_gpu_does_in_another_way_is_not_where_it_begins(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rows that repeat are summed by the number of indices there, and not of different ones."""
+
+    def build() -> Any:
+        ids = gf.placeholder(gf.int32, [5])
+        table = gf.Variable(RNG(0).randn(6, 2).astype("f"))
+        loss = gf.reduce_sum(gf.square(gf.tanh(gf.gather(table, ids), name="hidden")))
+        step = gf.train.AdagradOptimizer(0.1).minimize(loss)
+        return [loss, step], {ids: [3, 1, 3, 3, 0]}
+
+    right = lower.scalar_text
+
+    def wrong(i: Any, text: str, names: Any) -> str:
+        return right(i, text, names) + (" * 1.25" if i.name.startswith("gradients/hidden_grad/") else "")
+
+    monkeypatch.setattr(lower, "scalar_text", wrong)
+    _runs(build)
+    (line,) = _warnings(caplog)
+    assert "'gradients/hidden_grad/" in line and "Unique" not in line
+
+
+@pytest.mark.faulty_compiler
 @pytest.mark.usefixtures("wrong_tanh")
 def test_a_stretch_of_a_loop_names_its_kernel(caplog: pytest.LogCaptureFixture) -> None:
     _runs(_loop)
