@@ -73,13 +73,24 @@ def roundings(plan: Plan, known: Known) -> float:
     return _LEAST_UNITS + depth_of(plan) + 0.25 * math.sqrt(longest)
 
 
+@dataclass(frozen=True)
+class Reach:
+    """How far rounding alone was found to bring each element of a value.
+
+    distance: the largest that is finite; for integers and the like, how many trials changed an element. lost: whether
+    a trial made an element infinite or no number.
+    """
+
+    distance: Any
+    lost: Any
+
+
 def difference(
-    name: str, mine: Any, theirs: Any, units: float, before: Any = None, spread: Any = None
+    name: str, mine: Any, theirs: Any, units: float, before: Any = None, spread: Reach | None = None
 ) -> Difference | None:
     """How what compiled code gave differs from what NumPy gave; None where it agrees.
 
-    units: as from roundings(). before: the value of a variable before both. spread: how far rounding alone was found
-    to bring each element (for integers: whether it was found to change them).
+    units: as from roundings(). before: the value of a variable before both. spread: what trials of rounding have shown.
     """
     if mine is None or theirs is None:
         return None if mine is theirs else _unlike(name, mine, theirs)
@@ -89,7 +100,7 @@ def difference(
     if theirs.dtype.kind not in "fc":
         apart = np.not_equal(mine, theirs)
         if spread is not None:
-            apart &= spread == 0
+            apart &= spread.distance == 0
         return _judged(name, apart, _distance(mine, theirs), theirs)
     finite = np.isfinite(mine) & np.isfinite(theirs)
     with np.errstate(all="ignore"):
@@ -104,11 +115,11 @@ def difference(
         allowed = units * float(info.eps) * (whole + scale) + float(info.tiny) * units
         if before is not None:
             allowed = allowed + _UNITS_OF_VALUE * float(info.eps) * (np.abs(theirs) + np.abs(before))
-        if spread is not None:  # Trials that gave no number say nothing of numbers.
-            allowed = allowed + _SPREADS * np.where(np.isnan(spread), 0.0, spread)
+        if spread is not None:
+            allowed = allowed + _SPREADS * spread.distance
         apart = ~same & ~(distance <= allowed)
         if spread is not None:  # What rounding makes infinite or no number at all may be either.
-            apart &= finite | np.isfinite(spread)
+            apart &= finite | ~spread.lost
     return _judged(name, apart, distance, whole)
 
 

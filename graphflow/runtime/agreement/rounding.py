@@ -18,6 +18,7 @@ import numpy as np
 from graphflow import errors
 from graphflow.kernels.denormals import computing
 from graphflow.plan.ir import Instruction, Plan
+from graphflow.runtime.agreement.bounds import Reach
 from graphflow.runtime.agreement.shadow import ShadowRun, Variables
 from graphflow.runtime.agreement.tape import Tape, written_cells
 from graphflow.runtime.assemble import KernelTable, assemble
@@ -104,16 +105,13 @@ def _looking(kernels: KernelTable, steps: dict[tuple[str, str], Any]) -> KernelT
 
 
 class Spread:
-    """How far trials came from a reference: for each result, write, value and step the largest distance of an element.
-
-    For integers and the like, how many trials changed an element.
-    """
+    """How far trials came from a reference: from each result, write, value and step."""
 
     def __init__(self, replay: Replay, reference: Replayed) -> None:
-        self.results: list[Any] = [None] * len(reference.results)
-        self.writes: dict[str, Any] = {}
-        self.values: dict[str, Any] = {}
-        self.steps: dict[tuple[str, str], Any] = {}
+        self.results: list[Reach | None] = [None] * len(reference.results)
+        self.writes: dict[str, Reach | None] = {}
+        self.values: dict[str, Reach | None] = {}
+        self.steps: dict[tuple[str, str], Reach | None] = {}
         self._replay = replay
         self._reference = reference
         self._trials = 0
@@ -121,7 +119,10 @@ class Spread:
     def widen(self) -> None:
         """Makes one more trial."""
         reference, true = self._reference, self._replay
-        shake = _Shake(_UNITS[self._trials % len(_UNITS)], np.random.default_rng(self._trials))
+        # One number that is none once it is changed, such as the root of almost nothing, may make all that follow none.
+        outermost = {o for i in true.plan.instructions for o in i.outputs}
+        instead = {n: v for n, v in reference.values.items() if n in outermost} if self._trials % 2 else {}
+        shake = _Shake(_UNITS[self._trials % len(_UNITS)], np.random.default_rng(self._trials), instead)
         self._trials += 1
         before = {
             name: None if v is None else np.asarray(shake(v)) for name, v in true.variables.before.items()
@@ -159,24 +160,33 @@ def _change(after: Any, before: Any) -> Any:
         return after - before
 
 
-def _wider(so_far: Any, found: Any, given: Any) -> Any:
+def _wider(so_far: Reach | None, found: Any, given: Any) -> Reach | None:
     found, given = np.asarray(found), np.asarray(given)
     if found.shape != given.shape or found.dtype != given.dtype:
         return so_far
     with np.errstate(all="ignore"):
         if given.dtype.kind not in "fc":
-            return np.not_equal(found, given) + (0 if so_far is None else so_far)
-        distance = np.where(found == given, 0, np.abs(found - given))
-        distance = np.where(np.isnan(found) & np.isnan(given), 0, distance)
-        return distance if so_far is None else np.fmax(so_far, distance)
+            changed = np.not_equal(found, given)
+            return Reach(changed + (0 if so_far is None else so_far.distance), np.zeros(given.shape, bool))
+        same = (found == given) | (np.isnan(found) & np.isnan(given))
+        distance = np.where(same, 0, np.abs(found - given))
+    lost = ~np.isfinite(distance)
+    distance = np.where(lost, 0, distance)
+    if so_far is None:
+        return Reach(distance, lost)
+    return Reach(np.maximum(so_far.distance, distance), so_far.lost | lost)
 
 
 class _Shake:
     """Changes floats at random, by some units of rounding at most."""
 
-    def __init__(self, units: float, random: np.random.Generator) -> None:
+    def __init__(
+        self, units: float, random: np.random.Generator, instead: Mapping[str, Any] | None = None
+    ) -> None:
+        """instead: for some results what they are where a change leaves none that is finite."""
         self._units = units
         self._random = random
+        self._instead = instead or {}
 
     def __call__(self, value: Any) -> Any:
         """The value, or values, changed; numbers that are whole stay as they are, and so does what is no float."""
@@ -198,6 +208,22 @@ class _Shake:
             kernel = kernels.make(i)
             if kernels.may_view(i.type) or i.written():
                 return kernel
-            return lambda *arguments: self(kernel(*arguments))
+            instead = [self._instead.get(name) for name in i.outputs]
+            if all(given is None for given in instead):
+                return lambda *arguments: self(kernel(*arguments))
+            if len(instead) == 1:
+                return lambda *arguments: _finite(self(kernel(*arguments)), instead[0])
+            return lambda *arguments: tuple(map(_finite, self(kernel(*arguments)), instead))
 
         return replace(kernels, make=make)
+
+
+def _finite(value: Any, instead: Any) -> Any:
+    """A value, with that of another where it is not finite and the other is."""
+    dtype = getattr(value, "dtype", None)
+    if instead is None or dtype is None or dtype.kind not in "fc":
+        return value
+    if dtype != instead.dtype or value.shape != instead.shape:
+        return value
+    result = np.where(np.isfinite(value) | ~np.isfinite(instead), value, instead)
+    return result if result.ndim else result[()]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.agreement import trial
-from graphflow.runtime.agreement.bounds import difference
+from graphflow.runtime.agreement import trial, verification
+from graphflow.runtime.agreement.bounds import Reach, difference
 from graphflow.runtime.compiled import lower
 
 pytestmark = pytest.mark.faulty_compiler
@@ -294,12 +294,12 @@ def test_what_is_no_number_once_it_is_changed_is_not_where_it_begins(
     assert "first at Tanh 'wrong' (built at " in _told(build, device, caplog)
 
 
-@pytest.mark.parametrize("spread", [np.nan, 0.0])
-def test_trials_without_a_number_leave_the_plain_bound(spread: float) -> None:
+@pytest.mark.parametrize("lost", [True, False])
+def test_trials_without_a_number_leave_the_plain_bound(lost: bool) -> None:
     values = RNG(0).randn(50).astype("f") + 3
-    found = np.full(50, spread)
-    assert difference("x", values, np.nextafter(values, np.float32(9)), 16.0, spread=found) is None
-    wrong = difference("x", values * np.float32(1.001), values, 16.0, spread=found)
+    reach = Reach(np.zeros(50), np.full(50, lost))
+    assert difference("x", values, np.nextafter(values, np.float32(9)), 16.0, spread=reach) is None
+    wrong = difference("x", values * np.float32(1.001), values, 16.0, spread=reach)
     assert wrong is not None and wrong.apart == 50
 
 
@@ -308,7 +308,33 @@ def test_what_rounding_makes_no_number_may_be_none(mine: float) -> None:
     values = RNG(0).randn(50).astype("f")
     given = values.copy()
     given[7] = mine
-    found = np.zeros(50)
-    assert difference("x", given, values, 16.0, spread=found) is not None
-    found[7] = np.nan
-    assert difference("x", given, values, 16.0, spread=found) is None
+    lost = np.zeros(50, bool)
+    assert difference("x", given, values, 16.0, spread=Reach(np.zeros(50), lost)) is not None
+    lost[7] = True
+    assert difference("x", given, values, 16.0, spread=Reach(np.zeros(50), lost)) is None
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_number_that_a_change_makes_none_does_not_hide_what_rounding_explains(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The norm of all gradients is no number in trials as soon as one gradient is; the others are clipped by it."""
+    verdicts: list[str] = []
+
+    def watched(*arguments: Any) -> Any:
+        outcome = verification.verified_run(*arguments)
+        verdicts.append(outcome.verdict.name)
+        return outcome
+
+    monkeypatch.setattr(trial, "verified_run", watched)
+    with gf.Graph().as_default():
+        with gf.device(device):
+            x, feeds = _x(40, 6)
+            edge = gf.placeholder(gf.float32, [20])
+            feeds[edge] = np.full(20, np.nextafter(np.float32(1), np.float32(0)))
+            noise = gf.reduce_sum(gf.exp(x), 1) - gf.reduce_sum(gf.exp(gf.reverse(x, [1])), 1)
+            clear, _ = gf.clip_by_global_norm([gf.acos(edge), noise + 1e-9, gf.tanh(x)], 1.0)
+        with gf.Session(config=gf.ConfigProto(compiled="always", intra_op_parallelism_threads=1)) as session:
+            for _ in range(3):
+                session.run(clear, feeds)
+    assert set(verdicts) == {"AGREED"}
