@@ -317,13 +317,17 @@ class Door:
         return None
 
     def trim(self) -> None:
-        """Closes what was not claimed for some seconds."""
+        """Closes what was not claimed for some seconds, or has ended: whoever starts looks which doors are dead."""
         if self._socket is None and self._wanted:
             self._open()
         self._let_in()
         limit = time.monotonic() - CLAIM_SECONDS
-        while self._waiting and self._waiting[0][0] < limit:
-            self._waiting.popleft()[1].close()
+        waiting, self._waiting = self._waiting, deque()
+        for since, end in waiting:
+            if since < limit or _has_ended(end):
+                end.close()
+            else:
+                self._waiting.append((since, end))
 
     def _let_in(self) -> bool:
         """Lets those in who have connected; whether these are all of them, else no file is left."""
@@ -408,6 +412,16 @@ def _remove_dead_doors() -> None:
                         probe.connect(path)
                     except ConnectionRefusedError:
                         os.unlink(path)
+
+
+def _has_ended(end: socket.socket) -> bool:
+    """Whether nothing comes, or will, since the other end is closed."""
+    try:
+        return not end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _of_this_user(end: socket.socket) -> bool:

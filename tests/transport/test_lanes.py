@@ -225,6 +225,28 @@ def _no_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
+def test_who_only_looked_whether_a_door_is_there_holds_no_file() -> None:
+    """Every server that starts does so at the door of every other one."""
+    door = Door()
+    folder = os.open(token.path().parent / "doors", os.O_RDONLY)
+    path = f"/proc/self/fd/{folder}/{door.name}"
+    stays = connect(door.name)
+    assert stays is not None
+    door.trim()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        with socket.socket(socket.AF_UNIX) as looks:
+            looks.connect(path)
+    door.trim()
+    assert len(os.listdir("/proc/self/fd")) <= before
+    lane = door.claim(stays[1])
+    assert lane is not None
+    lane.close()
+    stays[0].close()
+    os.close(folder)
+    door.close()
+
+
 def test_a_lane_that_no_file_is_left_for_is_there_when_one_is() -> None:
     """Strangers may hold all files for a moment, which must not cost a client its connection."""
     door = Door()
