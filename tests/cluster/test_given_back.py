@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from giving_up import until
 
 from graphflow.cluster.step_output import StepContext
-from graphflow.errors import CancelledError, OutOfRangeError
+from graphflow.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 from graphflow.graph.dtypes import as_dtype
 from graphflow.kernels import readers
 from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
@@ -27,7 +28,9 @@ from graphflow.kernels.datasets.transforms import ZipDataset
 from graphflow.kernels.queue_kinds import KINDS
 from graphflow.kernels.queues import Queue, QueueConfig
 from graphflow.kernels.readers import Reader
+from graphflow.runtime.context import RunContext
 from graphflow.runtime.resources import ResourceStore
+from graphflow.runtime.threads import ThreadPool
 
 ORDERS = list(itertools.permutations(range(3)))
 ORIGIN = Origin("Dataset", "d", None)
@@ -273,6 +276,33 @@ def test_a_walk_that_is_given_up_while_it_waits_loses_nothing(store: ResourceSto
         except OutOfRangeError:
             break
     assert got == [n for n in range(12) for _ in range(2 if kind == "zip" else 1)]
+
+
+@pytest.mark.parametrize("kind", ["zip", "batch", "alone"])
+def test_a_run_of_a_program_that_ends_in_time_leaves_nothing_half_taken(
+    store: ResourceStore, kind: str
+) -> None:
+    slow, dataset = _waiting(kind)
+    pool = ThreadPool()
+    store.planner = SimpleNamespace(threads=lambda: pool)
+    iterator = IteratorResource(ORIGIN, store, lambda name: dataset)
+    got: list[int] = []
+    if kind != "batch":
+        got += [int(n) for n in iterator.get_next(RunContext(store, time.monotonic() + 60))]
+    for _ in range(2):
+        with pytest.raises(DeadlineExceededError):
+            iterator.get_next(RunContext(store, time.monotonic() + 0.2))
+    for _ in range(12):
+        slow.let.release()
+    while True:
+        try:
+            found = iterator.get_next(RunContext(store, time.monotonic() + 60))
+        except OutOfRangeError:
+            break
+        got += [int(n) for value in found for n in np.ravel(value)]
+    assert got == [n for n in range(12) for _ in range(2 if kind == "zip" else 1)]
+    assert iterator._lock.acquire(timeout=30) and not store.waiting()
+    pool.close()
 
 
 def test_an_iterator_begins_anew_while_a_walk_that_was_given_up_waits(store: ResourceStore) -> None:

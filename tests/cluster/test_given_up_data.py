@@ -94,6 +94,10 @@ MAKE: dict[str, Make] = {
 }
 
 
+OFTEN = {"map", "batch of prefetch", "parallel", "zip", "some lines", "records"}
+"""The kinds that are tried at every moment each time; the others are slow beside them."""
+
+
 class Program:
     """A graph with a source on the ps."""
 
@@ -224,7 +228,10 @@ def test_what_has_changed_a_variable_stays_taken(cluster: Cluster, kind: str, tm
         assert program.rest(session) == [*range(2, ELEMENTS)]
 
 
-@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in MAKE],
+)
 def test_whatever_the_moment_each_element_comes_once_and_in_order(
     cluster: Cluster, kind: str, tmp_path: Path
 ) -> None:

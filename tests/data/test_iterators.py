@@ -437,3 +437,28 @@ def test_a_dataset_tells_what_it_is() -> None:
         iter(data)
     with pytest.raises(TypeError, match="SparseTensor"):
         D.from_tensors(gf.SparseTensor([[0]], [1], [2]))
+
+
+def test_runs_that_end_in_time_leave_the_sides_of_a_zip_together() -> None:
+    def slowly(number: Any) -> Any:
+        time.sleep(0.004)
+        return number
+
+    numbers = D.range(40)
+    made = numbers.map(lambda n: gf.py_func(slowly, [n], gf.int64)).prefetch(1)
+    following = D.zip((numbers, made)).batch(2).make_one_shot_iterator().get_next()
+    found: list[list[int]] = []
+    ended = 0
+    limit = time.monotonic() + 60
+    with gf.Session() as session:
+        while time.monotonic() < limit:
+            options = gf.RunOptions(timeout_in_ms=1 + ended % 3)
+            try:
+                found += [side.tolist() for side in session.run(following, options=options)]
+            except gf.errors.DeadlineExceededError:
+                ended += 1
+            except gf.errors.OutOfRangeError:
+                break
+    assert ended and len(found) > 2
+    assert found[::2] == found[1::2] == sorted(found[::2])
+    assert all(b - a == 1 and a % 2 == 0 for a, b in found)

@@ -2,7 +2,8 @@
 
 A run on a task of a cluster may be given up when an element was taken for it. The element then goes back and is the
 next one (runtime/context.py). No walk could take one back, so those are kept beside it. Nor can a walk that puts
-elements together be interrupted without losing some; it goes on to its next element, which then goes back.
+elements together be interrupted without losing some; it goes on to its next element, which then goes back. Where the
+run itself has a deadline, and has to end at that time, the walk goes on in a thread, which has the iterator until then.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
+
+import numpy as np
 
 from graphflow import errors
 from graphflow.kernels.datasets import states
@@ -23,16 +26,16 @@ _PAUSE: Final = 0.2
 
 
 class _Patient:
-    """A run as a walk sees it that must not be interrupted: only where the walk is dropped, or its store is closed."""
+    """A run as a walk sees it that must not be interrupted: only where the walk is dropped, or its store is closed.
 
-    def __init__(self, run: Any, dropped: Callable[[], bool]) -> None:
+    here: whether the walk goes on in the run's own thread; else the run waits for it, and is paused by that already.
+    """
+
+    def __init__(self, run: Any, dropped: Callable[[], bool], here: bool) -> None:
         self.store = run.store
+        self.pausable = here and run.pausable
         self._run = run
         self._dropped = dropped
-
-    @property
-    def pausable(self) -> bool:
-        return bool(self._run.pausable)
 
     def remaining(self) -> float | None:
         return None
@@ -40,6 +43,38 @@ class _Patient:
     def check(self, awaited: Callable[[], str] | None = None) -> None:
         if self.store.closed or self._dropped():
             self._run.check(awaited)
+
+
+class _Step:
+    """A walk on its way to its next element, in a thread; `left`: nobody waits for that any more."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.done = False
+        self.left = False
+        self.element: Element | None = None
+        self.error: BaseException | None = None
+
+    def make(self, walk: Elements, run: Any, alone: Callable[[_Step], None]) -> None:
+        """Makes the step; alone(step) follows where it was left meanwhile."""
+        try:
+            with np.errstate(all="ignore"):
+                self.element = walk.next(run)
+        except BaseException as error:
+            self.error = error
+        with self.changed:
+            self.done = True
+            self.changed.notify_all()
+        if self.left:
+            alone(self)
+
+
+class _Left(Exception):
+    """A step was left, and has the iterator; `error`: why."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class IteratorResource:
@@ -100,34 +135,74 @@ class IteratorResource:
             return found
         try:
             found = self._first_returned(run)
-            return self._following(run) if found is None else found
-        finally:
+            if found is None:
+                found = self._following(run)
+        except _Left as left:
+            raise left.error from None
+        except BaseException:
             self._lock.release()
+            raise
+        self._lock.release()
+        return found
 
     def _following(self, run: Any) -> Element:
         """The next element of the walk, or one that came back meanwhile."""
         walk = self._walk
         if walk is None:
             walk = self._first_walk()
-        patient = run.gives_back and not walk.can_wait
-        who = _Patient(run, lambda: self._anew > 0) if patient else run
-        element = None if self._ended else walk.next(who)
+        element = None if self._ended else self._next(walk, run)
+        if element is not None and not run.gives_back:
+            self._given += 1
+            return element if walk.fresh else tuple([owned(value) for value in element])
+        self._came(walk, element)
+        found = self._first_returned(run)
+        if found is None:
+            raise errors.OutOfRangeError(None, None, END)
+        return found
+
+    def _next(self, walk: Elements, run: Any) -> Element | None:
+        """The next element of the walk, which loses none where the run ends first; _Left where it goes on then."""
+        if walk.can_wait or (run.deadline is None and not run.gives_back):
+            return walk.next(run)
+        patient = _Patient(run, lambda: self._anew > 0, run.gives_back)
+        if run.gives_back:
+            return walk.next(patient)
+        step = _Step()
+        self._store.planner.threads().submit(step.make, walk, patient, self._went_on)
+        try:
+            self._store.wait(step.changed, lambda: step.done or None, run, self._awaited)
+        except BaseException as error:
+            with step.changed:
+                step.left = not step.done
+            if step.left:
+                raise _Left(error) from None
+            if step.error is None:
+                self._came(walk, step.element)
+            raise
+        if step.error is not None:
+            raise step.error
+        return step.element
+
+    def _went_on(self, step: _Step) -> None:
+        """A walk that was left is at its next element, in its thread, which lets the iterator go."""
+        assert self._walk is not None
+        if step.error is None:
+            self._came(self._walk, step.element)
+        self._lock.release()
+
+    def _awaited(self) -> str:
+        return f"an element of the iterator {self.origin.name!r}"
+
+    def _came(self, walk: Elements, element: Element | None) -> None:
+        """The walk has given its next element, or come to its end."""
         if element is None:
             self._ended = True
-            found = self._first_returned(run)
-            if found is None:
-                raise errors.OutOfRangeError(None, None, END)
-            return found
+            return
         if not walk.fresh:
             element = tuple([owned(value) for value in element])
         self._given += 1
-        if not run.gives_back:
-            return element
         with self._returning:
             heapq.heappush(self._returned, (self._given, element))
-            found = self._first_returned(run)
-            assert found is not None
-            return found
 
     def _first_returned(self, run: Any) -> Element | None:
         """The first of the elements that came back; None where there is none."""
