@@ -76,7 +76,7 @@ def work(peer, folder, total):
         "again": lambda: saver.restore(session, prefix),
     }
     if peer == "graphflow":
-        from graphflow.checkpoint.reader import open_checkpoint
+        from graphflow._core.checkpoint.reader import open_checkpoint
 
         functions["checksum"] = lambda: open_checkpoint(prefix).verify()
     return functions, 4 * sum(v.shape.num_elements() for v in variables)

@@ -76,7 +76,7 @@ def build(peer: str, name: str) -> tuple[Any, Callable[[], None], Callable[[], i
         found = [p.executable for s in sessions for p in s._prepared.values()]
         return max((plan.launches for e in found for plan in getattr(e, "plans", ())), default=0)
 
-    from graphflow.kernels.cuda.toolkit import device
+    from graphflow._core.codegen.gpu.toolkit import device
 
     return work, device(0).wait, launches
 
@@ -205,8 +205,8 @@ def bandwidth(device: Any) -> None:
 
 def cublas_product(arrays: Any, size: int) -> Any:
     """What starts a square product of float32 as cuBLAS does it by itself; None where it is not installed."""
-    from graphflow.kernels.cuda.toolkit import Call
-    from graphflow.kernels.cuda.vectors import address
+    from graphflow._core.codegen.gpu.toolkit import Call
+    from graphflow._core.codegen.gpu.vectors import address
 
     try:
         library = ctypes.CDLL(import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas").abs_path)
@@ -231,7 +231,7 @@ def cublas_product(arrays: Any, size: int) -> Any:
 
 def products(device: Any) -> None:
     """Square products: the plan's, Numba's tiles, and cuBLAS alone."""
-    from graphflow.kernels.cuda.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
 
     print(f"\n{'float32 product':<20}{'plan':>14}{'tiles':>14}{'cuBLAS':>14}{'plan/cuBLAS':>13}")
     for size in (512, 1024, 2048, 4096, 8192):
@@ -270,13 +270,13 @@ def main() -> int:
     if arguments.child:
         serve(*arguments.child)
         return 0
-    from graphflow.kernels.cuda.discovery import found
+    from graphflow._core.codegen.gpu.discovery import found
 
     here = found()
     if here.simulated or not here.gpus:
         print(f"There is no GPU to measure: {here.problem or 'only the simulator'}")
         return 1
-    from graphflow.kernels.cuda.toolkit import device
+    from graphflow._core.codegen.gpu.toolkit import device
 
     gpu = here.gpus[0]
     print(

@@ -81,7 +81,7 @@ def launch_of(line: str) -> Launch:
 
 def report(name: str, plan: Any, profile: Path) -> None:
     """Runs the launches of a plan once, and prints what each asked for."""
-    from graphflow.kernels.cuda.toolkit import device
+    from graphflow._core.codegen.gpu.toolkit import device
 
     device(0).wait()  # What came before, which is done as late as now.
     profile.write_text("")

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from workloads import BUILDERS
 
 import graphflow as gf
-from graphflow.kernels.native.blas import single_threaded
+from graphflow._core.codegen.cpu.blas import single_threaded
 
 _WARM_RUNS = 12
 _WIDTH = 84

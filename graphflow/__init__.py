@@ -17,6 +17,32 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow import errors as errors
 from graphflow import nest as nest
+from graphflow._core.common.namespaces import exports, missing, namespace
+from graphflow._core.graph import dtypes as dtypes
+from graphflow._core.graph.defaults import get_default_graph as get_default_graph
+from graphflow._core.graph.defaults import get_default_session as get_default_session
+from graphflow._core.graph.defaults import reset_default_graph as reset_default_graph
+from graphflow._core.graph.devices import DeviceSpec as DeviceSpec
+from graphflow._core.graph.dtypes import DType as DType
+from graphflow._core.graph.dtypes import as_dtype as as_dtype
+from graphflow._core.graph.elements import Operation as Operation
+from graphflow._core.graph.elements import Tensor as Tensor
+from graphflow._core.graph.graph import Graph as Graph
+from graphflow._core.graph.keys import GraphKeys as GraphKeys
+from graphflow._core.graph.op_def import RegisterGradient as RegisterGradient
+from graphflow._core.graph.op_def import not_differentiable as NotDifferentiable
+from graphflow._core.graph.random_seed import get_seed as get_seed
+from graphflow._core.graph.random_seed import set_random_seed as set_random_seed
+from graphflow._core.graph.shapes import Dimension as Dimension
+from graphflow._core.graph.shapes import TensorShape as TensorShape
+from graphflow._core.graph.slices import IndexedSlices as IndexedSlices
+from graphflow._core.graph.slices import IndexedSlicesValue as IndexedSlicesValue
+from graphflow._core.graph.slices import SparseTensor as SparseTensor
+from graphflow._core.graph.slices import SparseTensorValue as SparseTensorValue
+from graphflow._core.ops.sparse.elementwise import install as install_sparse_operators
+from graphflow._core.ops.state.variable import install_operators
+from graphflow._core.session import InteractiveSession as InteractiveSession
+from graphflow._core.session import Session as Session
 from graphflow.config import ConfigProto as ConfigProto
 from graphflow.config import GPUOptions as GPUOptions
 from graphflow.config import GraphOptions as GraphOptions
@@ -24,32 +50,6 @@ from graphflow.config import OptimizerOptions as OptimizerOptions
 from graphflow.config import RunMetadata as RunMetadata
 from graphflow.config import RunOptions as RunOptions
 from graphflow.errors import OpError as OpError
-from graphflow.graph import dtypes as dtypes
-from graphflow.graph.defaults import get_default_graph as get_default_graph
-from graphflow.graph.defaults import get_default_session as get_default_session
-from graphflow.graph.defaults import reset_default_graph as reset_default_graph
-from graphflow.graph.devices import DeviceSpec as DeviceSpec
-from graphflow.graph.dtypes import DType as DType
-from graphflow.graph.dtypes import as_dtype as as_dtype
-from graphflow.graph.elements import Operation as Operation
-from graphflow.graph.elements import Tensor as Tensor
-from graphflow.graph.graph import Graph as Graph
-from graphflow.graph.keys import GraphKeys as GraphKeys
-from graphflow.graph.op_def import RegisterGradient as RegisterGradient
-from graphflow.graph.op_def import not_differentiable as NotDifferentiable
-from graphflow.graph.random_seed import get_seed as get_seed
-from graphflow.graph.random_seed import set_random_seed as set_random_seed
-from graphflow.graph.shapes import Dimension as Dimension
-from graphflow.graph.shapes import TensorShape as TensorShape
-from graphflow.graph.slices import IndexedSlices as IndexedSlices
-from graphflow.graph.slices import IndexedSlicesValue as IndexedSlicesValue
-from graphflow.graph.slices import SparseTensor as SparseTensor
-from graphflow.graph.slices import SparseTensorValue as SparseTensorValue
-from graphflow.namespaces import exports, missing, namespace
-from graphflow.ops.sparse_elementwise import install as install_sparse_operators
-from graphflow.ops.variable import install_operators
-from graphflow.session import InteractiveSession as InteractiveSession
-from graphflow.session import Session as Session
 
 if TYPE_CHECKING:
     from graphflow import app as app
@@ -86,33 +86,68 @@ NoGradient = NotDifferentiable
 globals().update(dtypes.BY_NAME)
 globals().update(
     exports(
-        "ops.array", "ops.core", "ops.math", "ops.linalg", "ops.contraction", "ops.clip",
-        "ops.decompositions", "ops.indexing", "ops.layout", "ops.segments", "ops.sorting", "ops.sparse",
-        "ops.spatial", "ops.special", "ops.strings", "ops.random", "ops.state", "ops.variable",
-        "ops.variable_collections",
-        "ops.assertions", "ops.get_variable", "ops.initializers", "ops.variable_scope", "ops.variable_creators",
-        "ops.partitioning",
-        "ops.template", "ops.checking", "ops.printing", "ops.control_flow", "ops.tensor_array", "ops.functional",
-        "ops.files",
-        "ops.custom_gradient", "ops.import_graph", "ops.scopes", "ops.patches", "ops.edit_distance",
-        "ops.queues", "ops.readers", "ops.parsing", "ops.sequence_parsing", "ops.csv", "autodiff",
+        "_core.ops.array.array",
+        "_core.ops.core",
+        "_core.ops.math.math",
+        "_core.ops.math.linalg",
+        "_core.ops.math.contraction",
+        "_core.ops.math.clip",
+        "_core.ops.math.decompositions",
+        "_core.ops.array.indexing",
+        "_core.ops.array.layout",
+        "_core.ops.math.segments",
+        "_core.ops.math.sorting",
+        "_core.ops.sparse.sparse",
+        "_core.ops.nn.spatial",
+        "_core.ops.math.special",
+        "_core.ops.strings",
+        "_core.ops.random",
+        "_core.ops.state.state",
+        "_core.ops.state.variable",
+        "_core.ops.state.variable_collections",
+        "_core.ops.control_flow.assertions",
+        "_core.ops.state.get_variable",
+        "_core.ops.state.initializers",
+        "_core.ops.state.variable_scope",
+        "_core.ops.state.variable_creators",
+        "_core.ops.state.partitioning",
+        "_core.ops.state.template",
+        "_core.ops.control_flow.checking",
+        "_core.ops.control_flow.printing",
+        "_core.ops.control_flow.control_flow",
+        "_core.ops.control_flow.tensor_array",
+        "_core.ops.control_flow.functional",
+        "_core.ops.io.files",
+        "_core.ops.control_flow.custom_gradient",
+        "_core.interop.import_graph",
+        "_core.ops.state.scopes",
+        "_core.ops.array.patches",
+        "_core.ops.array.edit_distance",
+        "_core.ops.io.queues",
+        "_core.ops.io.readers",
+        "_core.ops.io.parsing",
+        "_core.ops.io.sequence_parsing",
+        "_core.ops.io.csv",
+        "_core.autodiff",
     )
-)  # fmt: skip
+)
 install_operators()
 install_sparse_operators()
 
 random = namespace(
     "random",
     "Random numbers (tf.random).",
-    exports("ops.random") | exports("ops.random", names="RANDOM_EXPORTS"),
+    exports("_core.ops.random") | exports("_core.ops.random", names="RANDOM_EXPORTS"),
 )
 strings = namespace(
-    "strings", "Strings (tf.strings).", exports("ops.strings", "ops.printing", names="STRINGS_EXPORTS")
+    "strings",
+    "Strings (tf.strings).",
+    exports("_core.ops.strings", "_core.ops.control_flow.printing", names="STRINGS_EXPORTS"),
 )
 initializers = namespace(
     "initializers",
     "Initial values of variables (tf.initializers).",
-    exports("ops.initializers", names="INITIALIZERS_EXPORTS")
+    exports("_core.ops.state.initializers", names="INITIALIZERS_EXPORTS")
     | {
         "variables": globals()["variables_initializer"],
         "global_variables": globals()["global_variables_initializer"],
@@ -122,11 +157,13 @@ initializers = namespace(
 debugging = namespace(
     "debugging",
     "Assertions and checks (tf.debugging).",
-    exports("ops.assertions", names="DEBUGGING_EXPORTS")
-    | exports("ops.checking", names="DEBUGGING_EXPORTS")
+    exports("_core.ops.control_flow.assertions", names="DEBUGGING_EXPORTS")
+    | exports("_core.ops.control_flow.checking", names="DEBUGGING_EXPORTS")
     | {name: globals()[name] for name in ("is_finite", "is_inf", "is_nan")},
 )
-sparse = namespace("sparse", "Sparse tensors (tf.sparse).", exports("ops.sparse", names="SPARSE_EXPORTS"))
+sparse = namespace(
+    "sparse", "Sparse tensors (tf.sparse).", exports("_core.ops.sparse.sparse", names="SPARSE_EXPORTS")
+)
 
 
 _MODULES = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from graphflow import flags as flags
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
 
 _HELP = {
     "help": "shows the flags of the program",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import missing
-from graphflow.ops.numeric import (
+from graphflow._core.common.namespaces import missing
+from graphflow._core.ops.math.numeric import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,

@@ -10,8 +10,8 @@ import os
 from typing import Any
 
 import graphflow as v1
-from graphflow.namespaces import missing, namespace
-from graphflow.ops.indexing import where_v2
+from graphflow._core.common.namespaces import missing, namespace
+from graphflow._core.ops.array.indexing import where_v2
 
 __getattr__ = missing("gf.compat", globals())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from graphflow.printable import printable_lines
+from graphflow._core.common.printable import printable_lines
 
 OK = 0
 CANCELLED = 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from absl import flags as _absl
 
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
 
 # A flag belongs to the module that defines it, for the help; this module only hands it on.
 _absl.disclaim_key_flags()

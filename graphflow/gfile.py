@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from graphflow import errors
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 _CODES: dict[int, type[errors.OpError]] = {

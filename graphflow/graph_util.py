@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphflow import protos
-from graphflow.graph.attributes import tensor_to_proto
-from graphflow.graph.graph import Graph
-from graphflow.graph.shapes import TensorShape
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
+from graphflow._core.graph.attributes import tensor_to_proto
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.shapes import TensorShape
 
 __getattr__ = missing("gf.graph_util", globals())
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import missing
-from graphflow.nn.moments import l2_normalize
-from graphflow.ops.array import eye
-from graphflow.ops.array import matrix_transpose as transpose
-from graphflow.ops.clip import global_norm
-from graphflow.ops.contraction import einsum, tensordot
-from graphflow.ops.decompositions import (
-    cholesky,
-    cholesky_solve,
-    logdet,
-    qr,
-    slogdet,
-    svd,
-)
-from graphflow.ops.decompositions import matrix_determinant as det
-from graphflow.ops.decompositions import matrix_inverse as inv
-from graphflow.ops.decompositions import matrix_solve as solve
-from graphflow.ops.decompositions import matrix_solve_ls as lstsq
-from graphflow.ops.decompositions import matrix_triangular_solve as triangular_solve
-from graphflow.ops.decompositions import self_adjoint_eig as eigh
-from graphflow.ops.decompositions import self_adjoint_eigvals as eigvalsh
-from graphflow.ops.linalg import (
+from graphflow._core.common.namespaces import missing
+from graphflow._core.ops.array.array import eye
+from graphflow._core.ops.array.array import matrix_transpose as transpose
+from graphflow._core.ops.math.clip import global_norm
+from graphflow._core.ops.math.contraction import einsum, tensordot
+from graphflow._core.ops.math.decompositions import cholesky, cholesky_solve, logdet, qr, slogdet, svd
+from graphflow._core.ops.math.decompositions import matrix_determinant as det
+from graphflow._core.ops.math.decompositions import matrix_inverse as inv
+from graphflow._core.ops.math.decompositions import matrix_solve as solve
+from graphflow._core.ops.math.decompositions import matrix_solve_ls as lstsq
+from graphflow._core.ops.math.decompositions import matrix_triangular_solve as triangular_solve
+from graphflow._core.ops.math.decompositions import self_adjoint_eig as eigh
+from graphflow._core.ops.math.decompositions import self_adjoint_eigvals as eigvalsh
+from graphflow._core.ops.math.linalg import (
     adjoint,
     cross,
     matmul,
@@ -33,10 +25,11 @@ from graphflow.ops.linalg import (
     tensor_diag_part,
     trace,
 )
-from graphflow.ops.linalg import matrix_band_part as band_part
-from graphflow.ops.linalg import matrix_diag as diag
-from graphflow.ops.linalg import matrix_diag_part as diag_part
-from graphflow.ops.linalg import matrix_set_diag as set_diag
+from graphflow._core.ops.math.linalg import matrix_band_part as band_part
+from graphflow._core.ops.math.linalg import matrix_diag as diag
+from graphflow._core.ops.math.linalg import matrix_diag_part as diag_part
+from graphflow._core.ops.math.linalg import matrix_set_diag as set_diag
+from graphflow.nn.moments import l2_normalize
 
 __getattr__ = missing("gf.linalg", globals())
 

@@ -13,8 +13,8 @@ import threading
 from collections import defaultdict
 from typing import Any, Final
 
-from graphflow.namespaces import missing
-from graphflow.standard_error import PROGRAM_LINE, StandardError
+from graphflow._core.common.namespaces import missing
+from graphflow._core.common.standard_error import PROGRAM_LINE, StandardError
 
 DEBUG: Final = _python.DEBUG
 INFO: Final = _python.INFO

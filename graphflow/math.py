@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import missing
-from graphflow.nn.moments import l2_normalize, zero_fraction
-from graphflow.ops.arithmetic import (
+from graphflow._core.common.namespaces import missing
+from graphflow._core.ops.array.shaping import invert_permutation
+from graphflow._core.ops.math.arithmetic import (
     add,
     divide,
     floordiv,
@@ -18,10 +18,10 @@ from graphflow.ops.arithmetic import (
     xdivy,
     xlogy,
 )
-from graphflow.ops.arithmetic import div_no_nan as divide_no_nan
-from graphflow.ops.arithmetic import floormod as mod
-from graphflow.ops.arithmetic import pow_ as pow
-from graphflow.ops.comparison import (
+from graphflow._core.ops.math.arithmetic import div_no_nan as divide_no_nan
+from graphflow._core.ops.math.arithmetic import floormod as mod
+from graphflow._core.ops.math.arithmetic import pow_ as pow
+from graphflow._core.ops.math.comparison import (
     equal,
     greater,
     greater_equal,
@@ -36,9 +36,8 @@ from graphflow.ops.comparison import (
     logical_xor,
     not_equal,
 )
-from graphflow.ops.nn import softplus, softsign
-from graphflow.ops.numeric import abs_ as abs
-from graphflow.ops.numeric import (
+from graphflow._core.ops.math.numeric import abs_ as abs
+from graphflow._core.ops.math.numeric import (
     accumulate_n,
     add_n,
     angle,
@@ -49,7 +48,7 @@ from graphflow.ops.numeric import (
     scalar_mul,
     sign,
 )
-from graphflow.ops.reductions import (
+from graphflow._core.ops.math.reductions import (
     count_nonzero,
     reduce_all,
     reduce_any,
@@ -63,14 +62,8 @@ from graphflow.ops.reductions import (
     reduce_sum,
     reduce_variance,
 )
-from graphflow.ops.scans import (
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    cumulative_logsumexp,
-)
-from graphflow.ops.segments import (
+from graphflow._core.ops.math.scans import argmax, argmin, cumprod, cumsum, cumulative_logsumexp
+from graphflow._core.ops.math.segments import (
     segment_max,
     segment_mean,
     segment_min,
@@ -83,15 +76,8 @@ from graphflow.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from graphflow.ops.shaping import invert_permutation
-from graphflow.ops.softmax import log_softmax, softmax
-from graphflow.ops.sorting import (
-    bincount,
-    confusion_matrix,
-    in_top_k,
-    top_k,
-)
-from graphflow.ops.special import (
+from graphflow._core.ops.math.sorting import bincount, confusion_matrix, in_top_k, top_k
+from graphflow._core.ops.math.special import (
     bessel_i0,
     bessel_i0e,
     bessel_i1,
@@ -108,7 +94,7 @@ from graphflow.ops.special import (
     polygamma,
     zeta,
 )
-from graphflow.ops.transcendental import (
+from graphflow._core.ops.math.transcendental import (
     acos,
     acosh,
     asin,
@@ -137,7 +123,10 @@ from graphflow.ops.transcendental import (
     tan,
     tanh,
 )
-from graphflow.ops.transcendental import round_ as round
+from graphflow._core.ops.math.transcendental import round_ as round
+from graphflow._core.ops.nn.nn import softplus, softsign
+from graphflow._core.ops.nn.softmax import log_softmax, softmax
+from graphflow.nn.moments import l2_normalize, zero_fraction
 
 __getattr__ = missing("gf.math", globals())
 

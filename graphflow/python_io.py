@@ -1,6 +1,6 @@
 """Files of records, written and read by Python (tf.python_io): the format in which training data is kept.
 
-The files are TensorFlow's TFRecord files, byte for byte; see graphflow.kernels.records.
+The files are TensorFlow's TFRecord files, byte for byte; see graphflow._core.resources.records.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from graphflow import errors
-from graphflow.kernels.compressed import KINDS, open_to_read, open_to_write, reading_errors
-from graphflow.kernels.records import read_records, write_record
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
+from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
+from graphflow._core.resources.records import read_records, write_record
 
 
 class TFRecordCompressionType:

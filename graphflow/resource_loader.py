@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from graphflow.graph.elements import user_line
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
+from graphflow._core.graph.elements import user_line
 
 
 def get_data_files_path() -> str:

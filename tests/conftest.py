@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from graphflow.kernels.cuda import discovery
+from graphflow._core.codegen.gpu import discovery
 
 settings.register_profile(
     "sample", derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.fetches import feed_array
+from graphflow._core.fetches import feed_array
 
 
 @pytest.fixture(autouse=True)

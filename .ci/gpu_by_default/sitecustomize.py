@@ -10,8 +10,8 @@ import os
 from importlib import import_module
 from typing import Any
 
+from graphflow._core.graph.scopes import Scopes
 from graphflow.config import ConfigProto
-from graphflow.graph.scopes import Scopes
 
 _scopes, _config = Scopes.__init__, ConfigProto.__init__
 

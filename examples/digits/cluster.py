@@ -16,7 +16,7 @@ import digits
 import numpy as np
 
 import graphflow as gf
-from graphflow.plan.ir import walk
+from graphflow._core.plan.ir import walk
 
 
 def short(name: str) -> str:

@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
-from graphflow.checkpoint.layout import SUFFIX, Record
-from graphflow.checkpoint.reader import HIDDEN, INDEX, CheckpointFile, open_checkpoint
-from graphflow.checkpoint.regions import parse_region
-from graphflow.checkpoint.resource_state import STATE, unpack_state
+from graphflow._core.checkpoint.layout import SUFFIX, Record
+from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile, open_checkpoint
+from graphflow._core.checkpoint.regions import parse_region
+from graphflow._core.checkpoint.resource_state import STATE, unpack_state
+from graphflow._core.common.printable import printable
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import readable_size, table, tell
-from graphflow.printable import printable
 from graphflow.train.checkpoint_management import latest_checkpoint
 
 _EPILOG: Final = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from graphflow._core.codegen.gpu.discovery import Found, found
 from graphflow.cli.tables import readable_size, table, tell
-from graphflow.kernels.cuda.discovery import Found, found
 
 
 def add_parser(subparsers: Any) -> None:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
+from graphflow._core.transport import keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
-from graphflow.transport import keys
 
 _EPILOG: Final = """\
 example:

@@ -10,9 +10,9 @@ import sys
 from typing import Any, Final
 
 import graphflow
+from graphflow._core.transport import keys
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
-from graphflow.transport import keys
 
 _EPILOG: Final = """\
 examples:
@@ -83,8 +83,8 @@ def _count(text: str) -> int:
 
 
 def _launch(arguments: argparse.Namespace) -> int:
-    from graphflow.cluster.launcher import Launcher, roles, task_command
-    from graphflow.cluster.ports import ReservedPorts
+    from graphflow._core.cluster.launch.launcher import Launcher, roles, task_command
+    from graphflow._core.cluster.ports import ReservedPorts
 
     counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
     if not arguments.workers and not arguments.chief:

@@ -32,9 +32,9 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from graphflow.runtime.agreement.replaying import replayed
-    from graphflow.runtime.agreement.report import load
-    from graphflow.runtime.compiled.reasons import StaysOnNumpy
+    from graphflow._core.compiler.reasons import StaysOnNumpy
+    from graphflow._core.runtime.agreement.replaying import replayed
+    from graphflow._core.runtime.agreement.report import load
 
     try:
         recorded = load(arguments.file)

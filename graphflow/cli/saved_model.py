@@ -17,18 +17,19 @@ from urllib.parse import quote
 
 import numpy as np
 
-from graphflow import errors, numpy_files, train
+from graphflow import errors, train
+from graphflow._core.common import numpy_files
+from graphflow._core.common.printable import printable
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.slices import SparseTensorValue
+from graphflow._core.session import Session
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import table, tell
-from graphflow.graph.dtypes import as_dtype
-from graphflow.graph.graph import Graph
-from graphflow.graph.slices import SparseTensorValue
-from graphflow.printable import printable
 from graphflow.saved_model import constants, signature_constants
 from graphflow.saved_model.files import assets_of, read_saved_model, variables_path
 from graphflow.saved_model.loader import init_op_name, load, meta_graph_with_tags
 from graphflow.saved_model.utils import get_tensor_from_tensor_info
-from graphflow.session import Session
 
 _RUN_EPILOG: Final = """\
 examples:

@@ -12,18 +12,18 @@ from types import FrameType
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.cli.keygen import add_keys
-from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
-from graphflow.cluster.cluster_spec import ClusterSpec
-from graphflow.cluster.environment import (
+from graphflow._core.cluster.cluster_spec import ClusterSpec
+from graphflow._core.cluster.environment import (
     VARIABLE,
     cluster_in,
     cluster_of,
     local_devices_from_environment,
     task_from_environment,
 )
-from graphflow.cluster.log import LOG
+from graphflow._core.cluster.log import LOG
+from graphflow.cli.keygen import add_keys
+from graphflow.cli.main import UsageError
+from graphflow.cli.tables import tell
 from graphflow.config import ConfigProto
 
 _EPILOG: Final = """\
@@ -66,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    from graphflow.cluster.server import Server
+    from graphflow._core.cluster.server.server import Server
 
     import_module("graphflow.logging")  # So that warnings have their level and time.
     cluster, job, index, devices = _task(arguments)

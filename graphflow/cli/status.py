@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow._core.cluster.server.control import cluster_status
+from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import readable_size, table, tell
-from graphflow.cluster.control import cluster_status
-from graphflow.printable import printable
 
 _EPILOG: Final = """\
 example:

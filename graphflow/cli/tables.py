@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final, TextIO
 
-from graphflow.printable import printable, printable_lines
+from graphflow._core.common.printable import printable, printable_lines
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
 
 _MODULES = (
     "data", "distribute", "distributions", "framework", "layers", "legacy_seq2seq", "losses", "metrics", "opt", "rnn",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphflow import distributions
+from graphflow._core.common.namespaces import missing
 from graphflow.distributions.multivariate_normal import MultivariateNormalDiag as MultivariateNormalDiag
-from graphflow.namespaces import missing
 
 globals().update({name: getattr(distributions, name) for name in distributions.__all__})
 __getattr__ = missing("gf.contrib.distributions", globals())

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Zeros
+from graphflow._core.ops.state.state import assign_add
 from graphflow.config import ConfigProto
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.state import assign_add
 from graphflow.train.basic_hooks import FinalOpsHook
 from graphflow.train.checkpoint_management import latest_checkpoint
 from graphflow.train.monitored_session import MonitoredSession

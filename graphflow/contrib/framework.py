@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from graphflow import nest as nest
-from graphflow.namespaces import exports, missing
-from graphflow.ops.sorting import argsort as argsort
-from graphflow.ops.sorting import sort as sort
+from graphflow._core.common.namespaces import exports, missing
+from graphflow._core.ops.math.sorting import argsort as argsort
+from graphflow._core.ops.math.sorting import sort as sort
 from graphflow.train import steps
 from graphflow.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
 from graphflow.train.checkpoint_utils import list_variables as list_variables
@@ -14,7 +14,7 @@ from graphflow.train.checkpoint_utils import load_variable as load_variable
 
 globals().update(
     exports(
-        "ops.smart_cond", "layers.arg_scope", "layers.model_variables", "contrib.variables",
+        "_core.ops.control_flow.smart_cond", "layers.arg_scope", "layers.model_variables", "contrib.variables",
         names="CONTRIB_FRAMEWORK_EXPORTS",
     )
 )  # fmt: skip

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+from graphflow._core.common.namespaces import exports, missing
 
 globals().update(
     exports(
-        "ops.initializers", "layers.regularizers", "layers.contrib", "layers.contrib_channelwise",
+        "_core.ops.state.initializers", "layers.regularizers", "layers.contrib", "layers.contrib_channelwise",
         "layers.contrib_composed", "layers.optimize_loss",
         names="CONTRIB_LAYERS_EXPORTS",
     )

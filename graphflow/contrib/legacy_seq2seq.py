@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphflow.graph.elements import Tensor
-from graphflow.namespaces import missing
-from graphflow.ops import array, math, reductions
-from graphflow.ops.core import op_scope
-from graphflow.ops.softmax import sparse_softmax_cross_entropy_with_logits
-from graphflow.ops.variable_scope import get_variable_scope, variable_scope
+from graphflow._core.common.namespaces import missing
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.nn.softmax import sparse_softmax_cross_entropy_with_logits
+from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 
 _LossFunction = Callable[..., Any] | None
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow import losses as by_label
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.common.namespaces import missing
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array import array, indexing
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.rules import deprecated
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.losses import get_losses, get_regularization_losses
 from graphflow.losses.reduction import Weights, rows_axes, safe_mean
-from graphflow.namespaces import missing
-from graphflow.ops import array, indexing, math, reductions
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.rules import deprecated
 
 
 @add_arg_scope

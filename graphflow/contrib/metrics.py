@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphflow import metrics
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.common.namespaces import missing
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.math.sorting import in_top_k
 from graphflow.metrics.averages import Measure
-from graphflow.namespaces import missing
-from graphflow.ops import array, math, reductions
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.sorting import in_top_k
 
 
 def _streaming(name: str, measure: str) -> Callable[..., Measure]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph.slices import IndexedSlices
-from graphflow.namespaces import missing
-from graphflow.ops.array import gather
-from graphflow.ops.flow_basics import group
-from graphflow.ops.math import sqrt, square
-from graphflow.ops.state import scatter_sub, scatter_update
+from graphflow._core.common.namespaces import missing
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.array import gather
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.math.math import sqrt, square
+from graphflow._core.ops.state.state import scatter_sub, scatter_update
 from graphflow.train.optimizers import AdamOptimizer
 
 

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from graphflow import nn
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import TensorShape
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.math import linalg, math
+from graphflow._core.ops.state.initializers import Constant, Zeros
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers.contrib import layer_norm
 from graphflow.nn.cells import LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
 from graphflow.nn.rnn import bidirectional_dynamic_rnn
-from graphflow.ops import array, linalg, math
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.initializers import Constant, Zeros
-from graphflow.ops.variable_scope import variable_scope
 
 _NORMALISED = ("input", "transform", "forget", "output", "state")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow._core.common.namespaces import missing
 from graphflow.contrib.recurrent import (
     InputProjectionWrapper,
     LayerNormBasicLSTMCell,
@@ -9,7 +10,6 @@ from graphflow.contrib.recurrent import (
     OutputProjectionWrapper,
     stack_bidirectional_dynamic_rnn,
 )
-from graphflow.namespaces import missing
 from graphflow.nn.cell_wrappers import DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import static_bidirectional_rnn, static_rnn

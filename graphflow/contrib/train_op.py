@@ -6,17 +6,17 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.slices import IndexedSlices
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.control_flow.checking import check_numerics as checked
+from graphflow._core.ops.control_flow.flow_basics import no_op, with_dependencies
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.io.summaries import histogram, scalar
+from graphflow._core.ops.math.clip import clip_by_norm, global_norm
+from graphflow._core.ops.state.variable_collections import trainable_variables
 from graphflow.layers.optimize_loss import scaled_gradient
-from graphflow.ops.checking import check_numerics as checked
-from graphflow.ops.clip import clip_by_norm, global_norm
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.flow_basics import no_op, with_dependencies
-from graphflow.ops.summaries import histogram, scalar
-from graphflow.ops.variable_collections import trainable_variables
 from graphflow.train.optimizer import Optimizer
 from graphflow.train.steps import get_or_create_global_step
 from graphflow.train.training_session import MonitoredTrainingSession

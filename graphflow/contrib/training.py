@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+from graphflow._core.common.namespaces import exports, missing
 
 globals().update(
     exports(
-        "cluster.device_setter",
+        "_core.cluster.client.device_setter",
         "contrib.train_op",
         "contrib.evaluation",
         "contrib.hparams",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+from graphflow._core.common.namespaces import exports, missing
 
-globals().update(exports("ops.core", names="CONTRIB_UTIL_EXPORTS"))
+globals().update(exports("_core.ops.core", names="CONTRIB_UTIL_EXPORTS"))
 __getattr__ = missing("gf.contrib.util", globals())

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.flow_basics import group
-from graphflow.ops.shaping import placeholder
-from graphflow.ops.variable_scope import VariableScope
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array.shaping import placeholder
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.state.variable_scope import VariableScope
 from graphflow.train.checkpoint_utils import CheckpointReader
 from graphflow.train.saver import Saver
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing, namespace
+from graphflow._core.common.namespaces import exports, missing, namespace
 
 globals().update(exports("data.dataset", "data.files"))
 experimental = namespace(

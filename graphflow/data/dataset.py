@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import OpDef
+from graphflow._core.graph.random_seed import get_seed
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array.indexing import where
+from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor
+from graphflow._core.ops.io import datasets as ops
+from graphflow._core.ops.io.files import matching_files
+from graphflow._core.ops.math.comparison import equal, logical_and
 from graphflow.data import iterators, structure
 from graphflow.data.functions import ElementFunction
 from graphflow.data.iterators import Iterator
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.op_def import OpDef
-from graphflow.graph.random_seed import get_seed
-from graphflow.graph.shapes import TensorShape
-from graphflow.ops import datasets as ops
-from graphflow.ops.comparison import equal, logical_and
-from graphflow.ops.core import apply, constant, constant_value, convert_to_tensor
-from graphflow.ops.files import matching_files
-from graphflow.ops.indexing import where
 
 _MAX_INT32 = 2**31 - 1
 AUTOTUNE = -1

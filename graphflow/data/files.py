@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.io import datasets as ops
 from graphflow.data.dataset import Dataset, built
-from graphflow.graph import dtypes
-from graphflow.graph.shapes import TensorShape
-from graphflow.ops import datasets as ops
-from graphflow.ops.core import convert_to_tensor
 
 
 class TextLineDataset(Dataset):

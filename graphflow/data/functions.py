@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.function import FunctionGraph, GraphFunction
 from graphflow.data import structure
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.function import FunctionGraph, GraphFunction
 
 
 class ElementFunction:

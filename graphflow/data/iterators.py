@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor, user_line
+from graphflow._core.ops.core import apply, convert_to_tensor
+from graphflow._core.ops.io import datasets as ops
 from graphflow.data import structure
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor, user_line
-from graphflow.ops import datasets as ops
-from graphflow.ops.core import apply, convert_to_tensor
 
 if TYPE_CHECKING:
     from graphflow.data.dataset import Dataset
@@ -153,7 +153,7 @@ def initializable(dataset: Dataset, shared_name: str | None) -> Iterator:
 
 def one_shot(dataset: Dataset) -> Iterator:
     """An iterator over a dataset that needs no initializer; ValueError where the dataset depends on state."""
-    from graphflow.graph.function import FunctionGraph
+    from graphflow._core.graph.function import FunctionGraph
 
     graph = dataset._variant_tensor.graph
     with graph.as_default():

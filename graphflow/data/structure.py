@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from graphflow.graph.dtypes import DType, as_dtype
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import TensorShape, as_shape
-from graphflow.graph.slices import IndexedSlices, SparseTensor, SparseTensorValue
-from graphflow.ops.core import convert_to_tensor
+from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape, as_shape
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor, SparseTensorValue
+from graphflow._core.ops.core import convert_to_tensor
 
 
 def is_nested(value: Any) -> bool:

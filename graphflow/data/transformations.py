@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphflow._core.graph import dtypes
 from graphflow.data.dataset import AUTOTUNE, Dataset
-from graphflow.graph import dtypes
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -72,7 +72,7 @@ def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
 
 def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
     """The numbers from `start` on, for ever (tf.data.experimental.Counter)."""
-    from graphflow.ops.numeric import cast
+    from graphflow._core.ops.math.numeric import cast
 
     numbers = Dataset.range(start, dtypes.int64.max if step > 0 else dtypes.int64.min, step)
     wanted = dtypes.as_dtype(dtype)

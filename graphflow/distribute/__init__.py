@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+from graphflow._core.common.namespaces import exports, missing
 
 globals().update(
     exports(
@@ -15,7 +15,7 @@ globals().update(
     exports(
         "distribute.reducers.base", "distribute.reducers.one_device", "distribute.reducers.ring",
         "distribute.reducers.halving_doubling", "distribute.reducers.hierarchical", "distribute.reducers.packing",
-        "ops.collectives",
+        "_core.ops.distributed.collectives",
     )
 )  # fmt: skip
 __getattr__ = missing("gf.distribute", globals())

@@ -10,20 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from graphflow.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.distributed.collectives import (
+    TIMEOUT_SECONDS,
+    all_gather,
+    all_reduce,
+    broadcast_recv,
+    broadcast_send,
+)
+from graphflow._core.ops.state.state import assign
 from graphflow.distribute.reducers.base import Reducer, copied, is_mean, spread
 from graphflow.distribute.reducers.packing import PackingReducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.collectives import TIMEOUT_SECONDS, all_gather, all_reduce, broadcast_recv, broadcast_send
-from graphflow.ops.flow_basics import group
-from graphflow.ops.state import assign
 
 SHARING: Final = "sharing_variables"
 """The collection of operations by which all workers take the first one's value of a variable; all have to run them."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.graph import Graph
-from graphflow.ops.variable import VariableAggregation
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.state.variable import VariableAggregation
 
 if TYPE_CHECKING:
     from graphflow.distribute.strategy import DistributionStrategy

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow.distribute.strategy import DistributionStrategy
-from graphflow.graph.defaults import get_default_graph
 
 
 class DefaultStrategy(DistributionStrategy):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.ops.state.state import assign_add
 from graphflow.distribute.context import get_cross_tower_context, get_tower_context
-from graphflow.ops.state import assign_add
 
 
 def increment_var(v: Any, amount: Any = 1) -> Any:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow.distribute.values import regroup
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.elements import Operation, Tensor
 from graphflow.nest import flatten
-from graphflow.ops.flow_basics import group
 
 if TYPE_CHECKING:
     from graphflow.distribute.strategy import DistributionStrategy

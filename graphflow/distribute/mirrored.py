@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphflow._core.graph.devices import canonical
 from graphflow.distribute.reducers.base import Reducer
 from graphflow.distribute.strategy import DistributionStrategy
-from graphflow.graph.devices import canonical
 
 
 class MirroredStrategy(DistributionStrategy):

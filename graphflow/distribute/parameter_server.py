@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphflow.cluster.device_setter import Strategy as Placement
-from graphflow.cluster.device_setter import replica_device_setter
-from graphflow.cluster.environment import task_from_environment
+from graphflow._core.cluster.client.device_setter import Strategy as Placement
+from graphflow._core.cluster.client.device_setter import replica_device_setter
+from graphflow._core.cluster.environment import task_from_environment
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task

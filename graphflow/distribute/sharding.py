@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.ops import datasets as ops
-from graphflow.ops.core import apply, constant, constant_value
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.ops.core import apply, constant, constant_value
+from graphflow._core.ops.io import datasets as ops
 
 _ELEMENTWISE: Final = frozenset({
     "MapDataset", "ParallelMapDataset", "FilterDataset", "PrefetchDataset", "CacheDataset", "RepeatDataset",

@@ -19,6 +19,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.devices import name_of
+from graphflow._core.graph.elements import Operation
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.flow_basics import group, operation_of
+from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_creators import variable_creator_scope
+from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 from graphflow.distribute.context import cross_tower, current, get_cross_tower_context, update_of
 from graphflow.distribute.input import DistributedDataset
 from graphflow.distribute.reducers.base import Reducer, spread
@@ -39,14 +47,6 @@ from graphflow.distribute.variables import (
     TowerLocalVariable,
     make_copies,
 )
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.devices import name_of
-from graphflow.graph.elements import Operation
-from graphflow.ops.flow_basics import group, operation_of
-from graphflow.ops.shaping import identity
-from graphflow.ops.variable import VariableAggregation, VariableSynchronization
-from graphflow.ops.variable_creators import variable_creator_scope
-from graphflow.ops.variable_scope import get_variable_scope, variable_scope
 
 Device = Any
 """What gf.device takes: a name, a DeviceSpec, or a function of an operation."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from graphflow.cluster.cluster_spec import ClusterSpec
+from graphflow._core.cluster.cluster_spec import ClusterSpec
 
 WORKER_JOBS: Final = ("chief", "master", "worker")
 """The jobs whose tasks compute, in the order in which they count."""

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from graphflow._core.graph import shapes
+from graphflow._core.graph.defaults import get_default_graph, get_default_session, push_session
+from graphflow._core.graph.elements import Tensor, user_line
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.state.variable_scope import ScopeSettings, scopes_of
 from graphflow.distribute.context import TowerContext, cross_tower
 from graphflow.distribute.values import DistributedValues, regroup, select
-from graphflow.graph import shapes
-from graphflow.graph.defaults import get_default_graph, get_default_session, push_session
-from graphflow.graph.elements import Tensor, user_line
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
 from graphflow.nest import flatten
-from graphflow.ops.variable_scope import ScopeSettings, scopes_of
 
 if TYPE_CHECKING:
     from graphflow.distribute.strategy import DistributionStrategy

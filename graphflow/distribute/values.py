@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from graphflow._core.graph.devices import name_of
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow.distribute.context import current
-from graphflow.graph.devices import name_of
-from graphflow.graph.elements import Operation, Tensor
 
 
 class DistributedValues:

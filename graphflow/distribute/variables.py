@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphflow._core.graph import shapes
+from graphflow._core.graph.defaults import get_default_graph, get_default_session
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array.array import zeros_like
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.flow_basics import group, with_dependencies
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.state.state import assign
+from graphflow._core.ops.state.variable import Variable, VariableAggregation
 from graphflow.distribute.context import current
 from graphflow.distribute.reducers.base import total
 from graphflow.distribute.values import PerDevice, select
-from graphflow.graph import shapes
-from graphflow.graph.defaults import get_default_graph, get_default_session
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.array import zeros_like
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.flow_basics import group, with_dependencies
-from graphflow.ops.shaping import identity
-from graphflow.ops.state import assign
-from graphflow.ops.variable import Variable, VariableAggregation
 
 if TYPE_CHECKING:
     from graphflow.distribute.strategy import DistributionStrategy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow._core.common.namespaces import missing
 from graphflow.distributions.bernoulli import Bernoulli
 from graphflow.distributions.beta import Beta
 from graphflow.distributions.categorical import Categorical
@@ -19,7 +20,6 @@ from graphflow.distributions.multinomial import Multinomial
 from graphflow.distributions.normal import Normal
 from graphflow.distributions.student_t import StudentT
 from graphflow.distributions.uniform import Uniform
-from graphflow.namespaces import missing
 
 __all__ = [
     "FULLY_REPARAMETERIZED",

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import zeros_like
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.assertions import assert_less_equal, assert_non_negative
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.comparison import greater, less
+from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.math.transcendental import log, log1p, sigmoid
+from graphflow._core.ops.nn.nn import softplus
+from graphflow._core.ops.random import random_uniform
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
 from graphflow.distributions.kullback_leibler import RegisterKL
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
 from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
-from graphflow.ops.assertions import assert_less_equal, assert_non_negative
-from graphflow.ops.comparison import greater, less
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.creation import zeros_like
-from graphflow.ops.nn import softplus
-from graphflow.ops.numeric import cast
-from graphflow.ops.random import random_uniform
-from graphflow.ops.scopes import control_dependencies
-from graphflow.ops.shaping import identity
-from graphflow.ops.transcendental import log, log1p, sigmoid
 
 
 def one_of(logits: Any, probs: Any) -> tuple[Tensor | None, Tensor | None]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones_like
+from graphflow._core.ops.control_flow.assertions import assert_positive
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.arithmetic import xlogy
+from graphflow._core.ops.math.special import betainc, digamma, lgamma
+from graphflow._core.ops.math.transcendental import log1p
+from graphflow._core.ops.random import random_gamma
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
 from graphflow.distributions.special import salted
-from graphflow.graph.elements import Tensor
-from graphflow.ops.arithmetic import xlogy
-from graphflow.ops.assertions import assert_positive
-from graphflow.ops.core import op_scope
-from graphflow.ops.creation import ones_like
-from graphflow.ops.random import random_gamma
-from graphflow.ops.special import betainc, digamma, lgamma
-from graphflow.ops.transcendental import log1p
 
 
 class Beta(ScalarDistribution):

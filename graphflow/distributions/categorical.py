@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array.creation import ones, ones_like, range_, zeros_like
+from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.ops.array.joining import concat
+from graphflow._core.ops.array.shaping import expand_dims, identity, reshape, shape, transpose
+from graphflow._core.ops.control_flow.assertions import assert_near, assert_non_negative
+from graphflow._core.ops.core import constant, op_scope
+from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.math.reductions import reduce_sum
+from graphflow._core.ops.math.scans import argmax
+from graphflow._core.ops.math.transcendental import log
+from graphflow._core.ops.nn.softmax import log_softmax, softmax, sparse_softmax_cross_entropy_with_logits
+from graphflow._core.ops.random import multinomial
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.distributions.bernoulli import one_of
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from graphflow.distributions.kullback_leibler import RegisterKL
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import TensorShape
-from graphflow.ops.assertions import assert_near, assert_non_negative
-from graphflow.ops.core import constant, op_scope
-from graphflow.ops.creation import ones, ones_like, range_, zeros_like
-from graphflow.ops.indexing import where_v2
-from graphflow.ops.joining import concat
-from graphflow.ops.numeric import cast
-from graphflow.ops.random import multinomial
-from graphflow.ops.reductions import reduce_sum
-from graphflow.ops.scans import argmax
-from graphflow.ops.scopes import control_dependencies
-from graphflow.ops.shaping import expand_dims, identity, reshape, shape, transpose
-from graphflow.ops.softmax import log_softmax, softmax, sparse_softmax_cross_entropy_with_logits
-from graphflow.ops.transcendental import log
 
 
 def class_parameters(logits: Any, probs: Any, validate_args: bool) -> tuple[Tensor, Tensor]:

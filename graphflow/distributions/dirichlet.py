@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.shaping import expand_dims, shape
+from graphflow._core.ops.control_flow.assertions import assert_positive
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.arithmetic import xlogy
+from graphflow._core.ops.math.linalg import matrix_set_diag
+from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.math.reductions import reduce_all, reduce_sum
+from graphflow._core.ops.math.special import digamma, lgamma
+from graphflow._core.ops.random import random_gamma
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, VectorDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
-from graphflow.graph.elements import Tensor
-from graphflow.ops.arithmetic import xlogy
-from graphflow.ops.assertions import assert_positive
-from graphflow.ops.core import op_scope
-from graphflow.ops.linalg import matrix_set_diag
-from graphflow.ops.numeric import cast
-from graphflow.ops.random import random_gamma
-from graphflow.ops.reductions import reduce_all, reduce_sum
-from graphflow.ops.shaping import expand_dims, shape
-from graphflow.ops.special import digamma, lgamma
 
 
 def log_beta(concentration: Tensor) -> Tensor:

@@ -13,19 +13,19 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.ops.array.joining import concat
+from graphflow._core.ops.array.layout import broadcast_dynamic_shape, broadcast_static_shape
+from graphflow._core.ops.array.shaping import identity, reshape, shape, size
+from graphflow._core.ops.control_flow.checking import assert_true
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope, partial_vector
+from graphflow._core.ops.math.reductions import reduce_all, reduce_prod
+from graphflow._core.ops.math.transcendental import exp, log, log1p, sqrt, square
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.distributions import kullback_leibler
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.shapes import TensorShape
-from graphflow.ops.checking import assert_true
-from graphflow.ops.core import constant, convert_to_tensor, op_scope, partial_vector
-from graphflow.ops.indexing import where_v2
-from graphflow.ops.joining import concat
-from graphflow.ops.layout import broadcast_dynamic_shape, broadcast_static_shape
-from graphflow.ops.reductions import reduce_all, reduce_prod
-from graphflow.ops.scopes import control_dependencies
-from graphflow.ops.shaping import identity, reshape, shape, size
-from graphflow.ops.transcendental import exp, log, log1p, sqrt, square
 
 
 class ReparameterizationType:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones, ones_like
+from graphflow._core.ops.control_flow.assertions import assert_positive
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.arithmetic import xlogy
+from graphflow._core.ops.math.special import digamma, igamma, lgamma
+from graphflow._core.ops.math.transcendental import log, sqrt, square
+from graphflow._core.ops.random import random_gamma, random_uniform
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
-from graphflow.graph.elements import Tensor
-from graphflow.ops.arithmetic import xlogy
-from graphflow.ops.assertions import assert_positive
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.creation import ones, ones_like
-from graphflow.ops.random import random_gamma, random_uniform
-from graphflow.ops.special import digamma, igamma, lgamma
-from graphflow.ops.transcendental import log, sqrt, square
 
 
 class Gamma(ScalarDistribution):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphflow.graph.elements import Tensor
-from graphflow.ops.checking import assert_true
-from graphflow.ops.comparison import is_nan, logical_not
-from graphflow.ops.core import op_scope
-from graphflow.ops.reductions import reduce_all
-from graphflow.ops.scopes import control_dependencies
-from graphflow.ops.shaping import identity
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.checking import assert_true
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.comparison import is_nan, logical_not
+from graphflow._core.ops.math.reductions import reduce_all
+from graphflow._core.ops.state.scopes import control_dependencies
 
 if TYPE_CHECKING:
     from graphflow.distributions.distribution import Distribution

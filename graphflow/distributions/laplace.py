@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones_like
+from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.ops.math.numeric import abs_, sign
+from graphflow._core.ops.math.transcendental import exp, expm1, log, log1p
+from graphflow._core.ops.random import random_uniform
 from graphflow.distributions.location_scale import LocationScale
-from graphflow.graph.elements import Tensor
-from graphflow.ops.creation import ones_like
-from graphflow.ops.indexing import where_v2
-from graphflow.ops.numeric import abs_, sign
-from graphflow.ops.random import random_uniform
-from graphflow.ops.transcendental import exp, expm1, log, log1p
 
 
 class Laplace(LocationScale):

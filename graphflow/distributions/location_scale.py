@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones_like
+from graphflow._core.ops.control_flow.assertions import assert_positive
+from graphflow._core.ops.core import op_scope
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
-from graphflow.graph.elements import Tensor
-from graphflow.ops.assertions import assert_positive
-from graphflow.ops.core import op_scope
-from graphflow.ops.creation import ones_like
 
 
 class LocationScale(ScalarDistribution):

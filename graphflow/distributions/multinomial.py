@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import one_hot, ones_like, sequence_mask
+from graphflow._core.ops.array.shaping import expand_dims, reshape, shape, transpose
+from graphflow._core.ops.control_flow.assertions import assert_non_negative
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.linalg import matrix_set_diag
+from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.math.reductions import reduce_max, reduce_sum
+from graphflow._core.ops.math.special import lgamma
+from graphflow._core.ops.nn.softmax import log_softmax
+from graphflow._core.ops.random import multinomial
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.distributions.categorical import class_parameters
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, VectorDistribution
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
-from graphflow.ops.assertions import assert_non_negative
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.creation import one_hot, ones_like, sequence_mask
-from graphflow.ops.linalg import matrix_set_diag
-from graphflow.ops.numeric import cast
-from graphflow.ops.random import multinomial
-from graphflow.ops.reductions import reduce_max, reduce_sum
-from graphflow.ops.scopes import control_dependencies
-from graphflow.ops.shaping import expand_dims, reshape, shape, transpose
-from graphflow.ops.softmax import log_softmax
-from graphflow.ops.special import lgamma
 
 
 class Multinomial(VectorDistribution):

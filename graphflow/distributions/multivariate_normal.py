@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones_like, zeros, zeros_like
+from graphflow._core.ops.array.shaping import expand_dims, shape
+from graphflow._core.ops.control_flow.assertions import assert_none_equal
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.arithmetic import squared_difference
+from graphflow._core.ops.math.linalg import matrix_diag
+from graphflow._core.ops.math.numeric import abs_, cast
+from graphflow._core.ops.math.reductions import reduce_sum
+from graphflow._core.ops.math.transcendental import log, square
+from graphflow._core.ops.random import random_normal
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, VectorDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
-from graphflow.graph.elements import Tensor
-from graphflow.ops.arithmetic import squared_difference
-from graphflow.ops.assertions import assert_none_equal
-from graphflow.ops.core import op_scope
-from graphflow.ops.creation import ones_like, zeros, zeros_like
-from graphflow.ops.linalg import matrix_diag
-from graphflow.ops.numeric import abs_, cast
-from graphflow.ops.random import random_normal
-from graphflow.ops.reductions import reduce_sum
-from graphflow.ops.shaping import expand_dims, shape
-from graphflow.ops.transcendental import log, square
 
 
 class MultivariateNormalDiag(VectorDistribution):

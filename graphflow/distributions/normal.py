@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones_like
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.arithmetic import squared_difference
+from graphflow._core.ops.math.transcendental import log, square
+from graphflow._core.ops.random import random_normal
 from graphflow.distributions.kullback_leibler import RegisterKL
 from graphflow.distributions.location_scale import LocationScale
 from graphflow.distributions.special import log_ndtr, ndtr, ndtri
-from graphflow.graph.elements import Tensor
-from graphflow.ops.arithmetic import squared_difference
-from graphflow.ops.core import op_scope
-from graphflow.ops.creation import ones_like
-from graphflow.ops.random import random_normal
-from graphflow.ops.transcendental import log, square
 
 
 class Normal(LocationScale):

@@ -12,15 +12,15 @@ import hashlib
 import math
 from collections.abc import Sequence
 
-from graphflow.graph.dtypes import float64
-from graphflow.graph.elements import Tensor
-from graphflow.ops.arithmetic import maximum, minimum
-from graphflow.ops.comparison import equal
-from graphflow.ops.creation import ones_like
-from graphflow.ops.indexing import where_v2
-from graphflow.ops.numeric import abs_
-from graphflow.ops.special import erfc
-from graphflow.ops.transcendental import log, log1p, sqrt, square
+from graphflow._core.graph.dtypes import float64
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones_like
+from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.ops.math.arithmetic import maximum, minimum
+from graphflow._core.ops.math.comparison import equal
+from graphflow._core.ops.math.numeric import abs_
+from graphflow._core.ops.math.special import erfc
+from graphflow._core.ops.math.transcendental import log, log1p, sqrt, square
 
 _MIDDLE = (
     (

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import ones, zeros
+from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.assertions import assert_positive
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.numeric import abs_
+from graphflow._core.ops.math.special import betainc, digamma, lgamma
+from graphflow._core.ops.math.transcendental import log, log1p, rsqrt, square
+from graphflow._core.ops.random import random_gamma, random_normal
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
 from graphflow.distributions.special import salted
-from graphflow.graph.elements import Tensor
-from graphflow.ops.assertions import assert_positive
-from graphflow.ops.core import op_scope
-from graphflow.ops.creation import ones, zeros
-from graphflow.ops.indexing import where_v2
-from graphflow.ops.numeric import abs_
-from graphflow.ops.random import random_gamma, random_normal
-from graphflow.ops.shaping import identity
-from graphflow.ops.special import betainc, digamma, lgamma
-from graphflow.ops.transcendental import log, log1p, rsqrt, square
 
 
 class StudentT(ScalarDistribution):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.creation import zeros_like
+from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.ops.control_flow.assertions import assert_less
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math.comparison import is_nan
+from graphflow._core.ops.math.transcendental import log, square
+from graphflow._core.ops.random import random_uniform
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
-from graphflow.graph.elements import Tensor
-from graphflow.ops.assertions import assert_less
-from graphflow.ops.comparison import is_nan
-from graphflow.ops.core import op_scope
-from graphflow.ops.creation import zeros_like
-from graphflow.ops.indexing import where_v2
-from graphflow.ops.random import random_uniform
-from graphflow.ops.transcendental import log, square
 
 
 class Uniform(ScalarDistribution):

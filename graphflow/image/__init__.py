@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
-from graphflow.ops.patches import extract_image_patches as extract_image_patches
-from graphflow.ops.patches import extract_patches as extract_patches
-from graphflow.ops.random import random_crop as random_crop
+from graphflow._core.common.namespaces import exports, missing
+from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
+from graphflow._core.ops.array.patches import extract_patches as extract_patches
+from graphflow._core.ops.random import random_crop as random_crop
 
 globals().update(
     exports(
-        "ops.image_boxes", "ops.image_colors", "ops.resizing", "image.adjust", "image.colors", "image.dtypes",
-        "image.files", "image.geometry", "image.quality", "image.sizes",
+        "_core.ops.image.boxes",
+        "_core.ops.image.colors",
+        "_core.ops.image.resizing",
+        "image.adjust",
+        "image.colors",
+        "image.dtypes",
+        "image.files",
+        "image.geometry",
+        "image.quality",
+        "image.sizes",
         names="IMAGE_EXPORTS",
     )
-)  # fmt: skip
+)
 
 __getattr__ = missing("gf.image", globals())

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.image import colors as image_colors
+from graphflow._core.ops.image.files import decode_jpeg, encode_jpeg_variable_quality
+from graphflow._core.ops.math import math
+from graphflow._core.ops.math.arithmetic import div
+from graphflow._core.ops.math.reductions import reduce_mean, reduce_prod, reduce_std
+from graphflow._core.ops.random import random_uniform
 from graphflow.image.checks import after, as_image, checked_image, condition
 from graphflow.image.dtypes import convert_image_dtype
-from graphflow.ops import array, image_colors, math
-from graphflow.ops.arithmetic import div
-from graphflow.ops.core import apply, convert_to_tensor, op_scope
-from graphflow.ops.image_files import decode_jpeg, encode_jpeg_variable_quality
-from graphflow.ops.random import random_uniform
-from graphflow.ops.reductions import reduce_mean, reduce_prod, reduce_std
 
 _SMALL_FLOATS = (dtypes.float16, dtypes.float32)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.shapes import TensorShape
-from graphflow.ops import array, math
-from graphflow.ops.assertions import assert_greater_equal, assert_positive
-from graphflow.ops.checking import assert_
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.flow_basics import with_dependencies
-from graphflow.ops.variable import Variable
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.assertions import assert_greater_equal, assert_positive
+from graphflow._core.ops.control_flow.checking import assert_
+from graphflow._core.ops.control_flow.flow_basics import with_dependencies
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.math import math
+from graphflow._core.ops.state.variable import Variable
 
 Size = Any
 """A number of pixels: an int, or a tensor where it is known at the run only."""

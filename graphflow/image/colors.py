@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.assertions import assert_equal, assert_greater_equal
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.contraction import tensordot
 from graphflow.image.checks import after, as_image
 from graphflow.image.dtypes import convert_image_dtype
-from graphflow.ops import array
-from graphflow.ops.assertions import assert_equal, assert_greater_equal
-from graphflow.ops.contraction import tensordot
-from graphflow.ops.core import convert_to_tensor, op_scope
 
 _GREY = [0.2989, 0.5870, 0.1140]
 # Rows are red, green and blue; or the other three.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph.dtypes import as_dtype
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import op_scope
+from graphflow._core.ops.math import math
+from graphflow._core.ops.math.arithmetic import div
+from graphflow._core.ops.math.numeric import saturate_cast
 from graphflow.image.checks import as_image
-from graphflow.ops import array, math
-from graphflow.ops.arithmetic import div
-from graphflow.ops.core import op_scope
-from graphflow.ops.numeric import saturate_cast
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:

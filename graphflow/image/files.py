@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.dtypes import as_dtype
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.array import gather
+from graphflow._core.ops.control_flow.checking import assert_
+from graphflow._core.ops.control_flow.control_flow import cond
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.image.files import IMAGE_EXPORTS as CODECS
+from graphflow._core.ops.image.files import decode_bmp, decode_gif, decode_jpeg, decode_png
+from graphflow._core.ops.math import math
+from graphflow._core.ops.strings import substr
 from graphflow.image.checks import after
 from graphflow.image.dtypes import convert_image_dtype
-from graphflow.ops import math
-from graphflow.ops.array import gather
-from graphflow.ops.checking import assert_
-from graphflow.ops.control_flow import cond
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.image_files import IMAGE_EXPORTS as CODECS
-from graphflow.ops.image_files import decode_bmp, decode_gif, decode_jpeg, decode_png
-from graphflow.ops.strings import substr
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:

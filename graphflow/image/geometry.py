@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.control_flow import case, cond
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import math
+from graphflow._core.ops.random import random_uniform
 from graphflow.image.checks import (
     Size,
     after,
@@ -28,10 +33,6 @@ from graphflow.image.checks import (
     static,
     unbatched,
 )
-from graphflow.ops import array, math
-from graphflow.ops.control_flow import case, cond
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.random import random_uniform
 
 
 def _flip(image: Any, axis: int, scope: str) -> Tensor:

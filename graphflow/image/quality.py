@@ -8,16 +8,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Operation, Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.checking import assert_
+from graphflow._core.ops.control_flow.control_flow import cond
+from graphflow._core.ops.core import constant, op_scope
+from graphflow._core.ops.math import math
+from graphflow._core.ops.math.reductions import reduce_all, reduce_any, reduce_mean, reduce_prod, reduce_sum
 from graphflow.image.checks import after, as_image
 from graphflow.image.dtypes import convert_image_dtype
 from graphflow.nn import avg_pool, depthwise_conv2d, relu
-from graphflow.ops import array, math
-from graphflow.ops.checking import assert_
-from graphflow.ops.control_flow import cond
-from graphflow.ops.core import constant, op_scope
-from graphflow.ops.reductions import reduce_all, reduce_any, reduce_mean, reduce_prod, reduce_sum
 
 _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 

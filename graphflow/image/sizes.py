@@ -7,8 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.core import convert_to_tensor, op_scope, partial_shape
+from graphflow._core.ops.image import resizing
+from graphflow._core.ops.math import math
 from graphflow.image.checks import (
     Size,
     after,
@@ -22,8 +25,6 @@ from graphflow.image.checks import (
     unbatched,
 )
 from graphflow.image.geometry import pad_to_bounding_box
-from graphflow.ops import math, resizing
-from graphflow.ops.core import convert_to_tensor, op_scope, partial_shape
 
 
 class ResizeMethod:

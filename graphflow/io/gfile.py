@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graphflow import errors
+from graphflow._core.common.namespaces import missing
 from graphflow.gfile import Copy as copy
 from graphflow.gfile import DeleteRecursively as rmtree
 from graphflow.gfile import Exists as exists
@@ -19,7 +20,6 @@ from graphflow.gfile import Remove as remove
 from graphflow.gfile import Rename as rename
 from graphflow.gfile import Stat as stat
 from graphflow.gfile import Walk
-from graphflow.namespaces import missing
 
 
 def walk(

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from graphflow.graph.elements import Tensor
-from graphflow.ops import initializers, math, nn, softmax
-from graphflow.ops.clip import clip_by_value
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.math import math
+from graphflow._core.ops.math.clip import clip_by_value
+from graphflow._core.ops.nn import nn, softmax
+from graphflow._core.ops.state import initializers
 
 
 def integers(value: Any, count: int, what: str) -> tuple[int, ...]:

@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from graphflow import nest
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor, graph_of
+from graphflow._core.ops.math import math
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.partitioning import PartitionedVariable
+from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
+from graphflow._core.ops.state.variable_store import first_use
 from graphflow.layers.input_spec import check_inputs
-from graphflow.ops import array, math
-from graphflow.ops.core import convert_to_tensor, graph_of
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.partitioning import PartitionedVariable
-from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
-from graphflow.ops.variable_scope import VariableScope, variable_scope
-from graphflow.ops.variable_store import first_use
 
 
 class Layer:

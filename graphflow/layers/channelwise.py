@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph import shapes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.layout import pad
+from graphflow._core.ops.nn.volumes import conv3d_transpose
+from graphflow._core.ops.state.initializers import Zeros
 from graphflow.layers.arguments import initializer_of
 from graphflow.layers.base import functional
 from graphflow.layers.convolutional import Convolution
 from graphflow.layers.pooling import FORMATS
 from graphflow.nn import bias_add, conv2d_transpose, separable_conv2d
-from graphflow.ops import array
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.layout import pad
-from graphflow.ops.volumes import conv3d_transpose
 
 
 class Transposed(Convolution):

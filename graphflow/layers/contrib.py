@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Ones, Zeros, xavier_initializer
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers import convolutional, core, normalization, pooling
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
 from graphflow.layers.named_outputs import collect_named_outputs
 from graphflow.nn import batch_normalization, elu, moments, relu, relu6
-from graphflow.ops import array
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Ones, Zeros, xavier_initializer
-from graphflow.ops.variable_scope import variable_scope
 
 
 @add_arg_scope

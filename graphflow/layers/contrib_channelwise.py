@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Zeros, xavier_initializer
 from graphflow.layers import channelwise
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.arguments import integers
 from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
 from graphflow.nn import bias_add, depthwise_conv2d, relu
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Zeros, xavier_initializer
 
 _SEPARATE_WEIGHTS = {
     "bias": "biases", "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights",

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.creation import one_hot
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Ones, Zeros
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.contrib_scope import Activation, finished, layer_scope, layout
 from graphflow.layers.named_outputs import collect_named_outputs, last_dimension
 from graphflow.nn import batch_normalization, embedding_lookup, moments
 from graphflow.nn import bias_add as add_bias
 from graphflow.nn import softmax as softmax_of
-from graphflow.ops import array, math, reductions
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.creation import one_hot
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Ones, Zeros
-from graphflow.ops.variable_scope import variable_scope
 
 
 def _channels(x: Tensor, data_format: str, layer: str) -> tuple[int, int]:

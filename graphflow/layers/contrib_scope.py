@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow.layers.model_variables import model_variable
 from graphflow.layers.named_outputs import collect_named_outputs
-from graphflow.ops.variable_scope import VariableScope, variable_scope
 
 Activation = Callable[[Tensor], Any] | None
 _FORMATS: Mapping[Any, str] = {None: "channels_last", "NHWC": "channels_last", "NCHW": "channels_first"}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from graphflow.graph import shapes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.layout import pad
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.nn.convolution import conv2d
+from graphflow._core.ops.nn.volumes import conv3d
+from graphflow._core.ops.state.initializers import Zeros
 from graphflow.layers.arguments import activation_of, initializer_of, integers, layout_of, padding_of
 from graphflow.layers.base import Layer, functional
 from graphflow.layers.input_spec import InputSpec
 from graphflow.layers.pooling import FORMATS
 from graphflow.nn import bias_add, conv1d
-from graphflow.ops import array
-from graphflow.ops.convolution import conv2d
-from graphflow.ops.core import constant
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.layout import pad
-from graphflow.ops.volumes import conv3d
 
 
 class Convolution(Layer):

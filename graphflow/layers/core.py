@@ -5,22 +5,23 @@ from __future__ import annotations
 import math as numbers
 from typing import Any
 
-from graphflow.graph import shapes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.slices import SparseTensor
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.smart_cond import smart_cond
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.math import linalg
+from graphflow._core.ops.math.contraction import tensordot
+from graphflow._core.ops.sparse.sparse import sparse_tensor_dense_matmul
+from graphflow._core.ops.state.initializers import Zeros
+from graphflow._core.ops.state.variable import Variable
 from graphflow.layers.arguments import activation_of, initializer_of, layout_of
 from graphflow.layers.base import Layer, functional
 from graphflow.layers.input_spec import InputSpec
 from graphflow.nn import bias_add
 from graphflow.nn import dropout as drop
-from graphflow.ops import array, linalg
-from graphflow.ops.contraction import tensordot
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.shaping import identity
-from graphflow.ops.smart_cond import smart_cond
-from graphflow.ops.sparse import sparse_tensor_dense_matmul
-from graphflow.ops.variable import Variable
 
 
 class Dense(Layer):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphflow import nest
-from graphflow.graph import dtypes, shapes
+from graphflow._core.graph import dtypes, shapes
 
 
 class InputSpec:

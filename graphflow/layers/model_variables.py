@@ -10,13 +10,13 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_scope import get_variable_scope
 from graphflow.layers.arg_scope import add_arg_scope
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
-from graphflow.ops.variable_scope import get_variable_scope
 
 
 def local_variable(

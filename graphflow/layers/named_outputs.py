@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
 
 _aliases: WeakKeyDictionary[Tensor, list[str]] = WeakKeyDictionary()
 

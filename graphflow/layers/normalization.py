@@ -9,18 +9,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.smart_cond import smart_cond, smart_constant_value
+from graphflow._core.ops.core import constant, convert_to_tensor
+from graphflow._core.ops.math import math
+from graphflow._core.ops.state.initializers import Ones, Zeros
+from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow.layers.arguments import initializer_of
 from graphflow.layers.base import Layer
 from graphflow.layers.input_spec import InputSpec
 from graphflow.nn import batch_normalization as normalize
 from graphflow.nn import fused_batch_norm, moments
-from graphflow.ops import array, math
-from graphflow.ops.core import constant, convert_to_tensor
-from graphflow.ops.initializers import Ones, Zeros
-from graphflow.ops.smart_cond import smart_cond, smart_constant_value
-from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow.train.moving_averages import assign_moving_average
 
 

@@ -6,20 +6,21 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops import array, math
-from graphflow.ops.clip import clip_by_global_norm, global_norm
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Constant
-from graphflow.ops.random import truncated_normal
-from graphflow.ops.summaries import histogram, scalar
-from graphflow.ops.variable_collections import trainable_variables
-from graphflow.ops.variable_scope import variable_scope
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.io.summaries import histogram, scalar
+from graphflow._core.ops.math import math
+from graphflow._core.ops.math.clip import clip_by_global_norm, global_norm
+from graphflow._core.ops.random import truncated_normal
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Constant
+from graphflow._core.ops.state.variable_collections import trainable_variables
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.train import optimizers
 from graphflow.train.optimizer import Optimizer
 from graphflow.train.steps import get_global_step

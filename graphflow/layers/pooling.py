@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.nn import pooling, volumes
 from graphflow.layers.arguments import integers, layout_of, padding_of
 from graphflow.layers.base import Layer, functional
 from graphflow.layers.input_spec import InputSpec
-from graphflow.ops import array, pooling, volumes
 
 FORMATS = {
     (1, "channels_last"): "NWC", (1, "channels_first"): "NCW", (2, "channels_last"): "NHWC",

@@ -6,11 +6,12 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops import math, nn, reductions
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.nn import nn
 
 Regularizer = Callable[[Any], Tensor | None]
 

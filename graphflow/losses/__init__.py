@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphflow._core.common.namespaces import missing
 from graphflow.losses.functions import (
     absolute_difference,
     cosine_distance,
@@ -23,7 +24,6 @@ from graphflow.losses.reduction import (
     get_regularization_losses,
     get_total_loss,
 )
-from graphflow.namespaces import missing
 
 __all__ = [
     "Reduction",

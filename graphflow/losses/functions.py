@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array import array, indexing
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.nn import nn
+from graphflow._core.ops.nn.softmax import (
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from graphflow._core.ops.rules import deprecated
 from graphflow.losses.reduction import (
     Reduction,
     Weights,
@@ -18,13 +27,6 @@ from graphflow.losses.reduction import (
     squeeze_weights,
 )
 from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
-from graphflow.ops import array, indexing, math, nn, reductions
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
-from graphflow.ops.rules import deprecated
-from graphflow.ops.softmax import (
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-)
 
 _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 

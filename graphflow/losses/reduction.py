@@ -11,14 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.shapes import text
-from graphflow.ops import array, math, reductions
-from graphflow.ops.broadcast_check import check_broadcastable
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.shapes import text
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.math.broadcast_check import check_broadcastable
 
 
 class Reduction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import exports, missing
+from graphflow._core.common.namespaces import exports, missing
 
 globals().update(exports("metrics.averages", "metrics.counts", "metrics.curves", "metrics.classes"))
 __getattr__ = missing("gf.metrics", globals())

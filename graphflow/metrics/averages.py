@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.state.state import assign_add
+from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.distribute.context import one_of_several_towers
 from graphflow.distribute.values import select
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
 from graphflow.losses.reduction import Weights, squeeze_to_rank_difference
-from graphflow.ops import array, math, reductions
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.state import assign_add
-from graphflow.ops.variable import Variable, VariableAggregation, VariableSynchronization
-from graphflow.ops.variable_scope import variable_scope
 
 Measure = tuple[Any, Tensor]
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.indexing import where
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.math.linalg import tensor_diag_part
+from graphflow._core.ops.math.sorting import confusion_matrix, top_k
+from graphflow._core.ops.state.state import assign_add, scatter_add
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.losses.reduction import Weights
 from graphflow.metrics.averages import Measure, collected, metric_variable
-from graphflow.ops import array, math, reductions
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.indexing import where
-from graphflow.ops.linalg import tensor_diag_part
-from graphflow.ops.sorting import confusion_matrix, top_k
-from graphflow.ops.state import assign_add, scatter_add
-from graphflow.ops.variable_scope import variable_scope
 
 
 def _flat(value: Any, dtype: Any) -> Tensor:

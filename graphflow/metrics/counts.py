@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.assertions import assert_greater_equal, assert_less_equal
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.state.state import assign_add
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.metrics.averages import (
     Measure,
     broadcast_weights,
@@ -15,11 +21,6 @@ from graphflow.metrics.averages import (
     ranked_weights,
     same_ranks,
 )
-from graphflow.ops import array, math, reductions
-from graphflow.ops.assertions import assert_greater_equal, assert_less_equal
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.state import assign_add
-from graphflow.ops.variable_scope import variable_scope
 
 KINDS: Final = ("true_positives", "false_negatives", "true_negatives", "false_positives")
 """In the order in which their variables are made."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.indexing import where
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.math.scans import argmax, argmin, cumsum
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.metrics.averages import Measure, collected
 from graphflow.metrics.counts import counts_at_thresholds
-from graphflow.ops import array, math, reductions
-from graphflow.ops.indexing import where
-from graphflow.ops.scans import argmax, argmin, cumsum
-from graphflow.ops.variable_scope import variable_scope
 
 _EPSILON: Final = 1e-7
 _SMALL: Final = 1e-6

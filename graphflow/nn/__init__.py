@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
-from graphflow.namespaces import missing
+from graphflow._core.common.namespaces import missing
+from graphflow._core.ops.math.math import log_sigmoid, sigmoid, tanh
+from graphflow._core.ops.math.sorting import in_top_k, top_k
+from graphflow._core.ops.nn.convolution import (
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    depthwise_conv2d_native,
+)
+from graphflow._core.ops.nn.embedding import embedding_lookup, embedding_lookup_sparse
+from graphflow._core.ops.nn.nn import (
+    bias_add,
+    crelu,
+    elu,
+    l2_loss,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    softplus,
+    softsign,
+    swish,
+)
+from graphflow._core.ops.nn.normalization import fused_batch_norm, local_response_normalization
+from graphflow._core.ops.nn.pooling import avg_pool, avg_pool2d, max_pool, max_pool2d, max_pool_with_argmax
+from graphflow._core.ops.nn.softmax import (
+    log_softmax,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from graphflow._core.ops.nn.volumes import avg_pool3d, conv3d, conv3d_transpose, max_pool3d
 from graphflow.nn import rnn_cell
 from graphflow.nn.convolution import (
     atrous_conv2d,
@@ -37,38 +69,6 @@ from graphflow.nn.sampling import (
     sampled_softmax_loss,
     uniform_candidate_sampler,
 )
-from graphflow.ops.convolution import (
-    conv2d,
-    conv2d_backprop_filter,
-    conv2d_backprop_input,
-    depthwise_conv2d_native,
-)
-from graphflow.ops.embedding import embedding_lookup, embedding_lookup_sparse
-from graphflow.ops.math import log_sigmoid, sigmoid, tanh
-from graphflow.ops.nn import (
-    bias_add,
-    crelu,
-    elu,
-    l2_loss,
-    leaky_relu,
-    relu,
-    relu6,
-    selu,
-    softplus,
-    softsign,
-    swish,
-)
-from graphflow.ops.normalization import fused_batch_norm, local_response_normalization
-from graphflow.ops.pooling import avg_pool, avg_pool2d, max_pool, max_pool2d, max_pool_with_argmax
-from graphflow.ops.softmax import (
-    log_softmax,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-)
-from graphflow.ops.sorting import in_top_k, top_k
-from graphflow.ops.volumes import avg_pool3d, conv3d, conv3d_transpose, max_pool3d
 
 lrn = local_response_normalization
 

@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphflow import nest
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import TensorShape
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import constant_value, convert_to_tensor
+from graphflow._core.ops.math import math
+from graphflow._core.ops.random import random_uniform
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.nn.cells import LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
-from graphflow.ops import array, math
-from graphflow.ops.core import constant_value, convert_to_tensor
-from graphflow.ops.random import random_uniform
-from graphflow.ops.variable_scope import variable_scope
 
 
 class MultiRNNCell(RNNCell):

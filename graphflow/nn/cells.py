@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphflow import nest
-from graphflow.graph.dtypes import as_dtype
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import TensorShape
-from graphflow.ops import array, clip, linalg, math, nn
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Constant, Zeros
-from graphflow.ops.variable_scope import variable_scope
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import clip, linalg, math
+from graphflow._core.ops.nn import nn
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Constant, Zeros
+from graphflow._core.ops.state.variable_scope import variable_scope
 
 Activation = Callable[[Any], Tensor]
 

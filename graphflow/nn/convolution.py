@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph import shapes
-from graphflow.graph.elements import Tensor
-from graphflow.ops import array, convolution, pooling
-from graphflow.ops.core import apply, convert_to_tensor, op_scope
-from graphflow.ops.rules import deprecated
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.nn import convolution, pooling
+from graphflow._core.ops.rules import deprecated
 
 _SEQUENCES = {None: "NHWC", "NWC": "NHWC", "NHWC": "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}
 

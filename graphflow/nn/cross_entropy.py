@@ -5,14 +5,16 @@ from __future__ import annotations
 import math as python_math
 from typing import Any
 
-from graphflow.graph import shapes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import text
-from graphflow.ops import array, math, nn
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
-from graphflow.ops.indexing import where
-from graphflow.ops.rules import deprecated
-from graphflow.ops.softmax import require_named
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import text
+from graphflow._core.ops.array import array
+from graphflow._core.ops.array.indexing import where
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import math
+from graphflow._core.ops.nn import nn
+from graphflow._core.ops.nn.softmax import require_named
+from graphflow._core.ops.rules import deprecated
 
 
 def _check_same_shape(labels: Tensor, logits: Tensor, what: str) -> None:

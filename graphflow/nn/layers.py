@@ -5,13 +5,15 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from graphflow.graph import shapes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.shapes import TensorShape, as_dims
-from graphflow.ops import array, linalg, math, nn
-from graphflow.ops.core import constant_value, convert_to_tensor, op_scope
-from graphflow.ops.random import random_uniform
-from graphflow.ops.rules import deprecated
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape, as_dims
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import constant_value, convert_to_tensor, op_scope
+from graphflow._core.ops.math import linalg, math
+from graphflow._core.ops.nn import nn
+from graphflow._core.ops.random import random_uniform
+from graphflow._core.ops.rules import deprecated
 
 
 def dropout(

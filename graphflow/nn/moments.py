@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
-from graphflow.ops import array, indexing, math, reductions
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
-from graphflow.ops.rules import deprecated
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array, indexing
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import math, reductions
+from graphflow._core.ops.rules import deprecated
 
 
 def moments(

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphflow import nest
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array, indexing, layout
+from graphflow._core.ops.control_flow.control_flow import while_loop
+from graphflow._core.ops.control_flow.tensor_array import TensorArray
+from graphflow._core.ops.core import constant, convert_to_tensor
+from graphflow._core.ops.math import math
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.nn.cells import zero_state_of
-from graphflow.ops import array, indexing, layout, math
-from graphflow.ops.control_flow import while_loop
-from graphflow.ops.core import constant, convert_to_tensor
-from graphflow.ops.tensor_array import TensorArray
-from graphflow.ops.variable_scope import variable_scope
 
 
 def _check_cell(cell: Any) -> None:

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array import array, indexing
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import linalg, math, reductions
+from graphflow._core.ops.math.sorting import top_k
+from graphflow._core.ops.nn.embedding import embedding_lookup
+from graphflow._core.ops.nn.softmax import softmax_cross_entropy_with_logits_v2
+from graphflow._core.ops.random import random_uniform
 from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
-from graphflow.ops import array, indexing, linalg, math, reductions
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
-from graphflow.ops.embedding import embedding_lookup
-from graphflow.ops.random import random_uniform
-from graphflow.ops.softmax import softmax_cross_entropy_with_logits_v2
-from graphflow.ops.sorting import top_k
 
 Samples = tuple[Tensor, Tensor, Tensor]
 """Sampled classes, and the expected counts of the true and of the sampled classes."""

@@ -16,17 +16,17 @@ from filecmp import cmp
 from typing import Any
 
 from graphflow import protos, train
-from graphflow.checkpoint.atomic import atomic_file, sync_folder, write_atomically
-from graphflow.checkpoint.bundle_writer import write_bundle
-from graphflow.checkpoint.reader import checkpoint_path, open_checkpoint
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.checkpoint.atomic import atomic_file, sync_folder, write_atomically
+from graphflow._core.checkpoint.bundle_writer import write_bundle
+from graphflow._core.checkpoint.reader import checkpoint_path, open_checkpoint
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants, signature_constants, signature_def_utils, tag_constants
 from graphflow.saved_model.files import serialized, variables_path
 from graphflow.saved_model.foreign import drop_what_tensorflow_lacks
-from graphflow.session import BaseSession
 
 
 class SavedModelBuilder:

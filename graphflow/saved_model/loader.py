@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphflow import train
-from graphflow.graph.graph import Graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants
 from graphflow.saved_model.files import assets_of, read_saved_model, variables_path
 from graphflow.saved_model.utils import under_scope
-from graphflow.session import BaseSession
 
 
 def maybe_saved_model_directory(export_dir: Any) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation
-from graphflow.ops.flow_basics import group
-from graphflow.ops.initializers import tables_initializer
-from graphflow.ops.variable_collections import global_variables_initializer, local_variables_initializer
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.state.initializers import tables_initializer
+from graphflow._core.ops.state.variable_collections import (
+    global_variables_initializer,
+    local_variables_initializer,
+)
 
 
 def main_op() -> Operation:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphflow import protos
-from graphflow.graph import dtypes
-from graphflow.graph.dtypes import DType
-from graphflow.graph.elements import Tensor
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.elements import Tensor
 from graphflow.saved_model import signature_constants as names
 from graphflow.saved_model.utils import build_tensor_info
 

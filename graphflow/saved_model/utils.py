@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow import protos
-from graphflow.graph import defaults
-from graphflow.graph.dtypes import as_dtype
-from graphflow.graph.elements import Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.slices import SparseTensor
+from graphflow._core.graph import defaults
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.slices import SparseTensor
 
 
 def build_tensor_info(tensor: Any) -> Any:

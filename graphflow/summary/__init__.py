@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from graphflow import protos
-from graphflow.namespaces import exports, missing
+from graphflow._core.common.namespaces import exports, missing
 
 _MESSAGES: Final = {
     "Event": "event_pb2",
@@ -16,7 +16,7 @@ _MESSAGES: Final = {
 }
 """Protobuf messages, by name, and the modules of graphflow.protos that have them; imported at first use."""
 
-globals().update(exports("ops.summaries", "summary.writer"))
+globals().update(exports("_core.ops.io.summaries", "summary.writer"))
 _missing = missing("gf.summary", globals())
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphflow import protos
+from graphflow._core.resources.records import record
 from graphflow.errors import OpError, PermissionDeniedError, ResourceExhaustedError, UnknownError
-from graphflow.kernels.records import record
 
 _LONGEST_DELAY: Final = 1.0
 _SMALL: Final = 1 << 20

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from graphflow import protos
+from graphflow._core.graph.attributes import shape_to_proto
+from graphflow._core.graph.dtypes import as_dtype
 from graphflow.config import NodeStats, RunMetadata
-from graphflow.graph.attributes import shape_to_proto
-from graphflow.graph.dtypes import as_dtype
 
 
 def run_metadata_message(metadata: RunMetadata) -> Any:

@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from graphflow import protos
+from graphflow._core.graph.attributes import TooLargeError
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.resources.records import read_records
 from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
-from graphflow.graph.attributes import TooLargeError
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.graph import Graph
-from graphflow.kernels.records import read_records
 from graphflow.summary.event_file import EventFile, as_bytes
 from graphflow.summary.run_metadata import run_metadata_message
 

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors, nest
+from graphflow._core.graph.defaults import get_default_session, reset_default_graph
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.random_seed import set_random_seed
+from graphflow._core.graph.slices import IndexedSlicesValue, SparseTensorValue
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.session import Session
 from graphflow.config import ConfigProto
-from graphflow.graph.defaults import get_default_session, reset_default_graph
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.random_seed import set_random_seed
-from graphflow.graph.slices import IndexedSlicesValue, SparseTensorValue
-from graphflow.ops.variable import Variable
-from graphflow.session import Session
 
 SEED = 87654321
 """The graph seed, and NumPy's and Python's, of every test."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.autodiff import gradients
-from graphflow.graph.defaults import get_default_session
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.slices import IndexedSlicesValue
-from graphflow.ops.array import zeros_like
-from graphflow.ops.shaping import placeholder
+from graphflow._core.autodiff import gradients
+from graphflow._core.graph.defaults import get_default_session
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.slices import IndexedSlicesValue
+from graphflow._core.ops.array.array import zeros_like
+from graphflow._core.ops.array.shaping import placeholder
 
 Array = Any
 Jacobians = tuple[Array, Array]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 from unittest import mock
 
-from graphflow.kernels.cuda.discovery import found
+from graphflow._core.codegen.gpu.discovery import found
 
 
 def main(argv: list[str] | None = None) -> None:

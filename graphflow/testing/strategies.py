@@ -14,19 +14,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.math.math import cast
+from graphflow._core.ops.math.reductions import reduce_sum
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Zeros
+from graphflow._core.ops.state.variable import VariableAggregation
+from graphflow._core.ops.state.variable_collections import global_variables_initializer, trainable_variables
 from graphflow.data.dataset import Dataset
 from graphflow.distribute.context import get_cross_tower_context, get_distribution_strategy, get_tower_context
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.errors import OutOfRangeError
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.core import constant
-from graphflow.ops.flow_basics import group
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.math import cast
-from graphflow.ops.reductions import reduce_sum
-from graphflow.ops.variable import VariableAggregation
-from graphflow.ops.variable_collections import global_variables_initializer, trainable_variables
 from graphflow.testing.strategy_model import Clients, Trained, train_alone
 from graphflow.train.optimizers import AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer
 from graphflow.train.steps import get_or_create_global_step

@@ -13,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.config import ConfigProto
-from graphflow.data.dataset import Dataset
-from graphflow.distribute.strategy import DistributionStrategy
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.layers.core import dense
-from graphflow.layers.normalization import batch_normalization
-from graphflow.losses.functions import mean_squared_error
-from graphflow.ops.flow_basics import group
-from graphflow.ops.initializers import Constant
-from graphflow.ops.math import add_n, tanh
-from graphflow.ops.variable_collections import (
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.math.math import add_n, tanh
+from graphflow._core.ops.state.initializers import Constant
+from graphflow._core.ops.state.variable_collections import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,
 )
-from graphflow.ops.variable_scope import AUTO_REUSE, get_variable_scope, variable_scope
-from graphflow.session import Session
+from graphflow._core.ops.state.variable_scope import AUTO_REUSE, get_variable_scope, variable_scope
+from graphflow._core.session import Session
+from graphflow.config import ConfigProto
+from graphflow.data.dataset import Dataset
+from graphflow.distribute.strategy import DistributionStrategy
+from graphflow.layers.core import dense
+from graphflow.layers.normalization import batch_normalization
+from graphflow.losses.functions import mean_squared_error
 from graphflow.train.checkpoint_utils import list_variables
 from graphflow.train.saver import Saver
 from graphflow.train.steps import get_or_create_global_step

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from graphflow.graph import devices, dtypes, shapes
-from graphflow.graph.devices import DeviceSpec, short_task
-from graphflow.graph.elements import Operation
-from graphflow.ops.partitioning import Partitioner, min_max_variable_partitioner
+from graphflow._core.graph import devices, dtypes, shapes
+from graphflow._core.graph.devices import DeviceSpec, short_task
+from graphflow._core.graph.elements import Operation
+from graphflow._core.ops.state.partitioning import Partitioner, min_max_variable_partitioner
 
 _LOG: Final = logging.getLogger("graphflow")
 _MIN_SLICE_BYTES: Final = 64 << 10

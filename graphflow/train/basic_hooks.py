@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,

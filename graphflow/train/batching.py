@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.dtypes import DType
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.shapes import TensorShape
-from graphflow.graph.slices import SparseTensor
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.flow_basics import no_op
-from graphflow.ops.math import cast, maximum
-from graphflow.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from graphflow.ops.segments import dynamic_partition
-from graphflow.ops.smart_cond import smart_cond
-from graphflow.ops.summaries import scalar as scalar_summary
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops.control_flow.flow_basics import no_op
+from graphflow._core.ops.control_flow.smart_cond import smart_cond
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.io.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from graphflow._core.ops.io.summaries import scalar as scalar_summary
+from graphflow._core.ops.math.math import cast, maximum
+from graphflow._core.ops.math.segments import dynamic_partition
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 
 

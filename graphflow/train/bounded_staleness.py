@@ -1,7 +1,7 @@
 """BoundedStalenessOptimizer: asynchronous training that knows how stale each update is, and can limit it.
 
-What staleness is, and how a limit is kept, is in graphflow.kernels.staleness. This builds the ops around those of
-another optimizer: a step is admitted, or not, once for all of its variables.
+What staleness is, and how a limit is kept, is in graphflow._core.resources.staleness. This builds the ops around those
+of another optimizer: a step is admitted, or not, once for all of its variables.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops import staleness as ops
-from graphflow.ops.arithmetic import minimum
-from graphflow.ops.control_flow import cond
-from graphflow.ops.core import apply, constant
-from graphflow.ops.flow_basics import group
-from graphflow.ops.numeric import cast
-from graphflow.ops.shaping import reshape
-from graphflow.ops.state import assign_add, scatter_add
-from graphflow.ops.variable import Variable
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.shaping import reshape
+from graphflow._core.ops.control_flow.control_flow import cond
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import apply, constant
+from graphflow._core.ops.distributed import staleness as ops
+from graphflow._core.ops.math.arithmetic import minimum
+from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.state.state import assign_add, scatter_add
+from graphflow._core.ops.state.variable import Variable
 from graphflow.train.optimizer import Optimizer, present_gradients
 from graphflow.train.wrapping import WrappingOptimizer
 

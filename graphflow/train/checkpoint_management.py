@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import Any
 
 from graphflow import errors
-from graphflow.checkpoint.atomic import freed_later
-from graphflow.checkpoint.layout import SUFFIX
-from graphflow.checkpoint.reader import checkpoint_path, existing_path, open_checkpoint
-from graphflow.checkpoint.state_file import CheckpointState, read_state, write_state
+from graphflow._core.checkpoint.atomic import freed_later
+from graphflow._core.checkpoint.layout import SUFFIX
+from graphflow._core.checkpoint.reader import checkpoint_path, existing_path, open_checkpoint
+from graphflow._core.checkpoint.state_file import CheckpointState, read_state, write_state
 
 _log = logging.getLogger(__name__)
 

@@ -7,18 +7,18 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphflow.checkpoint.reader import CheckpointFile, open_checkpoint
+from graphflow._core.checkpoint.reader import CheckpointFile, open_checkpoint
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.shapes import compatible, text
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.state.checkpoints import restore_v2
+from graphflow._core.ops.state.partitioning import PartitionedVariable
+from graphflow._core.ops.state.state import assign
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.distribute.context import one_of_several_towers
 from graphflow.distribute.values import select
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.shapes import compatible, text
-from graphflow.ops.checkpoints import restore_v2
-from graphflow.ops.core import constant
-from graphflow.ops.partitioning import PartitionedVariable
-from graphflow.ops.state import assign
-from graphflow.ops.variable import Variable
-from graphflow.ops.variable_collections import global_variables
 from graphflow.train.checkpoint_management import checkpoint_exists, latest_checkpoint
 from graphflow.train.saveables import VariableSaveable, saveables_of
 

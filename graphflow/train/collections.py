@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.variable import Variable
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.state.variable import Variable
 
 _log = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.ops.control_flow import case, cond
-from graphflow.ops.core import constant, convert_to_tensor
-from graphflow.ops.math import (
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.control_flow.control_flow import case, cond
+from graphflow._core.ops.core import constant, convert_to_tensor
+from graphflow._core.ops.math.math import (
     add,
     cast,
     ceil,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from graphflow.checkpoint.atomic import write_atomically
+from graphflow._core.checkpoint.atomic import write_atomically
 
 _NAME: Final = "initialized"
 _VALUES, _ALL = b"the variables\n", b"the variables, and what else init_fn does\n"

@@ -11,15 +11,15 @@ from importlib import import_module
 from typing import Any, Final
 
 from graphflow import errors, protos
-from graphflow.checkpoint.atomic import write_atomically
-from graphflow.graph import dtypes
-from graphflow.graph.attributes import attr_to_proto, shape_to_proto
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.op_table import Argument, tensorflow_op
-from graphflow.ops.import_graph import import_graph_def
-from graphflow.ops.variable_collections import global_variables
+from graphflow._core.checkpoint.atomic import write_atomically
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.attributes import attr_to_proto, shape_to_proto
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.op_table import Argument, tensorflow_op
+from graphflow._core.interop.import_graph import import_graph_def
+from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.train.collections import add_collection_def, restore_collections
 
 TENSORFLOW_VERSION: Final = "1.15.5"

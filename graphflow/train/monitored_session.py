@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
-from graphflow.graph.defaults import get_default_graph
 from graphflow.train.basic_hooks import step_to_stop_at, watched_losses
 from graphflow.train.coordinator import Coordinator
 from graphflow.train.progress import TrainingProgress

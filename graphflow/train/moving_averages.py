@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.op_def import FLOATS
+from graphflow._core.ops.array.array import zeros
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.math import cast, minimum, pow_
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Zeros
+from graphflow._core.ops.state.state import assign, assign_sub
+from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow._core.ops.state.variable_collections import (
+    global_variables,
+    moving_average_variables,
+    trainable_variables,
+)
+from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 from graphflow.distribute.context import get_distribution_strategy, get_tower_context, one_of_several_towers
 from graphflow.distribute.values import DistributedValues, select
 from graphflow.distribute.variables import MirroredVariable
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.op_def import FLOATS
-from graphflow.ops.array import zeros
-from graphflow.ops.core import convert_to_tensor, op_scope
-from graphflow.ops.flow_basics import group
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.math import cast, minimum, pow_
-from graphflow.ops.state import assign, assign_sub
-from graphflow.ops.variable import Variable, VariableAggregation
-from graphflow.ops.variable_collections import global_variables, moving_average_variables, trainable_variables
-from graphflow.ops.variable_scope import get_variable_scope, variable_scope
 from graphflow.train.slots import make_slot
 
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from typing import Any
 
-from graphflow.autodiff import gradients
+from graphflow._core.autodiff import gradients
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.array import zeros
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.state.state import assign_add
+from graphflow._core.ops.state.training import apply_update, sparse_apply_update
+from graphflow._core.ops.state.variable import Variable, VariableAggregation
 from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction, get_tower_context
 from graphflow.distribute.values import DistributedValues, select, whole
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.array import zeros
-from graphflow.ops.core import convert_to_tensor
-from graphflow.ops.flow_basics import group
-from graphflow.ops.state import assign_add
-from graphflow.ops.training import apply_update, sparse_apply_update
-from graphflow.ops.variable import Variable, VariableAggregation
 from graphflow.train.slots import make_slot
 
 
@@ -367,9 +367,9 @@ def _part_of_mean(loss: Tensor) -> Tensor:
 
 def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:
     """The same slices with each row once."""
-    from graphflow.ops.array import shape
-    from graphflow.ops.segments import unsorted_segment_sum
-    from graphflow.ops.sorting import unique
+    from graphflow._core.ops.array.array import shape
+    from graphflow._core.ops.math.segments import unsorted_segment_sum
+    from graphflow._core.ops.math.sorting import unique
 
     rows, positions = unique(gradient.indices)
     summed = unsorted_segment_sum(gradient.values, positions, shape(rows)[0])
@@ -408,7 +408,7 @@ class RuleOptimizer(Optimizer):
 
     @staticmethod
     def _filled(var: Any, number: float) -> Callable[[], Tensor]:
-        from graphflow.ops.array import fill
+        from graphflow._core.ops.array.array import fill
 
         return lambda: fill([int(d) for d in var.shape], convert_to_tensor(number, dtype=var.dtype))
 
@@ -419,7 +419,7 @@ class RuleOptimizer(Optimizer):
         }
 
     def _numbers(self, var: Any) -> list[Tensor]:
-        from graphflow.ops.math import cast
+        from graphflow._core.ops.math.math import cast
 
         return [cast(tensor, var.dtype) for tensor in self._tensors.values()]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.flow_basics import group
-from graphflow.ops.math import cast, sqrt
-from graphflow.ops.state import assign, scatter_add, scatter_sub
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.math.math import cast, sqrt
+from graphflow._core.ops.state.state import assign, scatter_add, scatter_sub
 from graphflow.train.optimizer import Optimizer, RuleOptimizer
 
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.array import gather, shape, size
-from graphflow.ops.checking import assert_
-from graphflow.ops.core import constant, convert_to_tensor, op_scope
-from graphflow.ops.creation import range_
-from graphflow.ops.math import cast, greater
-from graphflow.ops.queues import FIFOQueue, QueueBase
-from graphflow.ops.random import random_shuffle
-from graphflow.ops.shaping import identity
-from graphflow.ops.summaries import scalar as scalar_summary
-from graphflow.ops.variable import Variable
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array.array import gather, shape, size
+from graphflow._core.ops.array.creation import range_
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.checking import assert_
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.io.queues import FIFOQueue, QueueBase
+from graphflow._core.ops.io.summaries import scalar as scalar_summary
+from graphflow._core.ops.math.math import cast, greater
+from graphflow._core.ops.random import random_shuffle
+from graphflow._core.ops.state.variable import Variable
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 
 

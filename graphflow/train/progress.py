@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow.graph.elements import Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.status_line import StatusLine, seconds_text
+from graphflow._core.common.status_line import StatusLine, seconds_text
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
 
 _REDRAW_SECS: Final = 0.2
 _PLAIN_SECS: Final = 10.0

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.graph import defaults
-from graphflow.graph.elements import Operation
-from graphflow.graph.keys import GraphKeys
-from graphflow.session import BaseSession
+from graphflow._core.graph import defaults
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.session import BaseSession
 from graphflow.train.coordinator import Coordinator
 
 _LOG: Final = logging.getLogger("graphflow")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.shapes import Dims
-from graphflow.ops.partitioning import PartitionedVariable
-from graphflow.ops.shaping import reshape
-from graphflow.ops.state import assign
-from graphflow.ops.variable import Variable
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.ops.array.shaping import reshape
+from graphflow._core.ops.state.partitioning import PartitionedVariable
+from graphflow._core.ops.state.state import assign
+from graphflow._core.ops.state.variable import Variable
 
 
 class SaveSpec:

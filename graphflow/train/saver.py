@@ -18,22 +18,27 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from graphflow import errors
-from graphflow.checkpoint.resource_state import STATE
+from graphflow._core.checkpoint.resource_state import STATE
+from graphflow._core.common.printable import printable
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.attributes import TooLargeError
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.identity import program_identity
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array.shaping import identity, placeholder_with_default, shape
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.state.checkpoints import (
+    read_resource_state,
+    restore_v2,
+    save_v2,
+    write_resource_state,
+)
+from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.distribute.context import cross_tower, one_of_several_towers
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.attributes import TooLargeError
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.identity import program_identity
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.checkpoints import read_resource_state, restore_v2, save_v2, write_resource_state
-from graphflow.ops.core import constant
-from graphflow.ops.flow_basics import group
-from graphflow.ops.shaping import identity, placeholder_with_default, shape
-from graphflow.ops.variable_collections import global_variables
-from graphflow.printable import printable
 from graphflow.train.checkpoint_management import (
     checkpoint_exists,
     get_checkpoint_mtimes,

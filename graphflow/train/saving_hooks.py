@@ -13,9 +13,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.keys import GraphKeys
 from graphflow.train.checkpoint_management import checkpoint_exists
 from graphflow.train.session_run_hook import (
     SessionRunArgs,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.flow_basics import group
-from graphflow.ops.initializers import tables_initializer
-from graphflow.ops.variable_collections import (
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.state.initializers import tables_initializer
+from graphflow._core.ops.state.variable_collections import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto
-from graphflow.ops.variable_collections import global_variables
 from graphflow.train.balance import log_balance
 from graphflow.train.scaffold import Scaffold
 from graphflow.train.session_manager import SessionManager

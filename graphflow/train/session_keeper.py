@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow.session import ClosedSessionError
+from graphflow._core.session import ClosedSessionError
 from graphflow.train.coordinator import Coordinator
 from graphflow.train.recovery import RecoveryBudget
 

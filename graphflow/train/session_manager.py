@@ -17,12 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.common.status_line import Waiting
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.session import Session
 from graphflow.config import ConfigProto, RunOptions
 from graphflow.distribute.collective import SHARING
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.graph import Graph
-from graphflow.session import Session
-from graphflow.status_line import Waiting
 from graphflow.train.checkpoint_management import get_checkpoint_state, latest_checkpoint
 from graphflow.train.checkpoint_utils import load_variable
 from graphflow.train.initialization_mark import InitializationMark

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.scopes import resource_name
 from graphflow.config import RunMetadata, RunOptions
-from graphflow.graph.elements import Operation
-from graphflow.graph.scopes import resource_name
 from graphflow.train.steps import get_global_step
 
 _log = logging.getLogger(__name__)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_scope import ScopeSettings, pure_scope, unique_scope_name
 from graphflow.distribute.context import get_distribution_strategy
-from graphflow.graph.defaults import get_default_graph
-from graphflow.ops.variable import Variable
-from graphflow.ops.variable_scope import ScopeSettings, pure_scope, unique_scope_name
 
 
 def make_slot(primary: Any, value: Any, name: str, colocate: bool = True) -> Variable:

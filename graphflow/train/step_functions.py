@@ -10,9 +10,9 @@ from itertools import count
 from typing import Any, NoReturn
 
 from graphflow import errors
-from graphflow.cluster.once import Attempt
+from graphflow._core.cluster.server.once import Attempt
+from graphflow._core.resources.last_runs import MOST_RUNS
 from graphflow.config import RunMetadata, RunOptions
-from graphflow.kernels.last_runs import MOST_RUNS
 
 
 class StepContext:

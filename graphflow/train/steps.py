@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from graphflow.graph import dtypes, shapes
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Zeros
-from graphflow.ops.variable import Variable, VariableAggregation
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Zeros
+from graphflow._core.ops.state.variable import Variable, VariableAggregation
 
 _log = logging.getLogger(__name__)
 

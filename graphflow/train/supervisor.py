@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto, RunOptions
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.graph import Graph
-from graphflow.graph.keys import GraphKeys
-from graphflow.ops.variable_collections import global_variables
 from graphflow.train import scaffold
 from graphflow.train.coordinator import Coordinator, LooperThread
 from graphflow.train.saving_hooks import events_can_be_written, log_rate, log_session

@@ -2,8 +2,8 @@
 
 TensorFlow has a thread of the chief that moves the gradients on, and a queue of tokens that lets the workers go; where
 either is missing, or the chief dies, all wait for ever. Here every worker's run takes part in a round and finishes it:
-see graphflow.kernels.sync_rounds. So `minimize` and a session suffice; the hook and the queue runner are there for
-programs written for TensorFlow, and have nothing to do.
+see graphflow._core.resources.sync_rounds. So `minimize` and a session suffice; the hook and the queue runner are there
+for programs written for TensorFlow, and have nothing to do.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.elements import Operation, Tensor
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops import sync_rounds
-from graphflow.ops.control_flow import cond
-from graphflow.ops.core import apply, constant
-from graphflow.ops.flow_basics import group, no_op
-from graphflow.ops.queues import FIFOQueue
-from graphflow.ops.variable_collections import (
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.control_flow.control_flow import cond
+from graphflow._core.ops.control_flow.flow_basics import group, no_op
+from graphflow._core.ops.core import apply, constant
+from graphflow._core.ops.distributed import sync_rounds
+from graphflow._core.ops.io.queues import FIFOQueue
+from graphflow._core.ops.state.variable_collections import (
     global_variables,
     report_uninitialized_variables,
     trainable_variables,

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow._core.common.status_line import is_terminal
 from graphflow.config import ConfigProto
-from graphflow.status_line import is_terminal
 from graphflow.train.monitored_session import MonitoredSession
 from graphflow.train.saving_hooks import (
     CheckpointSaverHook,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow.train.optimizer import Optimizer
 
 

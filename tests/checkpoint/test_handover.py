@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.checkpoint.handover import given, taken
-from graphflow.checkpoint.reader import CheckpointFile
-from graphflow.checkpoint.writer import Entry, write_checkpoint
-from graphflow.ops.checkpoints import restore_v2
+from graphflow._core.checkpoint.handover import given, taken
+from graphflow._core.checkpoint.reader import CheckpointFile
+from graphflow._core.checkpoint.writer import Entry, write_checkpoint
+from graphflow._core.ops.state.checkpoints import restore_v2
 
 LARGE = np.arange(1 << 20, dtype=np.float32)
 

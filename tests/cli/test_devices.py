@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import graphflow as gf
+from graphflow._core.codegen.gpu import discovery
+from graphflow._core.codegen.gpu.discovery import DriverError, Found, Gpu, compiler_problem, gpus_of
 from graphflow.cli.devices import show
 from graphflow.cli.main import main
-from graphflow.kernels.cuda import discovery
-from graphflow.kernels.cuda.discovery import DriverError, Found, Gpu, compiler_problem, gpus_of
 
 
 class Driver:

@@ -12,7 +12,7 @@ import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.transport.message import Kind
+from graphflow._core.transport.message import Kind
 
 
 class Cluster:

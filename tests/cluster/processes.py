@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from graphflow.cluster.ports import ReservedPorts
+from graphflow._core.cluster.ports import ReservedPorts
 
 _PROJECT = Path(__file__).parents[2]
 

@@ -18,15 +18,17 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.cluster import greetings, inquiries, registrations, remote, rounds, service, status
-from graphflow.runtime.devices import device_names
-from graphflow.runtime.planner import Planner
-from graphflow.runtime.resources import ResourceStore
-from graphflow.transport import dropped
-from graphflow.transport.dropped import Dropped
-from graphflow.transport.keys import Access
-from graphflow.transport.message import Kind, Message
-from graphflow.transport.sockets import MOST_STRANGER_BYTES
+from graphflow._core.cluster import status
+from graphflow._core.cluster.client import remote
+from graphflow._core.cluster.server import greetings, inquiries, registrations, rounds, service
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.devices import device_names
+from graphflow._core.runtime.planner import Planner
+from graphflow._core.transport import dropped
+from graphflow._core.transport.dropped import Dropped
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.sockets import MOST_STRANGER_BYTES
 
 TASKS = tuple(f"/job:{job}/replica:0/task:{i}" for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))
 ACCESS = Access("secret", None)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
+from graphflow._core.cluster.ports import ReservedPorts
 
 
 def spec_of(stack: ExitStack, **jobs: int) -> dict[str, list[str]]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import graphflow as gf
-from graphflow.cluster import greetings
-from graphflow.kernels import sync_rounds
-from graphflow.transport import zeromq
+from graphflow._core.cluster.server import greetings
+from graphflow._core.resources import sync_rounds
+from graphflow._core.transport import zeromq
 
 TAGS = 4096
 """More than all runs of a worker together."""

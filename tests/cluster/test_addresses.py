@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import graphflow as gf
+from graphflow._core.transport.addresses import is_loopback, port_of, split
 from graphflow.cli.main import main
-from graphflow.transport.addresses import is_loopback, port_of, split
 
 WRONG = ["99999", "65536", "-1", "", "x", "2222x", " 2222", "２２２２", "²", "1" * 5000, "0x10", "1_0", "+80"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphflow.cluster.cluster_spec import ClusterDef, ClusterSpec, JobDef
+from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterSpec, JobDef
 
 DENSE = {"worker": ["w0:1", "w1:1"], "ps": ["p0:1"]}
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from graphflow import errors
-from graphflow.cluster import collectives
-from graphflow.cluster.collectives import CollectiveLink
-from graphflow.kernels.collectives import Call
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore
-from graphflow.transport.message import Message
-from graphflow.transport.shared import SharedMemory
+from graphflow._core.cluster.server import collectives
+from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.collectives.arithmetic import Call
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.transport.message import Message
+from graphflow._core.transport.shared import SharedMemory
 
 TASKS = [f"/job:worker/replica:0/task:{index}" for index in range(2)]
 LENGTH = 300_000

@@ -15,9 +15,9 @@ import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.step_output import StepContext
-from graphflow.runtime.resources import ResourceStore, VariableCell
-from graphflow.transport import shared
+from graphflow._core.cluster.server.step_output import StepContext
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.transport import shared
 
 COUNT = 200_000
 LARGE = 2_000_000

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.plan.encode import BadPlan, PlanReader, PlanWriter
-from graphflow.plan.functions import LoweredFunction
-from graphflow.plan.lower import lower
+from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter
+from graphflow._core.plan.functions import LoweredFunction
+from graphflow._core.plan.lower import lower
 
 
 @pytest.fixture

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from graphflow.cluster.cluster_spec import ClusterSpec
-from graphflow.cluster.device_setter import (
+from graphflow._core.cluster.client.device_setter import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
     byte_size_load_fn,
     replica_device_setter,
 )
-from graphflow.graph.graph import Graph
-from graphflow.ops.core import constant
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.variable import Variable
+from graphflow._core.cluster.cluster_spec import ClusterSpec
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.variable import Variable
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_the_random_strategy_agrees_between_processes_and_spreads(graph: Graph) 
 
 
 def test_the_load_of_what_has_no_known_size_is_an_error(graph: Graph) -> None:
-    from graphflow.ops.array import placeholder, split
+    from graphflow._core.ops.array.array import placeholder, split
 
     with pytest.raises(ValueError, match="not fully defined"):
         byte_size_load_fn(placeholder("float32", [None]).op)

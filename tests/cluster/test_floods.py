@@ -29,9 +29,9 @@ import pytest
 import zmq
 
 import graphflow as gf
-from graphflow.transport import keys
-from graphflow.transport.channel import Channel
-from graphflow.transport.strangers import MOST_STRANGERS, STRANGER_SECONDS
+from graphflow._core.transport import keys
+from graphflow._core.transport.channel import Channel
+from graphflow._core.transport.strangers import MOST_STRANGERS, STRANGER_SECONDS
 
 HERE = Path(__file__).parent
 MOST_GROWTH = 64 << 20

@@ -14,23 +14,23 @@ import numpy as np
 import pytest
 from giving_up import until
 
-from graphflow.cluster.step_output import StepContext
+from graphflow._core.cluster.server.step_output import StepContext
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.resources import readers
+from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.batching import BatchDataset
+from graphflow._core.resources.datasets.iterators import IteratorResource
+from graphflow._core.resources.datasets.sources import RangeTable, TableDataset
+from graphflow._core.resources.datasets.states import State
+from graphflow._core.resources.datasets.threads import PrefetchDataset
+from graphflow._core.resources.datasets.transforms import ZipDataset
+from graphflow._core.resources.queue_kinds import KINDS
+from graphflow._core.resources.queues import Queue, QueueConfig
+from graphflow._core.resources.readers import Reader
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.threads import ThreadPool
 from graphflow.errors import CancelledError, DeadlineExceededError, OutOfRangeError
-from graphflow.graph.dtypes import as_dtype
-from graphflow.kernels import readers
-from graphflow.kernels.datasets.base import Context, Dataset, Element, Elements, Origin
-from graphflow.kernels.datasets.batching import BatchDataset
-from graphflow.kernels.datasets.iterators import IteratorResource
-from graphflow.kernels.datasets.sources import RangeTable, TableDataset
-from graphflow.kernels.datasets.states import State
-from graphflow.kernels.datasets.threads import PrefetchDataset
-from graphflow.kernels.datasets.transforms import ZipDataset
-from graphflow.kernels.queue_kinds import KINDS
-from graphflow.kernels.queues import Queue, QueueConfig
-from graphflow.kernels.readers import Reader
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore
-from graphflow.runtime.threads import ThreadPool
 
 ORDERS = list(itertools.permutations(range(3)))
 ORIGIN = Origin("Dataset", "d", None)

@@ -13,10 +13,10 @@ import pytest
 from giving_up import Cluster, dies, gives_up, until
 
 import graphflow as gf
-from graphflow.graph.dtypes import as_dtype
-from graphflow.kernels.queue_kinds import KINDS
-from graphflow.kernels.queues import QueueConfig
-from graphflow.transport.message import Kind, Message
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.resources.queue_kinds import KINDS
+from graphflow._core.resources.queues import QueueConfig
+from graphflow._core.transport.message import Kind, Message
 
 ELEMENTS = 8
 MAKE: dict[str, Callable[[], Any]] = {

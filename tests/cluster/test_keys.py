@@ -13,8 +13,8 @@ import zmq
 from serving import serve_all, spec_of
 
 import graphflow as gf
+from graphflow._core.transport import keys
 from graphflow.cli.main import main
-from graphflow.transport import keys
 
 ADDRESS = "0.0.0.0"
 """An address beyond loopback that every machine has: whoever can reach the machine reaches it."""

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from graphflow.cluster.children import out_of_memory_kills, reason_of
-from graphflow.cluster.launcher import roles
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.cluster.task_output import Lines, last_words, prefix
+from graphflow._core.cluster.launch.children import out_of_memory_kills, reason_of
+from graphflow._core.cluster.launch.launcher import roles
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
 
 PROJECT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")

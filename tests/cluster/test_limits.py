@@ -13,13 +13,13 @@ import pytest
 import zmq
 
 import graphflow as gf
-from graphflow.cluster import greetings
-from graphflow.cluster import service as service_side
-from graphflow.cluster.requests import Requests
-from graphflow.transport import client as client_side
-from graphflow.transport import dropped, keys
-from graphflow.transport.dropped import Dropped, Rate
-from graphflow.transport.message import Kind, Message, peek
+from graphflow._core.cluster.server import greetings
+from graphflow._core.cluster.server import service as service_side
+from graphflow._core.cluster.server.requests import Requests
+from graphflow._core.transport import client as client_side
+from graphflow._core.transport import dropped, keys
+from graphflow._core.transport.dropped import Dropped, Rate
+from graphflow._core.transport.message import Kind, Message, peek
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import zmq
 from serving import serve, spec_of
 
 import graphflow as gf
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.transport import names as names_module
+from graphflow._core.transport.names import Names, resolve
 from graphflow.cli.main import main
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.transport import names as names_module
-from graphflow.transport.names import Names, resolve
 
 LOST = "lost.example"
 """A name of the tests' own; RFC 2606 keeps it from being anybody's."""

@@ -15,12 +15,12 @@ from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow import errors
-from graphflow.cluster.once import Attempt, Changes, Once
-from graphflow.kernels.last_runs import MOST_LINES, MOST_RUNS, LastRuns, Run
-from graphflow.plan.again import changes, without
-from graphflow.plan.verify import verify
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.planner import Manner
+from graphflow._core.cluster.server.once import Attempt, Changes, Once
+from graphflow._core.plan.passes.again import changes, without
+from graphflow._core.plan.verify import verify
+from graphflow._core.resources.last_runs import MOST_LINES, MOST_RUNS, LastRuns, Run
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.planner import Manner
 from graphflow.train.step_functions import Calls
 
 

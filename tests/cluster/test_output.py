@@ -10,9 +10,9 @@ import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.step_output import BURST, BURST_BYTES, MOST_BYTES, MOST_TEXT, StepOutput
-from graphflow.cluster.told import Told
-from graphflow.transport.message import Kind, Message
+from graphflow._core.cluster.server.step_output import BURST, BURST_BYTES, MOST_BYTES, MOST_TEXT, StepOutput
+from graphflow._core.cluster.server.told import Told
+from graphflow._core.transport.message import Kind, Message
 
 
 @pytest.fixture

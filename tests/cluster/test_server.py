@@ -19,7 +19,7 @@ import pytest
 from serving import serve, serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.server import task_name
+from graphflow._core.cluster.server.server import task_name
 
 PROJECT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="counts what /proc shows")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from service_world import TASKS, Client, Plan, World, plans, shown
 
-from graphflow.transport.message import Kind, Message
-from graphflow.transport.shared import SharedMemoryError
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.shared import SharedMemoryError
 
 PS, MASTER, OTHER = TASKS
 BOTH_COUNT = [MASTER, OTHER, PS]

@@ -11,7 +11,7 @@ import pytest
 from serving import serve, serve_all, spec_of
 
 import graphflow as gf
-from graphflow.runtime import planner
+from graphflow._core.runtime import planner
 
 
 @pytest.fixture

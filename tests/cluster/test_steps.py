@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphflow import errors
-from graphflow.cluster.master_steps import (
+from graphflow._core.cluster.server.master_steps import (
     MOST_STEPS,
     AbortStep,
     Answer,
@@ -19,8 +19,8 @@ from graphflow.cluster.master_steps import (
     MasterSteps,
     executable,
 )
-from graphflow.cluster.task_steps import MOST_EARLY_STEPS, TaskSteps, TellDone, TellFailed
-from graphflow.runtime.progress import Parts, PartStage, RunStage, SendTensors
+from graphflow._core.cluster.server.task_steps import MOST_EARLY_STEPS, TaskSteps, TellDone, TellFailed
+from graphflow._core.runtime.progress import Parts, PartStage, RunStage, SendTensors
 
 KEY = (7, 1)
 

@@ -12,7 +12,7 @@ import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.step_trace import merged, offset
+from graphflow._core.cluster.server.step_trace import merged, offset
 
 PS, FIRST, SECOND = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 

@@ -15,7 +15,7 @@ import pytest
 from serving import serve, serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster.greetings import MOST_SESSIONS
+from graphflow._core.cluster.server.greetings import MOST_SESSIONS
 
 ROUNDS = 100
 FEW = 20

@@ -6,10 +6,19 @@ import re
 import struct
 from pathlib import Path
 
-from graphflow.cluster import greetings, master_steps, registrations, rounds, service, task_steps
-from graphflow.graph import dtypes
-from graphflow.kernels import collective_rounds
-from graphflow.transport import collective_frames, lanes, message, pieces, shared, strangers, tensors, zeromq
+from graphflow._core.cluster.server import greetings, master_steps, registrations, rounds, service, task_steps
+from graphflow._core.collectives import rounds as collective_rounds
+from graphflow._core.graph import dtypes
+from graphflow._core.transport import (
+    collective_frames,
+    lanes,
+    message,
+    pieces,
+    shared,
+    strangers,
+    tensors,
+    zeromq,
+)
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
 
@@ -72,7 +81,7 @@ def test_every_field_that_is_read_of_a_message_is_on_the_page() -> None:
     read = re.compile(
         r"""details(?:\.get\(|\[)"(\w+)"|_(?:name|text)\(details, "(\w+)"\)|address\["(\w+)"\]"""
     )
-    files = [*package.glob("cluster/*.py"), *package.glob("transport/*.py")]
+    files = [*package.glob("cluster/**/*.py"), *package.glob("transport/*.py")]
     found = {
         name
         for file in files

@@ -20,12 +20,12 @@ from serving import serve, spec_of
 
 import graphflow as gf
 from graphflow import errors
+from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.common.modules import exhausted, import_all
+from graphflow._core.transport import keys, zeromq
+from graphflow._core.transport.message import Kind, Message
 from graphflow.cli.main import main
-from graphflow.cluster.failures import as_details
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.modules import exhausted, import_all
-from graphflow.transport import keys, zeromq
-from graphflow.transport.message import Kind, Message
 
 _PROJECT = Path(__file__).parents[2]
 SECONDS = 1.5

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import graphflow as gf
-from graphflow.transport import zeromq
+from graphflow._core.transport import zeromq
 
 TAGS = 1 << 17
 """Tags that a program has."""

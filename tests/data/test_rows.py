@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipelines import D, assert_same, drain
 
 import graphflow as gf
-from graphflow.runtime.functions import FunctionRunner
+from graphflow._core.runtime.functions import FunctionRunner
 
 FLOATS = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 3e-39, 0.1, 7.0, -7.25, 1e30, 100.0, 255.0])
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
-from graphflow.kernels.collective_groups import Brought, Group, Instruction, Joined, Left
-from graphflow.kernels.collective_rounds import RECEIVE, Offer
+from graphflow._core.collectives.groups import Brought, Group, Instruction, Joined, Left
+from graphflow._core.collectives.rounds import RECEIVE, Offer
 
 
 def task_name(task: int) -> str:

@@ -10,8 +10,8 @@ import pytest
 from group_world import World, member, offer, receiver
 
 from graphflow import errors
-from graphflow.kernels.collective_groups import Group, Joined, Left
-from graphflow.kernels.collective_rounds import LARGE, SEND, Round, share_of
+from graphflow._core.collectives.groups import Group, Joined, Left
+from graphflow._core.collectives.rounds import LARGE, SEND, Round, share_of
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 5])

@@ -13,7 +13,7 @@ import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.cluster import remote
+from graphflow._core.cluster.client import remote
 
 GROUP = 3
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphflow as gf
-from graphflow.runtime.context import RunContext
+from graphflow._core.runtime.context import RunContext
 
 GROUP = 5
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8")

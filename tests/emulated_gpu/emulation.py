@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from graphflow.kernels.native.cache import default_directory
+from graphflow._core.codegen.cpu.cache import default_directory
 from tests.emulated_gpu.translation import translated
 
 _HERE: Final = Path(__file__).parent
@@ -152,7 +152,7 @@ def begin() -> None:
 
     dispatcher.compile = compile_known  # under Numba's lock of the compiler
     library.get_cubin = get_cubin
-    toolkit: Any = import_module("graphflow.kernels.cuda.toolkit")
+    toolkit: Any = import_module("graphflow._core.codegen.gpu.toolkit")
     called = toolkit._called
     # What is kept on disk for chips, and what was for another translator, is not for this one.
     toolkit._called = lambda: called() + _translator().encode()

@@ -19,8 +19,8 @@ from unittest import mock
 import numpy as np
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.runtime.compiled.build import CompiledPlan
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.runtime.compiled.build import CompiledPlan
 
 from . import harness
 from .interpreted import interpreted

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 
 _PROJECT: Final = Path(__file__).parents[2]
-_COMPILED: Final = "graphflow.runtime.compiled"
+_COMPILER: Final = "graphflow._core.compiler"
+_COMPILED: Final = "graphflow._core.runtime.compiled"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Mutation:
 MUTATIONS: Final = (
     Mutation(
         "a maximum over the axis that mirrors its own",
-        f"{_COMPILED}.rules",
+        f"{_COMPILER}.cpu.rules",
         "        lowering.reduction(i, kind, wanted, value)\n",
         "        mirrored = tuple(sorted(rank - 1 - a for a in wanted))\n"
         "        sizes = [[value.shape[a] for a in axes] for axes in (wanted, mirrored)]\n"
@@ -56,49 +57,49 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "a stride of two taken for one",
-        f"{_COMPILED}.emit",
+        f"{_COMPILER}.emit",
         "walk[-1] not in (0, 1))",
         "walk[-1] not in (0, 1, 2))",
     ),
     Mutation(
         "a value that is another name of a variable, which is written later",
-        f"{_COMPILED}.lower",
+        f"{_COMPILER}.lower",
         "        if value.root in self.ever_written or any(c in self._named for c in i.control):\n",
         "        if any(c in self._named for c in i.control):\n",
     ),
     Mutation(
         "a variable written before its earlier readers have read it",
-        f"{_COMPILED}.lower",
+        f"{_COMPILER}.lower",
         "            before.update(r for r in self._readers.get(root, ()) if r != number)\n",
         "",
     ),
     Mutation(
         "the offset of what is padded taken from the end",
-        f"{_COMPILED}.assembly_rules",
+        f"{_COMPILER}.cpu.assembly_rules",
         "offset = sum(int(before) * stride for (before, _), stride",
         "offset = sum(int(before) * stride for (_, before), stride",
     ),
     Mutation(
         "the second product of a sum stored, not added",
-        f"{_COMPILED}.combine",
+        f"{_COMPILER}.combine",
         "accumulate=position > 0",
         "accumulate=position > 1",
     ),
     Mutation(
         "memory given to a block where another is still read",
-        f"{_COMPILED}.memory",
+        f"{_COMPILER}.memory",
         "if high >= first and low <= last and",
         "if high > first and low < last and",
     ),
     Mutation(
         "a block taken when the first of its parts is there, whatever of the others",
-        f"{_COMPILED}.lower",
+        f"{_COMPILER}.lower",
         "root, ()))\n            if value.root in self.variables:\n",
         "root, ())[:1])\n            if value.root in self.variables:\n",
     ),
     Mutation(
         "a mean over several axes divided by the last of them",
-        "graphflow.kernels.native.codegen",
+        "graphflow._core.codegen.cpu.codegen",
         "                count *= sizes[axis]\n",
         "                count = sizes[axis]\n",
     ),
@@ -110,13 +111,13 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "an operand transposed twice not turned back",
-        f"{_COMPILED}.products",
+        f"{_COMPILER}.products",
         "product.flips[1] != second_turned),",
         "product.flips[1] or second_turned),",
     ),
     Mutation(
         "a result taken into the next kernel, though others take it as well",
-        f"{_COMPILED}.combine",
+        f"{_COMPILER}.combine",
         "        private = self._readers.get(value.root) == [reader] and value.root not in self._fetched\n",
         "        private = value.root not in self._fetched\n",
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphflow.graph.claims import Claims
+from graphflow._core.graph.claims import Claims
 
 CLAIMS = Claims("The thing")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphflow as gf
-from graphflow.graph import dtypes, shapes
+from graphflow._core.graph import dtypes, shapes
 
 DIMS = st.none() | st.lists(st.none() | st.integers(0, 3), max_size=3).map(tuple)
 

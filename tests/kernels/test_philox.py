@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphflow._core.common import philox
+from graphflow._core.common.philox import Philox
+from graphflow._core.common.philox_bits import CHUNK_BLOCKS, Stream
 from graphflow.errors import InvalidArgumentError
-from graphflow.kernels import philox
-from graphflow.kernels.philox import Philox
-from graphflow.kernels.philox_bits import CHUNK_BLOCKS, Stream
 
 RECORDS = json.loads((Path(__file__).parent / "data" / "philox.json").read_text())
 OPS = sorted({record["op"] for record in RECORDS})

@@ -7,8 +7,8 @@ import tracemalloc
 
 import pytest
 
+from graphflow._core.resources.records import masked_checksum, read_records, record, write_record
 from graphflow.errors import DataLossError
-from graphflow.kernels.records import masked_checksum, read_records, record, write_record
 
 DATA = [b"hello", b"", bytes(range(256)) * 7, b"end"]
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels import sync_rounds
-from graphflow.kernels.sync_rounds import (
+from graphflow._core.resources import sync_rounds
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.sync_rounds import (
     LOST_TASKS,
     UNMET_TASKS,
     Choice,
@@ -21,8 +22,7 @@ from graphflow.kernels.sync_rounds import (
     SyncRounds,
     Ticket,
 )
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore, VariableCell
+from graphflow._core.runtime.context import RunContext
 
 WORKERS = [f"/job:worker/replica:0/task:{i}" for i in range(12)]
 

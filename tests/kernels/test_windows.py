@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphflow.kernels.windows import Axis
+from graphflow._core.kernels.nn.windows import Axis
 
 axes = st.builds(
     Axis.of,

@@ -12,8 +12,8 @@ import numpy as np
 from op_samples import Sample
 
 import graphflow as gf
-from graphflow.graph.op_def import lookup
-from graphflow.ops.core import apply
+from graphflow._core.graph.op_def import lookup
+from graphflow._core.ops.core import apply
 
 ROUNDING = {"float16": 2e-3, "float32": 4e-6, "complex64": 4e-6, "float64": 1e-12, "complex128": 1e-12}
 

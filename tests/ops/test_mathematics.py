@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.cpu import special
+from graphflow._core.kernels.math import special
 
 COMPLEX = {
     "product": lambda c: gf.real(c * c) + gf.imag(c * c * c),

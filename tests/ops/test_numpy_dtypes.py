@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.graph.op_def import registry
-from graphflow.graph.op_table import tensorflow_op
-from graphflow.ops.core import _convert_input
+from graphflow._core.graph.op_def import registry
+from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.ops import load_all
+from graphflow._core.ops.core import _convert_input
 
-for package in ("ops", "data", "layers", "metrics", "summary", "train"):
+load_all()
+for package in ("data", "layers", "metrics", "summary", "train"):
     for found in pkgutil.iter_modules([f"{gf.__path__[0]}/{package}"]):
         importlib.import_module(f"graphflow.{package}.{found.name}")
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.queue_kinds import KINDS
-from graphflow.kernels.queues import QueueConfig
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore
+from graphflow._core.resources.queue_kinds import KINDS
+from graphflow._core.resources.queues import QueueConfig
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
 
 LIMIT = 20.0
 TIMEOUT = gf.RunOptions(timeout_in_ms=int(LIMIT * 1000))

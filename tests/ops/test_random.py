@@ -14,13 +14,13 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow.graph import dtypes
-from graphflow.graph.graph import Graph
-from graphflow.graph.op_def import registry
-from graphflow.graph.random_seed import set_random_seed
-from graphflow.ops import random
-from graphflow.ops.array import placeholder
-from graphflow.session import Session
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.op_def import registry
+from graphflow._core.graph.random_seed import set_random_seed
+from graphflow._core.ops import random
+from graphflow._core.ops.array.array import placeholder
+from graphflow._core.session import Session
 
 
 @pytest.fixture(autouse=True)

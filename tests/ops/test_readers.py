@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.readers import Reader, lines
+from graphflow._core.resources.readers import Reader, lines
 
 CONFIG = gf.ConfigProto(operation_timeout_in_ms=20_000)
 

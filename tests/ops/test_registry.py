@@ -17,8 +17,8 @@ from op_samples import WITHOUT_KERNEL, WITHOUT_SAMPLES, Sample, samples
 from op_uses import Use, assert_close, run_uses
 
 import graphflow as gf
-from graphflow.graph.op_def import NotDifferentiable, lookup, registry
-from graphflow.kernels import registry as kernels
+from graphflow._core.graph.op_def import NotDifferentiable, lookup, registry
+from graphflow._core.kernels import registry as kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore:The graph grew")
 """Every check of a gradient adds to the graph."""

@@ -13,11 +13,11 @@ import pytest
 from op_samples import Sample, samples
 
 import graphflow as gf
-from graphflow.graph.expansions import EXPANSIONS
-from graphflow.graph.op_def import lookup, registry
-from graphflow.graph.op_table import tensorflow_op
-from graphflow.ops.core import apply
-from graphflow.ops.import_nodes import parse
+from graphflow._core.graph.expansions import EXPANSIONS
+from graphflow._core.graph.op_def import lookup, registry
+from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.import_nodes import parse
+from graphflow._core.ops.core import apply
 
 OP_TYPES = sorted(set(registry()) & set(op_samples.TABLE))
 RUN = 6

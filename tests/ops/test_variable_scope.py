@@ -12,24 +12,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.graph import dtypes
-from graphflow.graph.elements import Tensor
-from graphflow.graph.graph import Graph
-from graphflow.ops.get_variable import create_partitioned_variables, get_local_variable, get_variable
-from graphflow.ops.initializers import Constant, Ones, Zeros
-from graphflow.ops.math import multiply
-from graphflow.ops.partitioning import (
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.math.math import multiply
+from graphflow._core.ops.state.get_variable import (
+    create_partitioned_variables,
+    get_local_variable,
+    get_variable,
+)
+from graphflow._core.ops.state.initializers import Constant, Ones, Zeros
+from graphflow._core.ops.state.partitioning import (
     PartitionedVariable,
     fixed_size_partitioner,
     min_max_variable_partitioner,
     parts,
     variable_axis_size_partitioner,
 )
-from graphflow.ops.template import make_template
-from graphflow.ops.variable import Variable, VariableSynchronization
-from graphflow.ops.variable_collections import local_variables, trainable_variables
-from graphflow.ops.variable_scope import AUTO_REUSE, get_variable_scope, variable_scope
-from graphflow.session import Session
+from graphflow._core.ops.state.template import make_template
+from graphflow._core.ops.state.variable import Variable, VariableSynchronization
+from graphflow._core.ops.state.variable_collections import local_variables, trainable_variables
+from graphflow._core.ops.state.variable_scope import AUTO_REUSE, get_variable_scope, variable_scope
+from graphflow._core.session import Session
 
 
 @pytest.fixture(autouse=True)

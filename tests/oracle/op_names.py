@@ -6,7 +6,8 @@ import importlib
 import pkgutil
 
 import graphflow
-from graphflow.graph.op_def import registry
+from graphflow._core.graph.op_def import registry
+from graphflow._core.ops import load_all
 
 READ = (
     "^Variable", "^VarHandleOp", "^VarIsInitializedOp", "^(Read|Destroy)VariableOp", "^Assign(|Add|Sub)VariableOp",
@@ -22,7 +23,8 @@ READ = (
 """What the reader knows besides, or what the graph of a training program holds."""
 
 if __name__ == "__main__":
-    for package in ("ops", "data", "layers", "metrics", "summary", "train"):
+    load_all()
+    for package in ("data", "layers", "metrics", "summary", "train"):
         for module in pkgutil.iter_modules([f"{graphflow.__path__[0]}/{package}"]):
             importlib.import_module(f"graphflow.{package}.{module.name}")
     print("\n".join([*sorted(registry()), *READ]))

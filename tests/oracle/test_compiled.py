@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.fetches import fetch_key
-from graphflow.plan.ir import Plan, walk
-from graphflow.runtime.compiled.tier import TieredExecutable
+from graphflow._core.fetches import fetch_key
+from graphflow._core.plan.ir import Plan, walk
+from graphflow._core.runtime.compiled.tier import TieredExecutable
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.plan.ir import walk
+from graphflow._core.plan.ir import walk
 
 Made = Callable[[Any, Any, Any], Any]
 """A reshape, from matrices x and y of unknown height and a vector of ids."""

@@ -9,23 +9,13 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels import registry
-from graphflow.plan import (
-    fold,
-    initializers,
-    merge,
-    order,
-    partition,
-    pipeline,
-    placement,
-    prune,
-    simplify,
-    snapshot,
-)
-from graphflow.plan.ir import Instruction, Plan, walk
-from graphflow.plan.lower import lower
-from graphflow.plan.passes import PassContext
-from graphflow.plan.verify import verify
+from graphflow._core.kernels import registry
+from graphflow._core.plan import partition, pipeline
+from graphflow._core.plan.ir import Instruction, Plan, walk
+from graphflow._core.plan.lower import lower
+from graphflow._core.plan.pass_context import PassContext
+from graphflow._core.plan.passes import fold, initializers, merge, order, placement, prune, simplify, snapshot
+from graphflow._core.plan.verify import verify
 
 DEVICES = tuple(f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in range(2))
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.plan.lower import lower
-from graphflow.plan.passes import PassContext
-from graphflow.plan.placement import place
+from graphflow._core.plan.lower import lower
+from graphflow._core.plan.pass_context import PassContext
+from graphflow._core.plan.passes.placement import place
 
 
 @pytest.fixture(autouse=True)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.plan.encode import BadPlan, PlanReader, PlanWriter
-from graphflow.plan.ir import Plan
-from graphflow.plan.partition import partition
-from graphflow.plan.stages import Stage, stages
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.planner import Manner
-from graphflow.transport.message import Kind, Message
+from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter
+from graphflow._core.plan.ir import Plan
+from graphflow._core.plan.partition import partition
+from graphflow._core.plan.stages import Stage, stages
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.planner import Manner
+from graphflow._core.transport.message import Kind, Message
 
 CONFIG = gf.ConfigProto(device_count={"CPU": 3}, compiled="never")
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import graphflow as gf
-from graphflow.plan.ir import Plan
-from graphflow.plan.verify import verify
+from graphflow._core.plan.ir import Plan
+from graphflow._core.plan.verify import verify
 
 
 def branches_and_loops() -> list[gf.Tensor | gf.Operation]:

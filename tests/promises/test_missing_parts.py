@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.runtime import resources
+from graphflow._core.resources import store as resources
 
 
 @pytest.fixture(autouse=True)

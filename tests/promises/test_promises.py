@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.fetches import feed_array
-from graphflow.runtime.resources import ResourceStore
+from graphflow._core.fetches import feed_array
+from graphflow._core.resources.store import ResourceStore
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -177,8 +177,8 @@ def test_promise_22_what_is_wrong_with_a_device_is_said(device: str, words: list
 
 
 def test_promise_22_a_missing_kernel_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.graph import op_def
-    from graphflow.ops.core import apply
+    from graphflow._core.graph import op_def
+    from graphflow._core.ops.core import apply
 
     monkeypatch.setattr(op_def, "_REGISTRY", dict(op_def.registry()))
     definition = op_def.op_def(

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from graphflow import errors
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.crew import Crew, Runner
-from graphflow.runtime.progress import Parts, PartStage
-from graphflow.runtime.resources import ResourceStore
-from graphflow.runtime.straight import Straight
-from graphflow.runtime.threads import ThreadPool
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.crew import Crew, Runner
+from graphflow._core.runtime.progress import Parts, PartStage
+from graphflow._core.runtime.straight import Straight
+from graphflow._core.runtime.threads import ThreadPool
 
 LIMIT = 20.0
 

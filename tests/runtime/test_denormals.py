@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels import denormals
+from graphflow._core.common import denormals
 
 SECONDS = 60
 TINY = np.float32(1e-40)

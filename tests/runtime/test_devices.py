@@ -292,7 +292,7 @@ def test_a_loop_of_one_device_ends_when_the_other_fails(tier: str) -> None:
 
 
 def test_a_device_that_only_waits_leaves_the_matrix_products_of_others_all_cores() -> None:
-    from graphflow.kernels.native.blas import blas_threads
+    from graphflow._core.codegen.cpu.blas import blas_threads
 
     before = blas_threads()
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphflow.graph import dtypes
-from graphflow.runtime.lending import LENT_FROM, lent
-from graphflow.runtime.resources import ResourceStore, VariableCell
-from graphflow.transport.shared import PartnerMemory, SharedMemory
+from graphflow._core.graph import dtypes
+from graphflow._core.resources.lending import LENT_FROM, lent
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.transport.shared import PartnerMemory, SharedMemory
 
 COUNT = max(LENT_FROM, 64 << 10) // 4
 

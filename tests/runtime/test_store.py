@@ -11,9 +11,9 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore, VariableCell
-from graphflow.runtime.threads import ThreadPool
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.threads import ThreadPool
 
 HERE = ("here.py", 1)
 

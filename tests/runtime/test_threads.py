@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from graphflow.runtime import threads
+from graphflow._core.runtime import threads
 
 
 @pytest.fixture

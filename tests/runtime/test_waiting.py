@@ -12,8 +12,8 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
 
 LIMIT = 10.0
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.graph.op_table import tensorflow_op
 from graphflow.cli.main import main
-from graphflow.graph.op_table import tensorflow_op
 
 sm = gf.saved_model
 RECORDED = Path(__file__).parent / "data" / "tensorflow"

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow import limits, numpy_files
-from graphflow.kernels.compressed import open_to_read, read_lines, read_whole
-from graphflow.kernels.records import read_records, record
+from graphflow._core.common import limits, numpy_files
+from graphflow._core.resources.compressed import open_to_read, read_lines, read_whole
+from graphflow._core.resources.records import read_records, record
 
 MOST = 1 << 20
 
@@ -132,7 +132,7 @@ def test_a_gif_is_refused_without_the_memory_it_asks_for() -> None:
 
 def test_grey_is_what_it_was() -> None:
     """In rows, of 32 bits without a sign: the highest value of 16 bits still fits."""
-    from graphflow.kernels.cpu.image_files import _grey
+    from graphflow._core.kernels.image.files import _grey
 
     source = np.random.RandomState(0)
     for dtype in (np.uint8, np.uint16):
@@ -271,8 +271,8 @@ def test_a_constant_of_one_repeated_value_in_a_graph_is_bounded(monkeypatch: pyt
 def test_parts_of_a_tensorflow_checkpoint_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     """Ten thousand tensors that are the same megabyte would be ten gigabytes."""
     from graphflow import protos
-    from graphflow.checkpoint import bundle, bundle_writer
-    from graphflow.checkpoint.reader import mapped, open_checkpoint
+    from graphflow._core.checkpoint import bundle, bundle_writer
+    from graphflow._core.checkpoint.reader import mapped, open_checkpoint
 
     with gf.Graph().as_default(), gf.Session() as session:
         for name in "ab":

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import graphflow
-from graphflow.kernels.native import isolated
+from graphflow._core.codegen.cpu import isolated
 
 ROOT = Path(graphflow.__file__).parents[1]
 FOLDERS = list(dict.fromkeys(str(Path(m.__file__ or "").parents[1]) for m in (np, llvmlite)))
@@ -27,7 +27,7 @@ PROGRAM = """
 import sys
 import tempfile
 from pathlib import Path
-from graphflow.kernels.native import Compiler
+from graphflow._core.codegen.cpu import Compiler
 compiler = Compiler(Path(sys.argv[1]))
 compiler.compile_async('''
 @kernel_function

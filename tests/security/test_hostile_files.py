@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter
+from graphflow._core.plan.ir import Instruction, Plan
+from graphflow._core.runtime.agreement import report
 from graphflow.cli.main import main
-from graphflow.plan.encode import BadPlan, PlanReader, PlanWriter
-from graphflow.plan.ir import Instruction, Plan
-from graphflow.runtime.agreement import report
 
 
 def writing_plan(path: str) -> tuple[Plan, list[Any]]:

@@ -13,12 +13,12 @@ import pytest
 
 import graphflow as gf
 from graphflow import protos
-from graphflow.checkpoint import bundle_writer
-from graphflow.checkpoint.reader import open_checkpoint
+from graphflow._core.checkpoint import bundle_writer
+from graphflow._core.checkpoint.reader import open_checkpoint
+from graphflow._core.common.printable import printable, printable_lines
+from graphflow._core.common.standard_error import SERVER_LINE
 from graphflow.cli import status, tables
 from graphflow.cli.main import main
-from graphflow.printable import printable, printable_lines
-from graphflow.standard_error import SERVER_LINE
 
 EVIL = "w\x1b]0;owned\x07\x1b[2J\x1b[8m\x9b31m\r\b\u202eno\u2066\x00\x7f\nEvery checksum holds (9 of 9)."
 OBEYED = {chr(n) for n in (*range(32), *range(127, 160))} - {"\n"} | {"\u202e", "\u2066", "\u2028"}
@@ -52,8 +52,8 @@ def prefix(tmp_path: Path) -> str:
 @pytest.fixture
 def evil_bundle(prefix: str, tmp_path: Path) -> str:
     """A checkpoint of TensorFlow's with a name that no graph has."""
-    from graphflow.checkpoint import bundle
-    from graphflow.checkpoint.reader import mapped
+    from graphflow._core.checkpoint import bundle
+    from graphflow._core.checkpoint.reader import mapped
 
     path = str(tmp_path / "bundle")
     bundle_writer.write_bundle(path, open_checkpoint(prefix))

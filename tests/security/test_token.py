@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.transport import token
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.transport import token
 
 _PROJECT = Path(__file__).parents[2]
 
@@ -44,7 +44,7 @@ def _home(monkeypatch: pytest.MonkeyPatch, home: Path | str | None) -> None:
     ids=["cron", "unit", "login", "desktop", "container"],
 )
 def test_every_process_of_the_user_finds_the_same_token(environment: dict[str, str]) -> None:
-    script = "from graphflow.transport import token; print(token.path(), token.user_token())"
+    script = "from graphflow._core.transport import token; print(token.path(), token.user_token())"
     found = subprocess.run(
         [sys.executable, "-c", script], env={"PYTHONPATH": str(_PROJECT), **environment}, cwd="/", check=True,
         capture_output=True, text=True, timeout=100,

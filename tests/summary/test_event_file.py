@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.records import read_records
+from graphflow._core.resources.records import read_records
 from graphflow.summary import event_file
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.records import masked_checksum, read_records, record
+from graphflow._core.resources.records import masked_checksum, read_records, record
 
 pytest.importorskip("tensorboard")
 

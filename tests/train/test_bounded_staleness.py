@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.cluster.once import Attempt
-from graphflow.kernels.staleness import Staleness
-from graphflow.runtime.context import RunContext
-from graphflow.runtime.resources import ResourceStore
+from graphflow._core.cluster.server.once import Attempt
+from graphflow._core.resources.staleness import Staleness
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
 
 
 @pytest.fixture(autouse=True)

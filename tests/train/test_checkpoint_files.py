@@ -23,11 +23,11 @@ import pytest
 import xxhash
 
 import graphflow as gf
-from graphflow.checkpoint.atomic import atomic_file, family
-from graphflow.checkpoint.reader import CheckpointFile
-from graphflow.checkpoint.resource_state import pack_state, unpack_state
-from graphflow.checkpoint.state_file import CheckpointState, parse_state
-from graphflow.checkpoint.writer import Entry, write_checkpoint
+from graphflow._core.checkpoint.atomic import atomic_file, family
+from graphflow._core.checkpoint.reader import CheckpointFile
+from graphflow._core.checkpoint.resource_state import pack_state, unpack_state
+from graphflow._core.checkpoint.state_file import CheckpointState, parse_state
+from graphflow._core.checkpoint.writer import Entry, write_checkpoint
 
 TEXTS = np.array([b"one", b"", b"three\x00"], object)
 VALUES = {

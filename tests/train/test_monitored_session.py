@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.cluster.server import Server
+from graphflow._core.cluster.server.server import Server
 
 
 @pytest.fixture(autouse=True)

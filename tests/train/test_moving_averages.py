@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from graphflow.graph import dtypes
-from graphflow.graph.graph import Graph
-from graphflow.ops.get_variable import get_variable
-from graphflow.ops.initializers import Ones
-from graphflow.ops.math import multiply
-from graphflow.ops.variable import Variable
-from graphflow.ops.variable_collections import global_variables_initializer
-from graphflow.ops.variable_scope import variable_scope
-from graphflow.session import Session
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.math.math import multiply
+from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.initializers import Ones
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_collections import global_variables_initializer
+from graphflow._core.ops.state.variable_scope import variable_scope
+from graphflow._core.session import Session
 from graphflow.train.moving_averages import ExponentialMovingAverage
 from graphflow.train.slots import make_slot
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.status_line import StatusLine, Waiting, seconds_text
+from graphflow._core.common.status_line import StatusLine, Waiting, seconds_text
 from graphflow.train.progress import TrainingProgress
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import graphflow as gf
-from graphflow.cluster.once import Attempt
-from graphflow.kernels.last_runs import Run
-from graphflow.kernels.sync_rounds import Choice, Gradients, Ticket
-from graphflow.runtime.context import RunContext
+from graphflow._core.cluster.server.once import Attempt
+from graphflow._core.resources.last_runs import Run
+from graphflow._core.resources.sync_rounds import Choice, Gradients, Ticket
+from graphflow._core.runtime.context import RunContext
 from tests.kernels.test_sync_rounds import WORKERS, Rounds
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from graphflow.graph import dtypes
-from graphflow.graph.graph import Graph
-from graphflow.ops.variable import Variable
-from graphflow.ops.variable_scope import variable_scope
-from graphflow.session import Session
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_scope import variable_scope
+from graphflow._core.session import Session
 from graphflow.train import steps
 
 

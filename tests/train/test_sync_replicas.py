@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.plan.read_order import BEFORE_READS
+from graphflow._core.plan.passes.read_order import BEFORE_READS
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,18 @@ from typing import Any
 
 import pytest
 
-from graphflow.transport import lanes, token
-from graphflow.transport.lanes import Door, Lane, LaneBroken, NoFiles, Parser, WaitingLane, connect, packed
-from graphflow.transport.tensors import BadMessage
+from graphflow._core.transport import lanes, token
+from graphflow._core.transport.lanes import (
+    Door,
+    Lane,
+    LaneBroken,
+    NoFiles,
+    Parser,
+    WaitingLane,
+    connect,
+    packed,
+)
+from graphflow._core.transport.tensors import BadMessage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="lanes are Linux's")
 

@@ -16,9 +16,9 @@ import pytest
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.transport import pieces
-from graphflow.transport.pieces import Pieces, Pool, cut, is_cut
-from graphflow.transport.tensors import BadMessage
+from graphflow._core.transport import pieces
+from graphflow._core.transport.pieces import Pieces, Pool, cut, is_cut
+from graphflow._core.transport.tensors import BadMessage
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_large_values_go_over_tcp_both_ways() -> None:
 
 _PILE = """
 import resource, threading
-from graphflow.transport.pieces import PIECE_BYTES, Pool
+from graphflow._core.transport.pieces import PIECE_BYTES, Pool
 
 def work():  # In a thread of its own, as in ZeroMQ.
     for _ in range(2):

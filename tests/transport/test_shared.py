@@ -18,10 +18,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphflow.transport.message import Kind, Message
-from graphflow.transport.shared import HANDLE, SHARED_FROM, PartnerMemory, SharedMemory, SharedMemoryError
-from graphflow.transport.sharing import Sharing
-from graphflow.transport.tensors import BadMessage
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.shared import (
+    HANDLE,
+    SHARED_FROM,
+    PartnerMemory,
+    SharedMemory,
+    SharedMemoryError,
+)
+from graphflow._core.transport.sharing import Sharing
+from graphflow._core.transport.tensors import BadMessage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs memfd_create and /proc")
 

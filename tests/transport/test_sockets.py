@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import zmq
 
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.transport import sockets as sockets_module
-from graphflow.transport.keys import Access
-from graphflow.transport.lanes import Door, NoFiles, connect, packed
-from graphflow.transport.message import Kind, Message
-from graphflow.transport.sockets import Sockets
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.transport import sockets as sockets_module
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.lanes import Door, NoFiles, connect, packed
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.sockets import Sockets
 
 WITHIN = 20.0
 ACCESS = Access("secret", None)

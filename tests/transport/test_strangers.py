@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from graphflow.transport.keys import Access
-from graphflow.transport.strangers import Gate
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.strangers import Gate
 
 ACCESS = Access("secret", None, "here")
 

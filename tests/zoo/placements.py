@@ -18,11 +18,11 @@ import programs
 from serving import serve_all, spec_of
 
 import graphflow as gf
-from graphflow.fetches import fetch_key
-from graphflow.plan.ir import walk
-from graphflow.runtime.compiled.nodes import PythonNode
-from graphflow.runtime.compiled.tier import TieredExecutable
-from graphflow.runtime.staged import StagedExecutable
+from graphflow._core.compiler.nodes import PythonNode
+from graphflow._core.fetches import fetch_key
+from graphflow._core.plan.ir import walk
+from graphflow._core.runtime.compiled.tier import TieredExecutable
+from graphflow._core.runtime.staged import StagedExecutable
 
 PLACEMENTS = ("numpy", "compiled", "devices", "cluster")
 

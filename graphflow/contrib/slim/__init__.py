@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from graphflow._core.common.namespaces import exports, missing, namespace
+from graphflow._core.ops.state import initializers as _initializers
 from graphflow.contrib import layers as layers
 from graphflow.contrib import losses as losses
 from graphflow.contrib import metrics as metrics
@@ -11,8 +13,6 @@ from graphflow.contrib.slim import model_analyzer as model_analyzer
 from graphflow.contrib.slim import queues as queues
 from graphflow.contrib.slim import summaries as summaries
 from graphflow.layers import regularizers as _regularizers
-from graphflow.namespaces import exports, missing, namespace
-from graphflow.ops import initializers as _initializers
 from graphflow.train import steps as _steps
 
 initializers = namespace(

@@ -13,17 +13,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.math import math
+from graphflow._core.ops.state.variable_collections import (
+    global_variables_initializer,
+    report_uninitialized_variables,
+)
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
 from graphflow.contrib import train_op as training
 from graphflow.contrib.train_op import Pairs, clip_gradient_norms, multiply_gradients
 from graphflow.errors import AbortedError, OutOfRangeError
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.graph import Graph
-from graphflow.ops import math
-from graphflow.ops.core import constant
-from graphflow.ops.flow_basics import group
-from graphflow.ops.variable_collections import global_variables_initializer, report_uninitialized_variables
 from graphflow.train.optimizer import Optimizer
 from graphflow.train.saver import Saver
 from graphflow.train.scaffold import Scaffold, default_summary_op

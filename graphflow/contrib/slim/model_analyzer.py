@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphflow.graph import shapes
-from graphflow.graph.graph import Graph
+from graphflow._core.graph import shapes
+from graphflow._core.graph.graph import Graph
 
 
 def tensor_description(var: Any) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.keys import GraphKeys
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.control_flow.checking import print_
+from graphflow._core.ops.io.summaries import histogram, image, scalar
 from graphflow.nn import zero_fraction
-from graphflow.ops.checking import print_
-from graphflow.ops.summaries import histogram, image, scalar
 
 
 def _named(tensor: Any, name: str | None, prefix: str | None, postfix: str | None = None) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.array import concat, identity
+from graphflow._core.ops.math.math import add_n
+from graphflow._core.ops.state.variable import VariableAggregation
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
-from graphflow.graph.defaults import get_default_graph
-from graphflow.graph.elements import Tensor
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.array import concat, identity
-from graphflow.ops.math import add_n
-from graphflow.ops.variable import VariableAggregation
 
 
 class Reducer:

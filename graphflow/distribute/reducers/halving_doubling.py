@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.array import concat, identity
 from graphflow.distribute.reducers.base import on_device
 from graphflow.distribute.reducers.pieces import AllToAll, bounds
-from graphflow.graph.elements import Tensor
-from graphflow.ops.array import concat, identity
 
 
 class HalvingDoublingReducer(AllToAll):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.array import identity
+from graphflow._core.ops.math.math import add_n
 from graphflow.distribute.reducers.base import on_device
 from graphflow.distribute.reducers.pieces import AllToAll
 from graphflow.distribute.reducers.ring import RingReducer
-from graphflow.graph.devices import DeviceSpec
-from graphflow.graph.elements import Tensor
-from graphflow.ops.array import identity
-from graphflow.ops.math import add_n
 
 
 class HierarchicalReducer(AllToAll):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow.distribute.reducers.base import Reducer, spread, total
 from graphflow.distribute.values import PerDevice, devices_from
-from graphflow.graph.defaults import get_default_graph
 
 
 class ReductionToOneDevice(Reducer):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.array import concat, reshape
 from graphflow.distribute.reducers.base import Reducer, on_device
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.array import concat, reshape
 
 BUCKET_BYTES: Final = 4 << 20
 """Bytes of a bucket where it is not said: large enough to be bound by memory, small enough for several."""

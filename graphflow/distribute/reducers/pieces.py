@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.array import concat, reshape, shape, size
 from graphflow.distribute.reducers.base import Reducer, is_mean, on_device, part, spread, total
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
-from graphflow.graph.elements import Tensor
-from graphflow.graph.slices import IndexedSlices
-from graphflow.ops.array import concat, reshape, shape, size
 
 
 class AllToAll(Reducer):

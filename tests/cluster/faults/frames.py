@@ -18,9 +18,9 @@ from unittest import mock
 import zmq
 
 import graphflow as gf
-from graphflow.transport import keys
-from graphflow.transport.channel import Channel
-from graphflow.transport.message import VERSION, Kind
+from graphflow._core.transport import keys
+from graphflow._core.transport.channel import Channel
+from graphflow._core.transport.message import VERSION, Kind
 
 KINDS: Final = ("garbage", "truncated", "oversized", "replayed")
 _UPDATES: Final = 5

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphflow.cluster.ports import ReservedPorts
-from graphflow.transport import keys
+from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.transport import keys
 from tests.cluster.faults.network import ROLES, Network
 
 _ROOT = Path(__file__).parents[3]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, Final
 
-from graphflow.cluster.ports import ReservedPorts
+from graphflow._core.cluster.ports import ReservedPorts
 from tests.cluster.faults.hosts import Hosts, why_not
 from tests.cluster.faults.proxy import Proxy
 

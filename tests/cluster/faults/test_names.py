@@ -17,7 +17,7 @@ _BEGIN = """
 import subprocess, sys
 from pathlib import Path
 import graphflow as gf
-from graphflow.cluster.ports import ReservedPorts
+from graphflow._core.cluster.ports import ReservedPorts
 
 hosts = Path(sys.argv[1])
 

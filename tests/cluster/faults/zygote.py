@@ -19,8 +19,15 @@ from pathlib import Path
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
-_MODULES = ("numpy", "zmq.utils.monitor", "cloudpickle", "graphflow.cluster.server", "graphflow.cluster.service",
-            "graphflow.cluster.remote", "graphflow.train.saver", "graphflow.ops.script_ops")  # fmt: skip
+_MODULES = (
+    "numpy",
+    "zmq.utils.monitor",
+    "cloudpickle",
+    "graphflow._core.cluster.server.server",
+    "graphflow._core.cluster.server.service",
+    "graphflow._core.cluster.client.remote",
+    "graphflow.train.saver",
+)
 
 
 def main(folder: str, program: str = "task") -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphflow.kernels.cpu import convolution as kernels
+from graphflow._core.kernels.nn import convolution as kernels
 
 Array = npt.NDArray[Any]
 _FILE = np.load(Path(__file__).parents[1] / "data" / "convolution.npz")

@@ -58,7 +58,7 @@ def compiled(source: str, kinds: tuple[str, ...]) -> bytes:
     """What the compiler makes of a text for some arguments where a GPU is there, before it is linked."""
     from numba import cuda, types
 
-    from graphflow.kernels.cuda.toolkit import python_function
+    from graphflow._core.codegen.gpu.toolkit import python_function
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -159,7 +159,7 @@ def recorded(libraries: Path) -> list[Job]:
 
 def tiles() -> list[Job]:
     """All tiles of matrix products, with the types of their arguments."""
-    from graphflow.kernels.cuda import division, matmul
+    from graphflow._core.codegen.gpu import division, matmul
 
     def names(source: str) -> list[str]:
         return source.partition("(")[2].partition(")")[0].split(", ")

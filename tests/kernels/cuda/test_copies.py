@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.kernels.cuda import copies
+from graphflow._core.codegen.gpu import copies
 
 
 class Block:

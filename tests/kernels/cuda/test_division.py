@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphflow.kernels.cuda.division import factor_and_shift, with_divisions
+from graphflow._core.codegen.gpu.division import factor_and_shift, with_divisions
 
 INDEX = st.integers(0, 2**31 - 1)
 DIVISOR = st.one_of(st.integers(1, 2**31), st.integers(0, 31).map(lambda k: 2**k))
@@ -52,7 +52,7 @@ def test_texts_divide_in_spaces_of_any_size(bound: int, divisors: tuple[int, int
 @pytest.mark.device
 def test_kernels_divide_in_large_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
     import graphflow as gf
-    from graphflow.kernels.cuda import division
+    from graphflow._core.codegen.gpu import division
 
     monkeypatch.setattr(division, "_LIMIT", 8)
     x = np.arange(2 * 3 * 5 * 4, dtype=np.float32).reshape(2, 3, 5, 4)

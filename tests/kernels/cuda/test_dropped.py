@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from graphflow.kernels.cuda import dropped
-from graphflow.kernels.cuda.pool import Pool
-from graphflow.runtime.cuda.arrays import _Lease
+from graphflow._core.codegen.gpu import dropped
+from graphflow._core.codegen.gpu.pool import Pool
+from graphflow._core.runtime.gpu.arrays import _Lease
 
 
 class DriverError(Exception):

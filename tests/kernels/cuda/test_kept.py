@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels import signed_files
-from graphflow.kernels.cuda.kept import KeptKernels, _files
+from graphflow._core.codegen.gpu.kept import KeptKernels, _files
+from graphflow._core.common import signed_files
 
 RUN: list[str] = []
 
@@ -104,7 +104,7 @@ def test_what_one_program_has_compiled_for_a_gpu_the_next_one_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next program: one that has forgotten what was loaded."""
-    toolkit: Any = importlib.import_module("graphflow.kernels.cuda.toolkit")
+    toolkit: Any = importlib.import_module("graphflow._core.codegen.gpu.toolkit")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     load, found = KeptKernels.load_overload, []
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import op_samples
 
-from graphflow.graph.op_def import registry
-from graphflow.runtime.cuda.rules import has_kernel
+from graphflow._core.compiler.gpu.rules import has_kernel
+from graphflow._core.graph.op_def import registry
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gpu.md").read_text()
 

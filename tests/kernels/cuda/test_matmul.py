@@ -11,8 +11,8 @@ pytestmark = pytest.mark.device
 
 
 def test_any_number_of_matrices_is_one_launch() -> None:
-    from graphflow.kernels.cuda.matmul import Matrix, product_launches
-    from graphflow.kernels.cuda.toolkit import device
+    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.toolkit import device
 
     with device(0).current():
         block = device(0).allocate(1, "float32")
@@ -27,8 +27,8 @@ def test_any_number_of_matrices_is_one_launch() -> None:
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (17, 9, 6)])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_each_block_finds_its_matrix_and_its_tile(sizes: tuple[int, int, int], batch: int) -> None:
-    from graphflow.kernels.cuda.matmul import Matrix, product_launches
-    from graphflow.kernels.cuda.toolkit import device
+    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.toolkit import device
 
     rows, columns, depth = sizes
     rng = np.random.default_rng(sum(sizes))
@@ -51,8 +51,8 @@ def product(
     sizes: tuple[int, int, int], batch: int, turned: tuple[bool, bool], dtype: str, **more: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the GPU makes of a product, with its depth cut where it is to be, and what NumPy does."""
-    from graphflow.kernels.cuda.matmul import Matrix, product_launches, product_layout
-    from graphflow.kernels.cuda.toolkit import device
+    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches, product_layout
+    from graphflow._core.codegen.gpu.toolkit import device
 
     rows, columns, depth = sizes
     rng = np.random.default_rng(sum(sizes))

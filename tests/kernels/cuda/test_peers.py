@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.kernels.cuda import peers
+from graphflow._core.codegen.gpu import peers
 
 
 class DriverError(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphflow.kernels.native.region import Region, RegionInput, RegionOutput
+from graphflow._core.codegen.cpu.region import Region, RegionInput, RegionOutput
 
 pytestmark = pytest.mark.device
 THREADS = 256
@@ -18,7 +18,7 @@ BUSY = 8 * 132
 
 
 def layout(shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    from graphflow.kernels.cuda.reductions import reduction_layout
+    from graphflow._core.codegen.gpu.reductions import reduction_layout
 
     rank = len(shape)
     region = Region(

@@ -12,9 +12,9 @@ from op_samples import Sample, samples
 from op_uses import Use, assert_close, run_uses
 
 import graphflow as gf
-from graphflow.graph.op_def import lookup, registry
-from graphflow.runtime.cuda.executable import DeviceExecutable
-from graphflow.runtime.cuda.rules import DEVICE_RULES, FOLDED, has_kernel
+from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED, has_kernel
+from graphflow._core.graph.op_def import lookup, registry
+from graphflow._core.runtime.gpu.executable import DeviceExecutable
 
 pytestmark = pytest.mark.device
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.device
 
 def test_each_kind_of_arguments_has_a_file_of_its_own() -> None:
     """Of two processes that compile one text for two kinds at once, one could find the other's code under its own."""
-    from graphflow.kernels.cuda.toolkit import _path, device, elementwise_launch
+    from graphflow._core.codegen.gpu.toolkit import _path, device, elementwise_launch
 
     text = "def kernel(count, x, scale):\n    pass\n"
     with device(0).current():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.cuda.discovery import found
+from graphflow._core.codegen.gpu.discovery import found
 
 pytestmark = pytest.mark.device
 CASES: dict[

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphflow.kernels.cuda.warps import Found, combined
+from graphflow._core.codegen.gpu.warps import Found, combined
 
 pytestmark = pytest.mark.device
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16")
@@ -18,7 +18,7 @@ ON_GPU = [pytest.param(256, group, marks=pytest.mark.gpu) for group in (1, 2, 16
 
 def results(dtype: str, threads: int, group: int, x: np.ndarray, combination: str) -> np.ndarray:
     """What each thread of a block ends with that begins with an element of x."""
-    from graphflow.kernels.cuda.toolkit import Launch, device
+    from graphflow._core.codegen.gpu.toolkit import Launch, device
 
     found = Found("mine", "other", dtype)
     lines = [found.shared, "thread = cuda.threadIdx.x", "mine = x[thread]"]

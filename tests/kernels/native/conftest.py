@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.kernels.native import (
+from graphflow._core.codegen.cpu import (
     Compiler,
     Machine,
     Region,

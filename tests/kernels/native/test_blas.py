@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from graphflow.kernels.native import Compiler, Machine
-from graphflow.kernels.native.blas import (
+from graphflow._core.codegen.cpu import Compiler, Machine
+from graphflow._core.codegen.cpu.blas import (
     Blas,
     blas_threads,
     find_blas,

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphflow.kernels.cpu import convolution as reference
-from graphflow.kernels.native import Compiler, Machine, Step, conv
-from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, host_vector_unit
-from graphflow.kernels.windows import Axis
+from graphflow._core.codegen.cpu import Compiler, Machine, Step, conv
+from graphflow._core.codegen.cpu.kernel_source import Kernel, VectorUnit, host_vector_unit
+from graphflow._core.kernels.nn import convolution as reference
+from graphflow._core.kernels.nn.windows import Axis
 
 Array = npt.NDArray[Any]
 Call = Callable[..., None]
@@ -160,7 +160,7 @@ def test_fewer_images_than_groups(call: Call) -> None:
 def test_the_source_stands_alone_and_is_known_by_its_text() -> None:
     c, unit = convolution(CASES[0])[0], VectorUnit(64, 32)
     assert (
-        "graphflow.kernels"
+        "graphflow._core.kernels"
         not in conv.forward(c, unit).source.split('"""', 2)[2].split("def define_kernel")[0]
     )
     assert conv.forward(c, unit) == conv.forward(c, unit)

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphflow.kernels.native import conv_tiles as tiles
-from graphflow.kernels.native.kernel_source import VectorUnit, vector_unit
-from graphflow.kernels.windows import Axis, Taps
+from graphflow._core.codegen.cpu import conv_tiles as tiles
+from graphflow._core.codegen.cpu.kernel_source import VectorUnit, vector_unit
+from graphflow._core.kernels.nn.windows import Axis, Taps
 
 axes = st.builds(
     Axis.of,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import graphflow
-from graphflow.kernels.native import PROGRAM_STATUS, Compiler, Machine, Step
+from graphflow._core.codegen.cpu import PROGRAM_STATUS, Compiler, Machine, Step
 
 ROOT = str(Path(graphflow.__file__).parents[1])
 COUNT = """
@@ -188,7 +188,7 @@ def test_a_process_with_a_pool_exits_at_once(tmp_path: Path) -> None:
     program = f"""
 import time
 from pathlib import Path
-from graphflow.kernels.native import Compiler, Machine
+from graphflow._core.codegen.cpu import Compiler, Machine
 machine = Machine(Compiler(Path({str(tmp_path)!r})), 60)
 machine.pool(4)
 time.sleep(0.05)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.kernels.native import Compiler, Machine, nnkernels
+from graphflow._core.codegen.cpu import Compiler, Machine, nnkernels
 
 
 class Bench:

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphflow.kernels.cpu import convolution as reference
-from graphflow.kernels.native import Compiler, Machine, Step, pooling
-from graphflow.kernels.native.kernel_source import Kernel, VectorUnit, host_vector_unit
-from graphflow.kernels.windows import Axis
+from graphflow._core.codegen.cpu import Compiler, Machine, Step, pooling
+from graphflow._core.codegen.cpu.kernel_source import Kernel, VectorUnit, host_vector_unit
+from graphflow._core.kernels.nn import convolution as reference
+from graphflow._core.kernels.nn.windows import Axis
 
 Array = npt.NDArray[Any]
 Call = Callable[..., None]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.kernels.native import Region, RegionInput, RegionOutput, ScalarTextError, Statement
-from graphflow.kernels.native.scalar_text import parse
+from graphflow._core.codegen.cpu import Region, RegionInput, RegionOutput, ScalarTextError, Statement
+from graphflow._core.codegen.cpu.scalar_text import parse
 
 Runner = Callable[..., list[np.ndarray]]
 

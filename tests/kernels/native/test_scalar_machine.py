@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from graphflow.kernels.native import Compiler, Machine, ScalarTextError
-from graphflow.kernels.native.scalar_machine import Label, Register, ScalarProgram
-from graphflow.kernels.native.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu import Compiler, Machine, ScalarTextError
+from graphflow._core.codegen.cpu.scalar_machine import Label, Register, ScalarProgram
+from graphflow._core.codegen.cpu.scalar_machine_source import interpreter_source
 
 
 @pytest.fixture(scope="module")

@@ -5,17 +5,16 @@ TABLE maps an op type to a function (random generator) -> samples. The first sam
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import zlib
 
 import numpy as np
 
-import graphflow.ops.collectives
-import graphflow.ops.datasets
-import graphflow.ops.staleness
-import graphflow.ops.sync_rounds
-from graphflow.graph.op_def import OpDef
+import graphflow._core.ops.distributed.collectives
+import graphflow._core.ops.distributed.staleness
+import graphflow._core.ops.distributed.sync_rounds
+import graphflow._core.ops.io.datasets
+from graphflow._core.graph.op_def import OpDef
+from graphflow._core.ops import load_all
 from op_samples import (
     arrays,
     colours,
@@ -108,7 +107,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
     ),
     **dict.fromkeys(("WriteFile", "MatchingFiles"), "work on files; test_readers.py has them"),
     **dict.fromkeys(
-        [d.name for d in vars(graphflow.ops.datasets).values() if isinstance(d, OpDef)],
+        [d.name for d in vars(graphflow._core.ops.io.datasets).values() if isinstance(d, OpDef)],
         "take or give datasets and iterators, which are no arrays; tests/data has them",
     ),
     **dict.fromkeys(("SaveV2", "RestoreV2"), "write and read a file; tests/train/test_saver.py has them"),
@@ -118,15 +117,15 @@ WITHOUT_SAMPLES: dict[str, str] = {
         "take all state of the session; tests/train/test_saver.py has them",
     ),
     **dict.fromkeys(
-        [d.name for d in vars(graphflow.ops.collectives).values() if isinstance(d, OpDef)],
+        [d.name for d in vars(graphflow._core.ops.distributed.collectives).values() if isinstance(d, OpDef)],
         "need a group of members; tests/distribute/test_collectives.py has them",
     ),
     **dict.fromkeys(
-        [d.name for d in vars(graphflow.ops.sync_rounds).values() if isinstance(d, OpDef)],
+        [d.name for d in vars(graphflow._core.ops.distributed.sync_rounds).values() if isinstance(d, OpDef)],
         "take part in a round of several runs; tests/train/test_sync_replicas.py has them",
     ),
     **dict.fromkeys(
-        [d.name for d in vars(graphflow.ops.staleness).values() if isinstance(d, OpDef)],
+        [d.name for d in vars(graphflow._core.ops.distributed.staleness).values() if isinstance(d, OpDef)],
         "belong to a step among others; tests/train/test_bounded_staleness.py has them",
     ),
 }
@@ -134,8 +133,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
 
 
 # Modules of ops may be loaded at first use; the registry is whole when all are.
-for _module in pkgutil.iter_modules(graphflow.ops.__path__):
-    importlib.import_module(f"graphflow.ops.{_module.name}")
+load_all()
 
 
 def samples(op_type: str, count: int | None = None) -> list[Sample]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.graph.dtypes import as_dtype
+from graphflow._core.graph.dtypes import as_dtype
 from op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, draw, ints
 
 HALF, BYTE = np.dtype(np.float16), np.dtype(np.uint8)

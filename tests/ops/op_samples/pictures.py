@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.graph.dtypes import as_dtype
+from graphflow._core.graph.dtypes import as_dtype
 from op_samples.sample import INT, Draw, Random, Sample, draw, ints, scalar, strings
 
 HALF, BYTE = np.dtype(np.float16), np.dtype(np.uint8)
@@ -81,7 +81,7 @@ def _jpeg_shape(random: Random) -> Iterable[Sample]:
 
 def _kernel_of(op_type: str, attrs: dict[str, Any]) -> Callable[[Any], Any]:
     """A decoder, by which files that are written are read again."""
-    from graphflow.kernels import registry
+    from graphflow._core.kernels import registry
 
     class Reader:
         name, type, dtypes, op = "reader", op_type, (as_dtype(BYTE),), None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow.graph.op_def import OpDef, lookup
+from graphflow._core.graph.op_def import OpDef, lookup
 
 Array = Any
 Random = np.random.Generator

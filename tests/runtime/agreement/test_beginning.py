@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.agreement import trial, verification
-from graphflow.runtime.agreement.bounds import Reach, difference
-from graphflow.runtime.compiled import lower
+from graphflow._core.compiler import lower
+from graphflow._core.runtime.agreement import trial, verification
+from graphflow._core.runtime.agreement.bounds import Reach, difference
 
 pytestmark = pytest.mark.faulty_compiler
 RNG = np.random.RandomState

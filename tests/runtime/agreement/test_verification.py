@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.agreement import trial, verification
-from graphflow.runtime.agreement.report import load
-from graphflow.runtime.compiled import lower
-from graphflow.runtime.compiled.reasons import Declines, Disagrees
+from graphflow._core.compiler import lower
+from graphflow._core.compiler.reasons import Declines, Disagrees
+from graphflow._core.runtime.agreement import trial, verification
+from graphflow._core.runtime.agreement.report import load
 
 RNG = np.random.RandomState
 
@@ -101,7 +101,7 @@ def test_a_wrong_kernel_is_never_used(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.faulty_compiler
 @pytest.mark.usefixtures("wrong_tanh")
 def test_the_file_holds_what_the_difference_needs(caplog: pytest.LogCaptureFixture) -> None:
-    from graphflow.runtime.agreement.replaying import replayed
+    from graphflow._core.runtime.agreement.replaying import replayed
 
     _trained(3)
     (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
@@ -115,7 +115,7 @@ def test_the_file_holds_what_the_difference_needs(caplog: pytest.LogCaptureFixtu
 @pytest.mark.faulty_compiler
 @pytest.mark.usefixtures("wrong_tanh")
 def test_the_file_holds_texts_and_what_functions_gave(caplog: pytest.LogCaptureFixture) -> None:
-    from graphflow.runtime.agreement.replaying import replayed
+    from graphflow._core.runtime.agreement.replaying import replayed
 
     with gf.Graph().as_default():
         x = gf.placeholder(gf.float32, [3])
@@ -150,7 +150,7 @@ def test_the_wrong_part_of_a_small_update_is_found() -> None:
 def test_compiled_code_that_fails_where_numpy_does_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from graphflow.runtime.compiled.build import CompiledPlan
+    from graphflow._core.runtime.compiled.build import CompiledPlan
 
     def fail(self: Any, run: Any, feeds: Any) -> Any:
         raise IndexError("nothing\nthere")

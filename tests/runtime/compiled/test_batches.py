@@ -12,7 +12,7 @@ import pytest
 from tiers import check
 
 import graphflow as gf
-from graphflow.runtime.compiled.values import Value
+from graphflow._core.compiler.values import Value
 
 
 def _numbers(seed: int, *shape: int) -> Any:

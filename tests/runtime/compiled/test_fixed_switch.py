@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.compiled.build import CompiledPlan
-from graphflow.runtime.compiled.draft import Draft
+from graphflow._core.compiler.draft import Draft
+from graphflow._core.runtime.compiled.build import CompiledPlan
 from tests.runtime.compiled.tiers import compiled_plans
 
 RUNS = 12

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tiers import check
 
 import graphflow as gf
-from graphflow.plan.ir import Instruction
-from graphflow.runtime.compiled.fuse import fuse
-from graphflow.runtime.compiled.nodes import KernelNode, Node, Statements
-from graphflow.runtime.compiled.values import whole
+from graphflow._core.compiler.fuse import fuse
+from graphflow._core.compiler.nodes import KernelNode, Node, Statements
+from graphflow._core.compiler.values import whole
+from graphflow._core.plan.ir import Instruction
 
 _SPACES: list[tuple[int, ...]] = [(), (8,), (4, 8)]
 _STEP = st.tuples(

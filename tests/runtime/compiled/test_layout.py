@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphflow.runtime.compiled.memory import assign, assign_clusters
-from graphflow.runtime.compiled.values import Value, boxes_apart, row_major
+from graphflow._core.compiler.memory import assign, assign_clusters
+from graphflow._core.compiler.values import Value, boxes_apart, row_major
 
 _LIVES = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda t: (min(t), max(t)))
 _BLOCKS = st.lists(st.tuples(st.integers(0, 300), _LIVES), min_size=1, max_size=25)

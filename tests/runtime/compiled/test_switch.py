@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.context import RunContext
+from graphflow._core.runtime.context import RunContext
 
 _SECONDS = 20
 

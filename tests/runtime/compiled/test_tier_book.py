@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.compiled.tier_book import TierBook
+from graphflow._core.runtime.compiled.tier_book import TierBook
 
 _STEPS = 14
 

@@ -11,7 +11,7 @@ import pytest
 from tiers import check
 
 import graphflow as gf
-from graphflow.runtime.compiled.values import Value, view_of
+from graphflow._core.compiler.values import Value, view_of
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "first axis reversed": lambda x: gf.reverse(x, [0]),

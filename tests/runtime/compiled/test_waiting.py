@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.runtime.compiled import tier
-from graphflow.runtime.compiled.draft import Draft
+from graphflow._core.compiler.draft import Draft
+from graphflow._core.runtime.compiled import tier
 
 
 @pytest.fixture

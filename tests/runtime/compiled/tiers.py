@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphflow as gf
-from graphflow.runtime.compiled.build import CompiledPlan
+from graphflow._core.runtime.compiled.build import CompiledPlan
 
 Model = Callable[[], tuple[Any, dict[Any, Any]]]
 """Builds a graph; returns what to fetch and what to feed."""

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.cuda.discovery import found
-from graphflow.runtime.cuda.control import ControlledExecutable
-from graphflow.runtime.cuda.executable import DeviceExecutable
+from graphflow._core.codegen.gpu.discovery import found
+from graphflow._core.runtime.gpu.control import ControlledExecutable
+from graphflow._core.runtime.gpu.executable import DeviceExecutable
 
 needs_two_gpus = pytest.mark.skipif(
     not found().simulated and len(found().gpus) < 2, reason="there are no two GPUs"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphflow.runtime.agreement import verification
+from graphflow._core.runtime.agreement import verification
 
 
 @pytest.fixture(autouse=True)

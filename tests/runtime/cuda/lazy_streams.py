@@ -50,8 +50,8 @@ class Event:
 
 def make_lazy(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, int]]:
     """Gives the first `count` devices lazy streams, until the test ends; what they are asked for, in its order."""
-    from graphflow.kernels.cuda import toolkit
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu import toolkit
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     pinned: list[Any] = []
     asked: list[tuple[str, int]] = []

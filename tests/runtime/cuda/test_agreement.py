@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.cuda.discovery import Found
-from graphflow.runtime.agreement import replaying, trial, verification
-from graphflow.runtime.agreement.replaying import replayed
-from graphflow.runtime.agreement.report import load, save
-from graphflow.runtime.compiled import lower
-from graphflow.runtime.compiled.reasons import StaysOnNumpy
-from graphflow.runtime.cuda import products
+from graphflow._core.codegen.gpu.discovery import Found
+from graphflow._core.compiler import lower
+from graphflow._core.compiler.gpu import products
+from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.runtime.agreement import replaying, trial, verification
+from graphflow._core.runtime.agreement.replaying import replayed
+from graphflow._core.runtime.agreement.report import load, save
 from tests.runtime.cuda.both_devices import needs_two_gpus, session
 
 pytestmark = [pytest.mark.device, pytest.mark.verified_plans]
@@ -263,7 +263,7 @@ def test_what_numpy_makes_in_between_is_looked_at_too(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What NumPy computes comes to the device wrong."""
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     right = Device.upload
 
@@ -332,7 +332,7 @@ def test_launches_of_a_watched_plan_are_not_captured(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     made: list[Any] = []
-    from graphflow.runtime.cuda.watched import WatchedPlan
+    from graphflow._core.runtime.gpu.watched import WatchedPlan
 
     right = WatchedPlan.run
 
@@ -343,7 +343,7 @@ def test_launches_of_a_watched_plan_are_not_captured(
     monkeypatch.setattr(WatchedPlan, "run", watched)
     request.getfixturevalue("wrong_tanh")
     captured = Counter[Any]()
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     monkeypatch.setattr(Device, "captured", lambda self, works: captured.update([len(works)]))
     _runs(_chain, verify_compiled=False)

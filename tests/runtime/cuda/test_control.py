@@ -34,7 +34,7 @@ def alike(build: Any, runs: int = 3) -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the device is asked for something from now on."""
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     seen: Counter[str] = Counter()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.kernels.cuda.discovery import found
+from graphflow._core.codegen.gpu.discovery import found
 from tests.runtime.cuda.both_devices import plans, session
 from tests.runtime.cuda.lazy_streams import make_lazy
 
@@ -61,7 +61,7 @@ def losses(*devices: str) -> list[float]:
 def test_training_does_not_depend_on_when_the_gpu_works(
     devices: tuple[str, ...], much: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphflow.runtime.cuda import transfers
+    from graphflow._core.runtime.gpu import transfers
 
     monkeypatch.setattr(transfers, "_MUCH", much)
     wanted = losses("/cpu:0")

@@ -25,7 +25,7 @@ def graph() -> Iterator[None]:
 
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The copies between host and device, allocations and launches from now on."""
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     seen: list[str] = []
 
@@ -103,7 +103,7 @@ def test_reductions_by_larger_blocks(
     shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the simulator's small blocks no two threads share a cell of what is kept along the last axis."""
-    from graphflow.kernels.cuda import reductions, regions
+    from graphflow._core.codegen.gpu import reductions, regions
 
     monkeypatch.setattr(reductions, "BLOCK", 64)
     monkeypatch.setattr(regions, "elementwise_launch", None)  # Nothing but the reductions is to be launched.
@@ -138,7 +138,7 @@ def test_products_of_odd_sizes(rows: int, depth: int, columns: int) -> None:
     "name, turned", [("MEDIUM", False), ("MEDIUM", True), ("LARGE", False), ("LARGE", True)]
 )
 def test_products_by_the_tiles_of_a_gpu(name: str, turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.kernels.cuda import matmul
+    from graphflow._core.codegen.gpu import matmul
 
     monkeypatch.setattr(matmul, "SMALL", getattr(matmul, name))
 
@@ -175,7 +175,7 @@ def test_a_steady_step_allocates_nothing_and_copies_feeds_and_fetches_alone(
 
 def test_captured_launches_are_replayed_until_memory_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CUDA graph holds addresses: where a variable gets other memory, its launches are made and captured anew."""
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     replayed: list[int] = []
 
@@ -328,7 +328,7 @@ def no_memory(shape: Any, dtype: Any) -> Any:
 
 
 def test_too_little_memory_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.kernels.cuda import toolkit
+    from graphflow._core.codegen.gpu import toolkit
 
     with gf.device("/gpu:0"):
         x = gf.placeholder(gf.float32, [64])
@@ -342,7 +342,7 @@ def test_too_little_memory_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_too_little_memory_for_a_value_between_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.kernels.cuda import toolkit
+    from graphflow._core.codegen.gpu import toolkit
 
     with gf.device("/gpu:0"):
         count, x = gf.placeholder(gf.int32, []), gf.placeholder(gf.float32, [1000])
@@ -360,7 +360,7 @@ def test_too_little_memory_for_a_value_between_parts(monkeypatch: pytest.MonkeyP
 
 
 def test_a_gpu_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.kernels.cuda.toolkit import Device
+    from graphflow._core.codegen.gpu.toolkit import Device
 
     def fails(self: Any, source: Any, target: Any, stream: Any = None) -> None:
         raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
@@ -378,7 +378,7 @@ def test_a_gpu_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gpu_is_current_where_the_host_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow.kernels.cuda import toolkit
+    from graphflow._core.codegen.gpu import toolkit
 
     asked: list[str] = []
 

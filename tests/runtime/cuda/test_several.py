@@ -26,8 +26,8 @@ def graph() -> Iterator[None]:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often values were copied, and how often the host waited, by what was asked of the devices."""
-    from graphflow.kernels.cuda.toolkit import Device
-    from graphflow.runtime.cuda.transfers import Outbox
+    from graphflow._core.codegen.gpu.toolkit import Device
+    from graphflow._core.runtime.gpu.transfers import Outbox
 
     found: Counter[str] = Counter()
 
@@ -157,7 +157,7 @@ def test_loops_on_two_gpus() -> None:
 
 def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread without a current GPU gets the first one from Numba, and memory there instead of where it is used."""
-    from graphflow.kernels.cuda import toolkit
+    from graphflow._core.codegen.gpu import toolkit
 
     made_current = toolkit.Device._being_current
     current: list[int] = []

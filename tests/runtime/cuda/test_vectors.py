@@ -12,7 +12,7 @@ import pytest
 from both_devices import on_both
 
 import graphflow as gf
-from graphflow.kernels.cuda.vectors import lies_well
+from graphflow._core.codegen.gpu.vectors import lies_well
 
 pytestmark = pytest.mark.device
 
@@ -25,7 +25,7 @@ def graph() -> Iterator[None]:
 
 def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are launched from now on."""
-    from graphflow.kernels.cuda.toolkit import Device, Launch
+    from graphflow._core.codegen.gpu.toolkit import Device, Launch
 
     found: list[str] = []
     launch = Device.launch

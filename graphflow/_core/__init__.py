@@ -1,0 +1,1 @@
+"""The engine: graph, plan, compiler, runtime, cluster. Nothing outside of graphflow imports it."""

@@ -1,0 +1,324 @@
+"""Reads checkpoints that TensorFlow wrote: a tensor bundle, which is an index and one or more files of data.
+
+The index is a sorted table as LevelDB writes it: blocks of keys, each key given by what differs from the one before it,
+with a checksum a block. It maps names to BundleEntryProto messages, which say where in which file of data a tensor
+lies, and its checksum. A tensor in parts has an entry that lists the parts, and one for each part under a key that
+orders as its place does.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors, protos
+from graphflow._core.checkpoint.crc32c import masked_checksum, masked_checksum_of
+from graphflow._core.checkpoint.layout import MOST_SLICES, CorruptError, Record
+from graphflow._core.checkpoint.reader import INDEX, CheckpointFile, mapped
+from graphflow._core.checkpoint.regions import MOST_AXES, Region
+from graphflow._core.graph.dtypes import as_dtype
+
+_FOOTER: Final = 48
+MAGIC: Final = 0xDB4775248B80FB57
+_ALL: Final = -1
+"""The length along an axis of which a part has everything, where the text of the part was "-"."""
+_TRAILER: Final = 5
+"""Bytes after a block: how it is compressed, and a checksum."""
+_MOST_SHARDS: Final = 100_000
+
+
+class BundleFile(CheckpointFile):
+    """A checkpoint of TensorFlow's, mapped into memory; `prefix` is its path without .index.
+
+    NotFoundError where a file of it is missing, DataLossError where the index is damaged.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        where = prefix + INDEX
+        try:
+            found, count = _records(_table(mapped(where)))
+        except CorruptError as error:
+            raise errors.DataLossError(
+                None, None, f"{where} is not a whole checkpoint: {error}. Restore an older one."
+            ) from None
+        self._hold(where, list(found), {"format": "TensorFlow"})
+        self._shard_of = {record.key: shard for record, shard in found.items()}
+        self._shards = {
+            shard: mapped(f"{prefix}.data-{shard:05d}-of-{count:05d}")
+            for shard in sorted(set(found.values()))
+        }
+        ends: dict[int, int] = {}
+        for record, shard in sorted(found.items(), key=lambda item: (item[0].begin, item[0].end)):
+            if record.begin < ends.get(
+                shard, 0
+            ):  # Few bytes could be as many tensors as the index has room for.
+                raise errors.DataLossError(
+                    None, None, f"{where}: the tensor {record.name!r} and another one are the same bytes."
+                )
+            ends[shard] = record.end
+            if record.end > len(self._shards[shard]):
+                raise errors.DataLossError(
+                    None,
+                    None,
+                    f"{where}: the tensor {record.name!r} lies behind the end of its file of data.",
+                )
+
+    def bytes_of(self, record: Record) -> memoryview:
+        """The bytes of a record, unchecked."""
+        return self._shards[self._shard_of[record.key]][record.begin : record.end]
+
+    def damaged(
+        self,
+        records: Sequence[Record],
+        progress: Callable[[int], None] | None = None,
+        into: Mapping[Record, memoryview] = MappingProxyType({}),
+    ) -> list[tuple[Record, str]]:
+        """The records whose checksums do not hold, each with the checksum that was found; see CheckpointData."""
+        bad = []
+        for record in records:
+            data = self.bytes_of(record)
+            if record in into:
+                into[record][:] = data
+            if record.dtype.name == "string":
+                found = _strings(data, record.region.size)[1]
+            else:
+                found = f"{masked_checksum(data):08x}"
+            if progress is not None:
+                progress(len(data))
+            if found != record.checksum:
+                bad.append((record, found))
+        return bad
+
+    def _array(self, record: Record) -> Any:
+        if not record.dtype.is_numpy_compatible:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                f"The tensor {record.name!r} of {self.where} is of {record.dtype.name}, which NumPy does not have. "
+                "Convert it in TensorFlow.",
+            )
+        if record.dtype.name != "string":
+            return super()._array(record)
+        values, _ = _strings(self.bytes_of(record), record.region.size)
+        result = np.empty(record.region.size, object)
+        result[:] = values
+        return result.reshape(record.region.lengths)
+
+
+# ---- what the index says --------------------------------------------------------------------------------------------
+
+
+def _records(table: Iterator[tuple[bytes, memoryview]]) -> tuple[dict[Record, int], int]:
+    """All tensors and parts of tensors, each with the number of its file of data; and how many such files there are."""
+    from google.protobuf.message import DecodeError
+
+    entries: dict[bytes, Any] = {}
+    header = protos.tensor_bundle_pb2.BundleHeaderProto()
+    try:
+        for number, (key, value) in enumerate(table):
+            if number == 0 and key == b"":
+                header.ParseFromString(bytes(value))
+            else:
+                entries[key] = protos.tensor_bundle_pb2.BundleEntryProto.FromString(bytes(value))
+    except DecodeError as error:
+        raise CorruptError(f"an entry of its index cannot be read: {error}") from None
+    if header.endianness != 0:
+        raise CorruptError("its numbers are big-endian, which graphflow does not read")
+    if not 0 < header.num_shards <= _MOST_SHARDS:
+        raise CorruptError(f"it says that it has {header.num_shards} files of data")
+    found: dict[Record, int] = {}
+    parts: set[bytes] = set()
+    for key, entry in entries.items():
+        parts.update(part_key(key, numbers) for _, numbers in _parts(entry))
+    for key, entry in entries.items():
+        if key in parts:
+            continue
+        name, shape = _named(key), _shape(entry)
+        if not entry.slices:
+            found[_record(name, name, shape, "", entry, header.num_shards)] = entry.shard_id
+            continue
+        for region, numbers in _parts(entry):
+            part = entries.get(part_key(key, numbers))
+            if part is None or _shape(part) != region.lengths or part.dtype != entry.dtype:
+                raise CorruptError(f"the part {region.text} of the tensor {name!r} is not in it")
+            record = _record(f"{name}/{region.text}", name, shape, region.text, part, header.num_shards)
+            if record in found:
+                raise CorruptError(f"the part {region.text} of the tensor {name!r} is there twice")
+            found[record] = part.shard_id
+    return found, header.num_shards
+
+
+def _named(key: bytes) -> str:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise CorruptError(f"it has a tensor of the name {key!r}") from None
+
+
+def _shape(entry: Any) -> tuple[int, ...]:
+    shape = tuple(dim.size for dim in entry.shape.dim)
+    if entry.shape.unknown_rank or len(shape) > MOST_AXES or not all(0 <= size < 1 << 62 for size in shape):
+        raise CorruptError(f"a tensor has the shape {list(shape)[: MOST_AXES + 1]}")
+    return shape
+
+
+def _parts(entry: Any) -> list[tuple[Region, list[int]]]:
+    """The parts that an entry lists, each with the numbers that stand in its key."""
+    shape = _shape(entry)
+    if len(entry.slices) > MOST_SLICES:
+        raise CorruptError(f"a tensor is in more than {MOST_SLICES} parts")
+    parts = []
+    for part in entry.slices:
+        if len(part.extent) != len(shape):
+            raise CorruptError(f"a part of a tensor of {len(shape)} axes has {len(part.extent)}")
+        lengths = tuple(
+            extent.length if extent.WhichOneof("has_length") else full - extent.start
+            for extent, full in zip(part.extent, shape, strict=True)
+        )
+        offsets = tuple(extent.start for extent in part.extent)
+        if not all(
+            o >= 0 and n >= 0 and o + n <= full for o, n, full in zip(offsets, lengths, shape, strict=True)
+        ):
+            raise CorruptError("a part of a tensor does not lie in its shape")
+        said = [(e.start, e.length if e.WhichOneof("has_length") else _ALL) for e in part.extent]
+        parts.append((Region(offsets, lengths), [number for pair in said for number in pair]))
+    return parts
+
+
+def _record(key: str, name: str, shape: tuple[int, ...], text: str, entry: Any, shards: int) -> Record:
+    try:
+        dtype = as_dtype(entry.dtype)
+    except TypeError:
+        raise CorruptError(
+            f"the tensor {name!r} has the dtype {entry.dtype}, which graphflow does not have"
+        ) from None
+    if not 0 <= entry.shard_id < shards or entry.offset < 0 or entry.size < 0:
+        raise CorruptError(f"the tensor {name!r} lies in no file of data")
+    end = entry.offset + entry.size
+    record = Record(key, name, dtype, shape, text, f"{entry.crc32c:08x}", entry.offset, end)
+    size = record.region.size
+    fits = entry.size >= size if dtype.name == "string" else entry.size == size * dtype.size
+    if dtype.is_numpy_compatible and not fits:
+        raise CorruptError(
+            f"the tensor {name!r} has {entry.size} bytes, which do not fit its shape {list(shape)}"
+        )
+    return record
+
+
+def _strings(data: memoryview, count: int) -> tuple[list[bytes], str]:
+    """The strings of a tensor, and the checksum that is found, or why there is none.
+
+    The lengths come first, then a checksum of them, then the strings one behind the other.
+    """
+    lengths, place = [], 0
+    try:
+        for _ in range(count):
+            length, place = _varint(data, place)
+            lengths.append(length)
+    except CorruptError as error:
+        return [], f"none, since {error}"
+    begin = place + 4
+    if begin + sum(lengths) != len(data):
+        return [], "none, since the lengths of its strings do not fit its bytes"
+    words = b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
+    given = bytes(data[place:begin])
+    if given != struct.pack("<I", masked_checksum(words)):
+        return [], "another one of the lengths of its strings"
+    values, position = [], begin
+    for length in lengths:
+        values.append(bytes(data[position : position + length]))
+        position += length
+    return values, f"{masked_checksum_of([words, given, data[begin:]]):08x}"
+
+
+# ---- the key of a part: numbers and texts written so that their bytes order as they do ------------------------------
+
+
+def part_key(name: bytes, numbers: Sequence[int]) -> bytes:
+    """The key of a part of a tensor; numbers: offset and length along each axis."""
+    escaped = re.sub(rb"[\x00\xff]", lambda found: b"\x00\xff" if found[0] == b"\x00" else b"\xff\x00", name)
+    axes = len(numbers) // 2
+    count = bytes([1, axes]) if axes else b"\x00"
+    return b"\x00" + escaped + b"\x00\x01" + count + b"".join(map(_signed, numbers))
+
+
+def _signed(number: int) -> bytes:
+    """A number with its length in the first bits: one for each byte, as many as there are."""
+    if number == _ALL:
+        return b"\x7f"
+    length = number.bit_length() // 7 + 1
+    marks = (1 << length) - 1
+    return (number | marks << 8 * length - length).to_bytes(length, "big")
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def _table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+    """The keys and values of a table, in the order of the keys, which rise."""
+    if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != MAGIC:
+        raise CorruptError("it does not end as an index of TensorFlow's")
+    footer = data[-_FOOTER:-8]
+    _, place = _handle(footer, 0)
+    handle, _ = _handle(footer, place)
+    last: bytes | None = None
+    for _, value in _block(data, handle):
+        inner, _ = _handle(value, 0)
+        for key, content in _block(data, inner):
+            if last is not None and key <= last:
+                raise CorruptError("the keys of its index do not rise")
+            last = key
+            yield key, content
+
+
+def _handle(data: memoryview, place: int) -> tuple[tuple[int, int], int]:
+    offset, place = _varint(data, place)
+    size, place = _varint(data, place)
+    return (offset, size), place
+
+
+def _block(data: memoryview, handle: tuple[int, int]) -> Iterator[tuple[bytes, memoryview]]:
+    offset, size = handle
+    end = offset + size
+    if end + _TRAILER > len(data) - _FOOTER:
+        raise CorruptError("a block of its index lies behind its end")
+    if int.from_bytes(data[end + 1 : end + _TRAILER], "little") != masked_checksum(data[offset : end + 1]):
+        raise CorruptError("the checksum of a block of its index does not hold")
+    if data[end] != 0:
+        raise CorruptError("its index is compressed, which graphflow does not read")
+    block = data[offset:end]
+    if size < 4:
+        raise CorruptError("a block of its index is too short")
+    rest = size - 4 - 4 * int.from_bytes(block[-4:], "little")
+    if rest < 0:
+        raise CorruptError("a block of its index is too short")
+    place, key = 0, b""
+    while place < rest:
+        shared, place = _varint(block, place)
+        fresh, place = _varint(block, place)
+        length, place = _varint(block, place)
+        if shared > len(key) or place + fresh + length > rest:
+            raise CorruptError("an entry of its index lies behind its end")
+        key = key[:shared] + bytes(block[place : place + fresh])
+        place += fresh
+        yield key, block[place : place + length]
+        place += length
+
+
+def _varint(data: memoryview, place: int) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first, and the place behind it."""
+    number = 0
+    for shift in range(0, 64, 7):
+        if place >= len(data):
+            break
+        byte = data[place]
+        place += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, place
+    raise CorruptError("a number in it has no end")

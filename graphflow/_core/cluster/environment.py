@@ -1,0 +1,119 @@
+"""Which cluster and task a process is, from the environment: TF_CONFIG, as TensorFlow's estimators have it.
+
+    TF_CONFIG={"cluster": {"ps": ["host:port"], "worker": ["host:port", "host:port"]},
+               "task": {"type": "worker", "index": 0}}
+
+One program then runs unchanged in every role; who starts it, such as `graphflow launch` or a cluster's scheduler,
+sets the variable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from graphflow._core.cluster.cluster_spec import ClusterSpec
+from graphflow._core.transport.addresses import split
+
+VARIABLE: Final = "TF_CONFIG"
+_EXAMPLE: Final = (
+    '{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "ps", "index": 0}}'
+)
+
+
+def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple[ClusterSpec, str, int]:
+    """The cluster, the job and the index of this process's task, from the environment variable TF_CONFIG.
+
+    environment: by default that of this process. ValueError saying what is wrong in it, or that it is not set.
+    """
+    text = (os.environ if environment is None else environment).get(VARIABLE)
+    if not text:
+        raise ValueError(
+            f"The environment variable {VARIABLE} is not set. It names the cluster and this process's task: "
+            f"{_EXAMPLE}. `graphflow launch` sets it."
+        )
+    found = _parsed(text)
+    return cluster_in(found), *_task(found)
+
+
+def local_devices_from_environment(environment: Mapping[str, str] | None = None) -> int:
+    """How many CPU devices this process's task shall have, as TF_CONFIG's "local_devices" says; 1 where it does not."""
+    text = (os.environ if environment is None else environment).get(VARIABLE)
+    count = _parsed(text).get("local_devices", 1) if text else 1
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(f'"local_devices" in {VARIABLE} must be a number of at least 1, got {count!r}.')
+    return count
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{VARIABLE} is no JSON: {error.msg} in column {error.colno} of {text[:200]!r}. It should be like "
+            f"{_EXAMPLE}."
+        ) from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{VARIABLE} must be an object like {_EXAMPLE}, got {text[:200]!r}.")
+    return found
+
+
+def cluster_in(found: Mapping[str, Any], what: str = VARIABLE) -> ClusterSpec:
+    """The cluster under "cluster"; ValueError where it is none, `what` being where it was found."""
+    jobs = found.get("cluster")
+    if not isinstance(jobs, dict) or not jobs:
+        raise ValueError(
+            f'"cluster" in {what} must be an object from jobs to lists of addresses, got {jobs!r}.'
+        )
+    return cluster_of(jobs, what)
+
+
+def cluster_of(jobs: Mapping[str, Any], what: str) -> ClusterSpec:
+    """The cluster of jobs, whose tasks are a list of host:port, or by index; ValueError for anything else."""
+    spec = {}
+    for job, tasks in jobs.items():
+        where = f"the job {job!r} of the cluster in {what}"
+        if isinstance(tasks, dict):
+            if not all(str(index).isascii() and str(index).isdigit() for index in tasks):
+                raise ValueError(f"The tasks of {where} must have indices 0, 1, ..., got {list(tasks)}.")
+            tasks = {int(index): address for index, address in tasks.items()}
+        elif not isinstance(tasks, list | tuple) or not tasks:
+            raise ValueError(f"The tasks of {where} must be a list of host:port, got {tasks!r}.")
+        for address in tasks.values() if isinstance(tasks, dict) else tasks:
+            if not isinstance(address, str):
+                raise ValueError(f"An address of {where} must be host:port, got {address!r}.")
+            try:
+                split(address, any_port=True)
+            except ValueError as error:
+                raise ValueError(
+                    f"An address of {where} must be host:port, got {address!r}: {error}"
+                ) from None
+        spec[str(job)] = tasks
+    return ClusterSpec(spec)
+
+
+def _task(found: Mapping[str, Any]) -> tuple[str, int]:
+    spec = cluster_in(found)
+    task = found.get("task")
+    if not isinstance(task, dict):
+        raise ValueError(
+            f'"task" in {VARIABLE} must be an object like {{"type": "worker", "index": 0}}, got {task!r}.'
+        )
+    job, index = task.get("type"), task.get("index", 0)
+    if job not in spec.jobs:
+        raise ValueError(
+            f'"type" of the task in {VARIABLE} must be a job of its cluster, {" or ".join(spec.jobs)}, got {job!r}.'
+        )
+    if isinstance(index, str) and index.isascii() and index.isdigit():
+        index = int(index)
+    if isinstance(index, bool) or not isinstance(index, int) or index not in spec.task_indices(job):
+        raise ValueError(
+            f'"index" of the task in {VARIABLE} must be that of a task of the job {job!r}, one of '
+            f"{spec.task_indices(job)}, got {index!r}."
+        )
+    return job, index
+
+
+EXPORTS: dict[str, Any] = {"task_from_environment": task_from_environment}

@@ -1,0 +1,127 @@
+"""Plans of a session whose server is in the same process, where they hold collectives: run by the thread that asks.
+
+A worker that trains together with others by allreduce has its server beside it. What its steps wait for are the other
+workers, so each hand-over to a thread of the server's and back would make all of them slower.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.collectives.arithmetic import Collectives
+from graphflow._core.graph.devices import task_of
+from graphflow._core.plan.ir import Plan, walk
+from graphflow._core.plan.passes.collectives import HALVES, members
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.planner import Manner, Planner
+
+
+@dataclass(eq=False)
+class TaskHere:
+    """A task of this process. ended: whether a session, by its name, was ended by Session.reset()."""
+
+    task: str
+    planner: Planner
+    store: ResourceStore
+    ended: Callable[[str], bool]
+
+
+_TASKS: Final[weakref.WeakValueDictionary[tuple[int, str], TaskHere]] = weakref.WeakValueDictionary()
+"""The tasks of this process, by its number and their incarnations; as long as their servers are there."""
+
+
+def add(incarnation: str, task: TaskHere) -> None:
+    """A task begins to serve."""
+    _TASKS[os.getpid(), incarnation] = task
+
+
+def find(incarnation: str) -> TaskHere | None:
+    """The task of that incarnation, where it is in this process."""
+    return _TASKS.get((os.getpid(), incarnation))
+
+
+class RunsHere:
+    """The runs of one session that go on in this process. Thread-safe."""
+
+    def __init__(self, task: TaskHere, session: str) -> None:
+        self.task = task
+        self.session = session
+        self.closed = False
+        self.active: set[RunContext] = set()
+        self.kept: dict[str, Any] = {}
+        """What operations keep from run to run."""
+        self._members: set[tuple[int, str]] = set()
+
+    def takes(self, plan: Plan, devices: Sequence[str]) -> bool:
+        """Whether a plan on these devices is to run here."""
+        return all(task_of(d) == self.task.task for d in devices) and any(
+            i.type in HALVES for i in walk(plan)
+        )
+
+    def executable(self, plan: Plan, manner: Manner) -> ExecutableHere:
+        """What runs a plan."""
+        found, counts = self.task.planner.executable(plan, self.task.store, manner)
+        self._members |= members(plan)
+        return ExecutableHere(self, found, counts)
+
+    def close(self, given_up: bool) -> None:
+        """Ends what runs, and has the session's members leave their groups."""
+        self.closed = True
+        for run in list(self.active):
+            run.cancel()
+        collectives: Collectives | None = self.task.store.collectives
+        if collectives is not None:
+            collectives.quit(self._members, given_up)
+
+
+class ExecutableHere:
+    """A plan that runs on the state of a task of this process. Thread-safe."""
+
+    def __init__(self, runs: RunsHere, executable: Any, counts: bool) -> None:
+        self._runs = runs
+        self._executable = executable
+        self._counts = counts
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order; they belong to the caller."""
+        runs = self._runs
+        store = runs.task.store
+        if store.closed:
+            text = f"{runs.task.task}, this session's target, has ended."
+            raise errors.UnavailableError(None, None, text)
+        if runs.task.ended(runs.session):
+            raise errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+        own = RunContext(store, run.deadline)
+        own.trace, own.pausable, own.kept = run.trace, self._counts, runs.kept
+        if self._counts:
+            store.enter(own)
+        runs.active.add(own)
+        try:
+            if runs.closed:
+                raise errors.CancelledError(None, None, "The session is closed.")
+            return tuple([_own(value) for value in self._executable.run(own, feeds)])
+        except BaseException:
+            own.failed()
+            raise
+        finally:
+            if self._counts:
+                store.leave()
+            runs.active.discard(own)
+
+    def describe(self) -> str:
+        """The compiled plans that there are."""
+        described: str = getattr(self._executable, "describe", str)()
+        return described
+
+
+def _own(value: Any) -> Any:
+    """A value that its caller may change."""
+    return value if not isinstance(value, np.ndarray) or value.flags.writeable else value.copy()

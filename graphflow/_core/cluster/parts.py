@@ -1,0 +1,56 @@
+"""What a task registers of a plan, read from a message. It alone opens Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from graphflow._core.plan.encode import PlanReader
+from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.progress import Parts, PartStage
+from graphflow._core.transport.message import Message
+from graphflow.config import TIERS
+
+MOST_WAIT_MS: Final = 1000 * 86_400 * 365
+"""The longest that a round may be asked to wait for workers that are gone: a year."""
+
+
+def read_parts(
+    message: Message, task: str, peers: Collection[str], runner: Callable[[Any, Manner, bool], Any]
+) -> Parts:
+    """The parts that a REGISTER message of somebody who is authenticated brings to a task.
+
+    peers: the other tasks of the cluster. runner: makes what runs a stage from its plan, how it is run, and
+    whether it may wait. Raises whatever a message that is none leads to.
+    """
+    import cloudpickle
+
+    reader = PlanReader(message.tensors, cloudpickle.loads)
+    details = message.details
+    compiled = details["compiled"]
+    if compiled not in TIERS:
+        raise ValueError(f"compiled is {compiled!r:.200}, not one of {', '.join(TIERS)}.")
+    flags = [details.get(name) is True for name in ("seeded", "traced", "check_numerics")]
+    wait = details.get("replica_wait_in_ms", 0)
+    if type(wait) is not int or not 0 <= wait <= MOST_WAIT_MS:
+        raise ValueError(f"replica_wait_in_ms is {wait!r:.200}, not a number of at most {MOST_WAIT_MS}.")
+    verify = details.get("verify")
+    if verify is not None and not isinstance(verify, bool):
+        raise ValueError(f"verify is {verify!r:.200}, not a truth value or null.")
+    manner = Manner(flags[0], flags[1], compiled, flags[2], wait, verify)
+
+    def stage(tree: Mapping[str, Any]) -> PartStage:
+        plan = reader.plan(tree["plan"])
+        for _, _, to in tree["sends"]:
+            if to != task and to not in peers:
+                raise ValueError(f"The plan sends to {to!r:.200}, which is no task of this cluster.")
+        return PartStage(
+            runner(plan, manner, bool(tree["blocks"])),
+            plan.feeds,
+            plan.fetches,
+            dict(tree["receives"]),
+            [(edge, name, "" if to == task else to) for edge, name, to in tree["sends"]],
+        )
+
+    stages = {device: [stage(tree) for tree in trees] for device, trees in details["stages"].items()}
+    return Parts(stages, tuple(details["feeds"]), [(device, name) for device, name in details["fetches"]])

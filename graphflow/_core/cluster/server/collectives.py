@@ -1,0 +1,391 @@
+"""Collectives between the tasks of a cluster: who takes part is told over the links of the tasks, and so are values.
+
+Where two tasks are processes of one machine, what their members bring goes through a lane of its own (transport/lanes),
+which the thread that waits for it reads, and large values lie in memory that both see. Between machines everything goes
+through the sockets of the tasks.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import struct
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.cluster.failures import as_details, from_details
+from graphflow._core.collectives.arithmetic import Collectives
+from graphflow._core.collectives.groups import Brought, Joined, Left
+from graphflow._core.collectives.rounds import LARGE, Formation, Offer, share_of
+from graphflow._core.graph.devices import task_of
+from graphflow._core.runtime.compiled.tier import usable_cores
+from graphflow._core.transport.collective_frames import Frame, What, Where
+from graphflow._core.transport.lanes import Door, Lane, LaneBroken, connect
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
+from graphflow._core.transport.tensors import BadMessage
+
+_MOST_EVENTS: Final = 64
+_TRIM_SECONDS: Final = 5.0
+_GOODBYE_SECONDS: Final = 0.2
+"""How long the goodbye of a task whose lane has ended may be on its way: it goes through the sockets."""
+_BUSY_SECONDS: Final = 30e-6
+"""How long who waits keeps asking, where each member has a core: less than it takes to be woken."""
+_MOST_RANK: Final = 65_535
+
+
+class CollectiveLink:
+    """The link of one task's collectives. But for `look` and `wake`, the lock of the collectives is held.
+
+    tell: sends a message to a task, from any thread. lanes: whether lanes may be opened.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        tasks: Sequence[str],
+        memory: SharedMemory,
+        tell: Callable[[str, Message], None],
+        lanes: bool,
+    ) -> None:
+        self.collectives = Collectives()
+        self._task = task
+        self._tasks = [t for t in tasks if t != task]
+        self._memory = memory
+        self._tell = tell
+        self._door = Door(lanes)
+        self._lanes: dict[str, Lane] = {}
+        self._partners: dict[str, PartnerMemory] = {}
+        self._others: dict[Formation, tuple[str, ...]] = {}
+        self._epoll: Any = None
+        self._wake = -1
+        self._ready: list[int] = []
+        self._broken: dict[str, tuple[float, errors.OpError]] = {}
+        """The tasks whose lanes have ended, until when their goodbyes may come, and what it means if none does."""
+        self._suspects: set[str] = set()
+        """The tasks to which nothing could be sent any more; what they have sent last is taken first."""
+        self._trim_at = 0.0
+        self._cores = usable_cores()
+        if self._door.name:
+            self._epoll = select.epoll()
+            self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._epoll.register(self._wake, select.EPOLLIN)
+        self.collectives.connect(self, memory)
+
+    # ---- what a member tells ----------------------------------------------------------------------------------------
+
+    def tasks(self) -> Sequence[str]:
+        """The tasks of the cluster."""
+        return [self._task, *self._tasks]
+
+    def announce(self, key: int, what: Joined | Left) -> None:
+        """Tells every task who has joined or left a group."""
+        for task in self._tasks:
+            self._announce(task, key, what)
+
+    def _announce(self, task: str, key: int, what: Joined | Left) -> None:
+        details: dict[str, Any] = {"group": key, "member": what.member, "number": what.number}
+        if isinstance(what, Joined):
+            details |= self._memory_details() | {"lane": self._door.name, "size": what.size}
+        else:
+            details["left"] = None if what.error is None else as_details(what.error)
+            details["completed"] = [list(pair) for pair in what.completed.items()]
+        self._tell(task, Message(Kind.COLLECTIVE, details=details))
+
+    def _memory_details(self) -> dict[str, Any]:
+        return {"memory": dict(self._memory.address)}
+
+    def _other_tasks(self, formation: Formation) -> tuple[str, ...]:
+        found = self._others.get(formation)
+        if found is None:
+            self._others = {formation: ()} if len(self._others) > _MOST_EVENTS else self._others
+            found = self._others[formation] = tuple(
+                sorted({task_of(m) for m in formation.members} - {self._task})
+            )
+        return found
+
+    def offer(self, key: int, what: Brought) -> None:
+        """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
+        offer, formation = what.offer, what.formation
+        whole = offer.whole
+        frame = Frame(
+            What.OFFER, key, *what.key, formation.number, what.rank, Where.HERE, offer.dtype, offer.shape,
+            offer.terms, offer.name, offer.rows if offer.fixed else ~offer.rows, whole.nbytes,
+        )  # fmt: skip
+        if whole.nbytes < LARGE:
+            small = frame._replace(payload=whole.tobytes()).encode()
+            for task in self._other_tasks(formation):
+                self._send(task, small)
+            return
+        for task in self._other_tasks(formation):
+            handle = self._memory.lease(whole, task) if task in self._partners else None
+            if handle is not None:
+                self._send(task, frame._replace(where=Where.SHARED, payload=handle).encode())
+                continue
+            ranks = (
+                [r for r, m in enumerate(formation.members) if task_of(m) == task] if offer.in_shares else []
+            )
+            beside = frame._replace(where=Where.BESIDE, payload=struct.pack(f"<{len(ranks)}H", *ranks))
+            places = [share_of(len(whole), r, len(formation.members)) for r in ranks]
+            self._send(task, beside.encode(), [whole[place] for place in places] or [whole])
+
+    def reduced(self, key: int, formation: Formation, rank: int, round_: tuple[int, int], share: Any) -> None:
+        """Tells the other tasks of a formation that a share is reduced, and gives it to those that need it."""
+        for task in self._other_tasks(formation):
+            shared = task in self._partners
+            where = Where.NOWHERE if shared else Where.BESIDE
+            frame = Frame(What.REDUCED, key, *round_, formation.number, rank, where).encode()
+            self._send(task, frame, () if shared else (share,))
+
+    def taken(self, key: int, formation: Formation, rank: int, round_: tuple[int, int]) -> None:
+        """Tells the other tasks of a formation that memory of theirs is not read any more."""
+        frame = Frame(What.TAKEN, key, *round_, formation.number, rank).encode()
+        for task in self._other_tasks(formation):
+            self._send(task, frame)
+
+    def _send(self, task: str, frame: bytes, values: Sequence[Any] = ()) -> None:
+        lane = self._lanes.get(task)
+        if lane is not None and not values:
+            try:
+                lane.send([frame])
+            except LaneBroken:  # Maybe nobody looks: who sends a broadcast waits for no one.
+                lane.discard()
+                self._suspects.add(task)
+            if lane.waits:
+                self._epoll.modify(lane.fileno(), select.EPOLLIN | select.EPOLLOUT)
+            return
+        self._tell(task, Message(Kind.COLLECTIVE, tensors=[np.frombuffer(frame, np.uint8), *values]))
+
+    # ---- what comes in ----------------------------------------------------------------------------------------------
+
+    @property
+    def looks(self) -> bool:
+        """Whether there are lanes to look at."""
+        return bool(self._lanes)
+
+    @property
+    def sending(self) -> bool:
+        """Whether something could not be sent yet."""
+        return any(lane.waits for lane in self._lanes.values())
+
+    def look(self, seconds: float) -> None:
+        """Waits until something comes in or `wake` is called; without the lock."""
+        epoll = self._epoll
+        if epoll is None:
+            return
+        try:
+            found = epoll.poll(0, _MOST_EVENTS)
+            if not found and len(self._lanes) < self._cores:
+                until = time.perf_counter() + _BUSY_SECONDS
+                while not found and time.perf_counter() < until:
+                    found = epoll.poll(0, _MOST_EVENTS)
+            self._ready = [file for file, _ in found or epoll.poll(seconds, _MOST_EVENTS)]
+        except (ValueError, OSError):
+            if not epoll.closed:  # Else the task has ended meanwhile.
+                raise
+
+    def wake(self) -> None:
+        """Ends the wait of `look`."""
+        if self._wake >= 0:
+            os.eventfd_write(self._wake, 1)
+
+    def take(self) -> None:
+        """Hands on what came in."""
+        ready, self._ready = self._ready, []
+        if self._wake in ready:
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._wake)
+        for task, lane in [(t, lane) for t, lane in self._lanes.items() if lane.fileno() in ready]:
+            self._take_from(task, lane)
+
+    def _take_from(self, task: str, lane: Lane) -> bool:
+        """Hands on what came through a lane; whether that was anything."""
+        try:
+            found = lane.receive()
+            for frames in found:
+                self._frame(task, frames[0], ())
+            if lane.waits and self._lanes.get(task) is lane:
+                self._flush(lane)
+        except (LaneBroken, BadMessage, SharedMemoryError) as error:
+            self._lane_broken(task, error)
+            return False
+        return bool(found)
+
+    def _flush(self, lane: Lane) -> None:
+        try:
+            lane.flush()
+        except LaneBroken:  # What the other end has sent last is to be taken before that is looked at.
+            lane.discard()
+        if not lane.waits:
+            self._epoll.modify(lane.fileno(), select.EPOLLIN)
+
+    def _take_all(self, tasks: Collection[str] | None = None) -> None:
+        """Hands on what has come through all lanes: it was sent before what a task has just said over its link."""
+        for task, lane in [(t, lane) for t, lane in self._lanes.items() if tasks is None or t in tasks]:
+            while self._lanes.get(task) is lane and self._take_from(task, lane):
+                pass
+
+    def _lane_broken(self, task: str, error: Exception) -> None:
+        self._close_lane(task)
+        text = f"The task {task} is gone: its connection has ended ({error})."
+        self._broken[task] = time.monotonic() + _GOODBYE_SECONDS, errors.UnavailableError(None, None, text)
+
+    def received(self, task: str, message: Message) -> None:
+        """Another task has sent a message; ValueError and the like where it is wrong."""
+        details = message.details
+        if "lane" in details and "group" not in details:
+            lane = self._door.claim(details["lane"])
+            if lane is not None:
+                self._open_memory(task, details)
+                self._add_lane(task, lane)
+        elif details:
+            self._announced(task, details)
+        else:
+            frame, *values = message.tensors
+            self._frame(task, frame.tobytes(), values)
+        self.collectives.condition.notify_all()
+
+    def _announced(self, task: str, details: Mapping[str, Any]) -> None:
+        key, number = details["group"], details["number"]
+        member = str(details["member"])
+        if task_of(member) != task or not isinstance(key, int) or not isinstance(number, int):
+            raise ValueError(f"{member!r:.200} is none of the sender's devices.")
+        if "left" in details:
+            self._take_all()
+            left = details["left"]
+            error = None if left is None else from_details(left, None)
+            completed = {int(instance): int(count) for instance, count in details["completed"]}
+            self.collectives.heard(key, lambda group: group.left(member, number, error, completed))
+            return
+        size = details["size"]
+        if not isinstance(size, int) or not 0 < size <= _MOST_RANK:
+            raise ValueError(f"A group has {size!r:.200} members.")
+        if task in self._broken:
+            if self.collectives.has_joined(key, member, number):
+                return  # It was said once more before the lane ended: what follows will tell why.
+            self._take_loss(task)
+        self._approach(task, details)
+        self.collectives.heard(key, lambda group: group.joined(member, number, size))
+
+    def _take_loss(self, task: str) -> None:
+        """Where the lane to a task has ended it is gone, and there again: frames may be lost of what was under way."""
+        broken = self._broken.pop(task, None)
+        if broken is not None:
+            self.collectives.lost(task, broken[1])
+
+    def _approach(self, task: str, details: Mapping[str, Any]) -> None:
+        """Shares memory with a task, and opens a lane to it, where both are on one machine."""
+        self._open_memory(task, details)
+        if task in self._lanes or not self._door.name or self._task < task:
+            return
+        found = connect(details.get("lane"))
+        if found is not None:
+            end, secret = found
+            # What comes through the lane may be sooner than the news that a member has joined, and may lie in memory.
+            self._tell(task, Message(Kind.COLLECTIVE, details={"lane": secret} | self._memory_details()))
+            self._add_lane(task, Lane(end))
+
+    def _open_memory(self, task: str, details: Mapping[str, Any]) -> None:
+        if task not in self._partners and self._memory.usable and self._door.name:
+            with suppress(SharedMemoryError):
+                self._partners[task] = PartnerMemory(details.get("memory") or {})
+                self._memory.has_partners = True
+
+    def _add_lane(self, task: str, lane: Lane) -> None:
+        self._take_all([task])
+        self._close_lane(task)
+        self._take_loss(task)
+        self._lanes[task] = lane
+        self._epoll.register(lane.fileno(), select.EPOLLIN)
+        self.wake()
+
+    def _close_lane(self, task: str) -> None:
+        lane = self._lanes.pop(task, None)
+        if lane is not None:
+            self._epoll.unregister(lane.fileno())
+            lane.close()
+
+    def _frame(self, task: str, data: Any, values: Sequence[Any]) -> None:
+        frame = Frame.decode(data)
+        key, formation, rank = (frame.instance, frame.round), frame.formation, frame.rank
+        if frame.what is What.OFFER:
+            whole, parts = self._value(task, frame, values)
+            fixed, rows = frame.rows >= 0, max(frame.rows, ~frame.rows)
+            offer = Offer(frame.terms, frame.name, frame.dtype, frame.shape, whole, parts, rows, fixed)
+            self.collectives.heard(frame.group, lambda group: group.brought(formation, rank, key, offer))
+        elif frame.what is What.REDUCED:
+            share = values[0] if frame.where is Where.BESIDE else None
+            self.collectives.heard(frame.group, lambda group: group.reduced(formation, rank, key, share))
+        else:
+            self.collectives.heard(frame.group, lambda group: group.taken(formation, rank, key))
+
+    def _value(self, task: str, frame: Frame, values: Sequence[Any]) -> tuple[Any, Mapping[int, Any] | None]:
+        """The value that a frame tells of, flat, or the shares of it by rank."""
+        if frame.where is Where.HERE:
+            return frame.value(), None
+        dtype = frame.dtype
+        if frame.where is Where.SHARED:
+            if frame.length != frame.bytes:
+                raise BadMessage("The value of a collective has another length than its shape says.")
+            if task not in self._partners:
+                raise SharedMemoryError("its memory cannot be opened")
+            return self._partners[task].read(bytes(frame.payload), frame.length).view(dtype), None
+        ranks = struct.unpack(f"<{len(frame.payload) // 2}H", frame.payload)
+        if any(v.dtype != dtype or v.ndim != 1 for v in values) or len(values) != max(1, len(ranks)):
+            raise BadMessage("The values of a collective are not what their frame says.")
+        if ranks:
+            return None, dict(zip(ranks, values, strict=True))
+        if len(values[0]) != math.prod(frame.shape):
+            raise BadMessage("The value of a collective has another length than its shape says.")
+        return values[0], None
+
+    # ---- tasks that come and go -------------------------------------------------------------------------------------
+
+    def met(self, task: str) -> None:
+        """A task is there: it hears who has joined."""
+        for key, joined in self.collectives.standing():
+            self._announce(task, key, joined)
+
+    def lost(self, task: str, error: errors.OpError) -> None:
+        """A task is gone."""
+        self._take_all()
+        self._close_lane(task)
+        self._broken.pop(task, None)
+        partner = self._partners.pop(task, None)
+        if partner is not None:
+            partner.close()
+        self.collectives.lost(task, error)
+
+    def trim(self) -> None:
+        """Forgets, every now and then, what has not been used; gives up tasks whose lanes have ended."""
+        now = time.monotonic()
+        if self._suspects:
+            self._take_all(self._suspects)
+            self._suspects.clear()
+            self.collectives.condition.notify_all()
+        for task, (deadline, _) in list(self._broken.items()):
+            if now > deadline:
+                self._take_loss(task)
+        if now < self._trim_at:
+            return
+        self._trim_at = now + _TRIM_SECONDS
+        self._door.trim()
+        for partner in self._partners.values():
+            partner.trim()
+
+    def close(self) -> None:
+        """Closes all lanes; nobody waits any more."""
+        for task in list(self._lanes):
+            self._close_lane(task)
+        self._door.close()
+        if self._epoll is not None:
+            epoll, self._epoll = self._epoll, None
+            epoll.close()
+            os.close(self._wake)
+            self._wake = -1

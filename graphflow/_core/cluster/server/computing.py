@@ -1,0 +1,47 @@
+"""Computing one stage of a step on a task, in whichever thread: what is noted beside its results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow import errors
+from graphflow._core.cluster.server.once import Once
+from graphflow._core.cluster.server.registrations import Runner
+from graphflow._core.cluster.server.step_output import StepContext
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.assemble import operand
+from graphflow._core.runtime.progress import RunStage
+
+
+def compute(
+    work: RunStage, context: StepContext, store: ResourceStore, once: Once
+) -> tuple[Sequence[Any], Exception | None]:
+    """The results of a stage, or its error. In any thread."""
+    runner: Runner = work.stage.run
+    context.kept, context.replica_seconds = runner.kept, runner.replica_seconds
+    begun = time.perf_counter()
+    counted: StepContext | ResourceStore = store if runner.blocks or runner.alone else context
+    if runner.blocks:  # A wait of a stage of its own, which holds no variable.
+        context.pausable = True
+    counted.enter()
+    try:
+        if runner.changes_more:
+            context.begin_change()
+        if context.once is not None and runner.changes:
+            found = once.carry_out(runner.executable, runner.changes, context, work.values)
+        else:
+            found = runner.executable.run(context, work.values)
+        results = [operand(v) if type(v) is bytes else v for v in found]
+        work.values = ()
+    except Exception as error:
+        return (), context.failed_of(error)
+    except BaseException as error:  # As of a function that calls sys.exit(); the client is told, too.
+        text = f"{type(error).__name__}: {error}"
+        return (), context.failed_of(errors.UnknownError(None, None, text))
+    finally:
+        counted.leave()
+    seconds = time.perf_counter() - begun
+    runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
+    return results, None

@@ -1,0 +1,410 @@
+"""The side of a task that answers who comes: who may send at all, clients that begin a session, other tasks.
+
+A part of `Service`, which has the state. A message of somebody who has not said hello with the secret is not read
+beyond its header; it is counted, and answered at a bounded rate where it may be a client that this task has forgotten.
+Reading a message never runs code of the sender's; plans, which may bring functions, come after this.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.log import LOG
+from graphflow._core.cluster.peers import Greeting, Peer, passes
+from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.inquiries import OBSERVER, Inquiries
+from graphflow._core.cluster.server.requests import Requests
+from graphflow._core.cluster.server.rounds import seconds_of
+from graphflow._core.transport import token
+from graphflow._core.transport.dropped import Rate
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.message import VERSION, Kind, Message, peek
+from graphflow._core.transport.shared import SharedMemoryError
+from graphflow._core.transport.sharing import Sharing
+from graphflow._core.transport.tensors import BadMessage, Buffer
+
+CONNECT_SECONDS: Final = 10.0
+MOST_GREETINGS: Final = 4096
+"""Clients that may wait for their welcome at once."""
+MOST_SOCKETS: Final = 16_384
+"""Sockets of clients that are known at once; the one known for longest has to say hello again."""
+MOST_SESSIONS: Final = 4096
+_GREETING_SECONDS: Final = 30.0
+"""For how long a task that is gone is greeted where nobody waits for it."""
+_MOST_NAME: Final = 256
+_MOST_SECONDS: Final = 86_400.0
+_ANSWERS_A_SECOND: Final = 50
+"""Answers to strangers: what they do not fetch is kept for them."""
+_MOST_UNANSWERED: Final = 4096
+_REQUESTS: Final = frozenset([Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
+_OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LANE])
+_MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
+"""What reading a message's fields raises where they are not what they should be."""
+
+
+class Greetings(Inquiries):
+    """What `Service` does with who comes. All methods are for the thread of the sockets."""
+
+    _access: Access
+    _senders: dict[bytes, Peer]
+    _sharing: Sharing
+    _groups: CollectiveLink
+    _by_address: dict[str, Peer]
+    _requests: dict[str, Requests]
+    _met: dict[str, dict[str, str]]
+    _forget: Callable[[Peer, str], None]
+    _from_peer: Callable[[Peer, Message], None]
+    _from_client: Callable[[bytes, Message], None]
+    _fail: Callable[[bytes, int, Mapping[str, Any]], None]
+    _separate: Callable[[Peer, str], None]
+
+    def __init__(self, address: str, stop: Callable[[], None]) -> None:
+        super().__init__(address, stop)
+        self._answers = Rate(_ANSWERS_A_SECOND)
+        self._unanswered: deque[tuple[bytes, int, Mapping[str, Any]]] = deque(maxlen=_MOST_UNANSWERED)
+        """The requests of strangers that are still to be answered; what is beyond that never is."""
+        self._hellos = count(1)
+        self._left: dict[str, None] = {}
+        """The sessions that have said goodbye; in order, the oldest first."""
+
+    def knows(self, sender: bytes) -> bool:
+        """Whether the socket of that identity has said hello with the secret."""
+        return sender in self._clients or sender in self._senders
+
+    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        """A message came. What is none, and what comes from a stranger, is dropped."""
+        peer = self._senders.get(sender)
+        if peer is None and sender not in self._clients and not self._may_greet(sender, frames):
+            return
+        try:
+            message = Message.of(frames, self._sharing.of(sender if peer is None else peer.task))
+        except SharedMemoryError as error:
+            self._unreadable(sender, error)
+            return
+        except BadMessage as error:
+            self.sockets.dropped.add(str(error))
+            return
+        if message.kind in _OF_LINKS:
+            if message.kind is Kind.HELLO:
+                self._hello(sender, message)
+            else:
+                self.sockets.take_lane(sender, message.details.get("secret"))
+        elif peer is not None:
+            try:
+                self._from_peer(peer, message)
+            except _MISTAKES as error:
+                self.sockets.dropped.add(
+                    f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}"
+                )
+        else:
+            requests = self._requests[self._clients[sender]]
+            if message.kind in _REQUESTS and not requests.take(message.a):
+                if requests.is_late(message.a):
+                    text = f"The request {message.a} came later than {self._task} awaits it: send it again."
+                    self._fail(sender, message.a, as_details(errors.AbortedError(None, None, text)))
+                self.sockets.dropped.add(f"The request {message.a} came before, or too late.")
+                return
+            try:
+                self._from_client(sender, message)
+            except Exception as error:  # Any request is answered: nobody may wait for ever.
+                self._fail(sender, message.a, as_details(error))
+
+    def _unreadable(self, sender: bytes, error: SharedMemoryError) -> None:
+        """What somebody sent is gone, or this process cannot open it: what it belongs to ends."""
+        peer = self._senders.get(sender)
+        if peer is not None:
+            self._forget(peer, f"sent what cannot be read ({error})")
+            self._greet(peer, True)
+        elif sender in self._clients:
+            text = f"{self._task} cannot read what the client sent: {error}."
+            self._fail(sender, 0, as_details(errors.UnavailableError(None, None, text)))
+
+    def _may_greet(self, sender: bytes, frames: Sequence[Buffer]) -> bool:
+        """Whether a stranger's message may be a hello; what is none is dropped."""
+        found = peek(frames)
+        if found is None:
+            self.sockets.dropped.add("A stranger's message is none of graphflow's.")
+            return False
+        version, kind, tensors, request = found
+        if version == VERSION and kind == Kind.HELLO and not tensors:
+            return True
+        if version != VERSION:
+            text = f"{self._task} speaks version {VERSION} of the protocol, not {version}."
+            self._answer_stranger(sender, request, errors.FailedPreconditionError(None, None, text))
+        elif kind in _REQUESTS:
+            text = f"{self._task} does not know this client: it was silent for too long, or the task is a new one."
+            self._answer_stranger(sender, request, errors.AbortedError(None, None, text))
+        self.sockets.dropped.add("A stranger's message is no hello.")
+        return False
+
+    def _answer_stranger(self, sender: bytes, request: int, error: Exception) -> None:
+        """Answers, now or when the rate allows it: it may be one of many clients that were forgotten at once."""
+        details = as_details(error) | {"stranger": True}
+        if not self._unanswered and self._answers.allows():
+            self._fail(sender, request, details)
+        else:
+            self._unanswered.append((sender, request, details))
+
+    def _answer_strangers(self) -> None:
+        while self._unanswered and self._answers.allows():
+            self._fail(*self._unanswered.popleft())
+
+    # ---- hellos ---------------------------------------------------------------------------------------------------
+
+    def _hello(self, sender: bytes, message: Message) -> None:
+        details = message.details
+        if not token.same(self._access.shown_at(self.status.address), details.get("token")):
+            self.sockets.dropped.add("A hello has not the right token.")
+            self._answer_stranger(
+                sender,
+                0,
+                errors.UnauthenticatedError(None, None, f"{self._task} {self._access.other_token}."),
+            )
+            return
+        try:
+            if "task" in details:
+                self._meet(sender, details)
+            else:
+                self._greet_client(sender, message)
+        except (*_MISTAKES, OSError, errors.OpError) as error:
+            self.sockets.dropped.add(f"A hello was wrong: {error}")
+            if "task" in details:
+                found = (
+                    error if isinstance(error, errors.OpError) else ValueError(f"A hello was wrong: {error}")
+                )
+                self._answer_stranger(sender, 0, found)
+            else:
+                self._fail(sender, message.a, as_details(error))
+
+    def _greet_client(self, sender: bytes, message: Message) -> None:
+        details = message.details
+        observes = bool(details.get("observer"))
+        session = f"{OBSERVER if observes else ''}{_name(details, 'session')}"
+        filters = [_text(f) for f in details.get("filters") or ()]
+        seconds = seconds_of(details, CONNECT_SECONDS, _MOST_SECONDS)
+        wanted = {task for task in self._peers if not observes and passes(task, filters)}
+        known = {_text(task): _text(i) for task, i in dict(details.get("incarnations") or {}).items()}
+        needs = details.get("needs")
+        if known.get(self._task, f"{self._incarnation:x}") != f"{self._incarnation:x}":
+            raise started_again(self._task)
+        if session in self._left:
+            if details.get("alive"):
+                return  # It was on its way, over another socket, when the client said goodbye.
+            raise errors.AbortedError(None, None, f"{self._task} has ended this session: it said goodbye.")
+        if session not in self._heard:
+            if len(self._heard) >= MOST_SESSIONS:
+                raise _too_many(f"{self._task} has {MOST_SESSIONS} sessions, which is the most.")
+            if not observes:
+                LOG.info("%s: master session %s begins", self._task, session)
+                self._told_use = -math.inf  # The other tasks are told at the next tick.
+        self._heard[session] = time.monotonic()
+        self._requests.setdefault(session, Requests()).take(message.a)
+        if details.get("alive"):
+            return
+        if sender not in self._clients and len(self._clients) >= MOST_SOCKETS:
+            oldest = next(iter(self._clients))
+            del self._clients[oldest]
+            self._sharing.gone(oldest)
+        self._clients[sender] = session
+        self._sharing.met(sender, details)
+        self._greeting[:] = [w for w in self._greeting if w.client != sender]
+        if len(self._greeting) >= MOST_GREETINGS:
+            raise _too_many(f"{MOST_GREETINGS} clients wait for {self._task}, which is the most.")
+        if known:
+            self._met[session] = known
+        self._greeting.append(
+            Greeting(
+                sender, message.a, set(), time.monotonic() + seconds, wanted,
+                None if needs is None else {task for task in wanted if needs and passes(task, needs)},
+            )
+        )  # fmt: skip
+        self._welcome_those_ready()
+
+    def _has_left(self, session: str) -> None:
+        """A client has said goodbye: what its other threads have said meanwhile does not begin the session anew."""
+        self._left[session] = None
+        if len(self._left) > MOST_SESSIONS:
+            del self._left[next(iter(self._left))]
+
+    def _greet(self, peer: Peer, asks: bool, answers: int = 0) -> None:
+        """Says hello. asks: whether it wants an answer; nothing that a task has said before that is heard any more."""
+        if asks or not peer.greeted:
+            peer.asked = next(self._hellos) if asks else 0
+        details = {"token": self._access.shown_at(peer.address), "task": self._task, "devices": self._devices,
+                   "to": peer.task, "at": self.status.address,
+                   "answer": peer.asked if asks else 0, "answers": answers,
+                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
+                   "left": [p.task for p in self._peers.values() if p.left],
+                   "users": [p.task for p in self._peers.values() if p.incarnation and p.in_use],
+                   "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
+        peer.greeted, peer.greeted_at = True, time.monotonic()
+        self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
+        self.sockets.open_lane(peer.address, peer.door)
+
+    def _meet(self, sender: bytes, details: Mapping[str, Any]) -> None:
+        """Another task says hello."""
+        peer = self._peer_of(sender, details)
+        number = int(_name(details, "incarnation"), 16)
+        incarnation = f"{number:x}"
+        wanted, answers = int(details.get("answer") or 0), details.get("answers")
+        devices = [_text(d) for d in details.get("devices", ())]
+        owner = self._tasks_by_incarnation.get(number, peer.task)
+        if not 0 < number < 1 << 64 or number == self._incarnation or owner != peer.task:
+            raise ValueError(f"{peer.task} cannot have the incarnation {number:x}.")
+        if sender in self._clients:
+            raise ValueError(f"A client calls itself {peer.task}.")
+        if peer.asked and not wanted and answers != peer.asked:
+            return  # It has not heard yet that it was forgotten; what it says until then it will take back.
+        if peer.incarnation and peer.incarnation != incarnation:
+            # What a process has said last may come after what the next one says first: who is there will answer.
+            self._forget(peer, "was started again")
+            self._greet(peer, True)
+            return
+        if peer.incarnation and wanted:
+            self._forget(peer, "had lost its connection to this task")
+        if peer.last != incarnation:
+            peer.round = 0  # It counts its questions anew.
+        peer.incarnation = peer.last = incarnation
+        peer.devices = devices
+        peer.left, peer.asked = False, 0
+        peer.others_left = {_text(task) for task in details.get("left", ())}
+        peer.in_use = bool(details.get("in_use"))
+        peer.users = {_text(task) for task in details.get("users", ())} - {self._task}
+        self._senders[sender] = peer
+        self._sharing.met(peer.task, details)
+        self._lost_tasks().pop(peer.task, None)
+        self._unmet_tasks().pop(peer.task, None)
+        self._tasks_by_incarnation[number] = peer.task
+        if details.get("in_use"):
+            self._used = time.monotonic()
+        peer.door = str(details.get("lane") or "")
+        if wanted:
+            self._greet(peer, False, wanted)
+        elif peer.greeted:
+            self.sockets.open_lane(peer.address, peer.door)
+        with self._groups.collectives.condition:
+            self._groups.met(peer.task)
+        self._welcome_those_ready()
+
+    def _peer_of(self, sender: bytes, details: Mapping[str, Any]) -> Peer:
+        """The task that says hello; FailedPreconditionError where its cluster is not this task's."""
+        name, to, at = _name(details, "task"), details.get("to", self._task), details.get("at")
+        differ = "The ClusterSpecs of the two differ: give all tasks the same."
+        if name == self._task:
+            text = f"{name} is at {self.status.address} already: two processes were started as this task."
+            raise errors.FailedPreconditionError(None, None, text)
+        if to != self._task:
+            text = f"At {self.status.address} is {self._task}, and not {_text(to)}. {differ}"
+            raise errors.FailedPreconditionError(None, None, text)
+        peer = self._peers.get(name)
+        if peer is None:
+            text = (
+                f"{name} is not in the cluster of {self._task}, which has {', '.join(self._peers)}. {differ}"
+            )
+            raise errors.FailedPreconditionError(None, None, text)
+        if details.get("answer") and isinstance(at, str) and at != peer.address and not peer.incarnation:
+            # The two may mean the same; if not, this is why it hears no answer.
+            text = f"{self._task} has {name} at {peer.address}, while it says that it is at {_text(at)}. {differ}"
+            self._answer_stranger(sender, 0, errors.FailedPreconditionError(None, None, text))
+        return peer
+
+    def lost(self, peer: str) -> None:
+        """The connection to a peer is gone."""
+        found = self._by_address[peer]
+        self.sockets.disconnect(peer)
+        found.parted()
+        if found.incarnation:
+            self._forget(found, "is gone")
+        if found.left:  # Where only this direction was cut, it has to know that its plans are dropped.
+            self._greet(found, True)
+
+    def _welcome_those_ready(self) -> None:
+        """Welcomes the clients whose tasks are all there; greets those that are waited for."""
+        there = {task: peer for task, peer in self._peers.items() if peer.incarnation}
+        left = {task for task, peer in self._peers.items() if peer.left}
+        left = left.union(*(peer.others_left for peer in there.values())) - there.keys()
+        for waiting in list(self._greeting):
+            dispensable = set() if waiting.needs is None else left - waiting.needs
+            waiting.tasks = waiting.wanted - there.keys() - dispensable
+            try:
+                for task in waiting.tasks:
+                    if not self._peers[task].greeted:
+                        self._greet(self._peers[task], True)
+            except OSError as error:  # It is on another machine, and there are no keys.
+                self._greeting.remove(waiting)
+                self._peers[task].parted()
+                self._fail(waiting.client, waiting.request, as_details(error))
+                continue
+            if waiting.tasks:
+                continue
+            self._greeting.remove(waiting)
+            found = [there[task] for task in waiting.wanted if task in there]
+            devices = sorted(self._devices + [d for peer in found for d in peer.devices])
+            incarnations = {self._task: f"{self._incarnation:x}"} | {p.task: p.incarnation for p in found}
+            session = self._clients.get(waiting.client)
+            if session is None:
+                continue
+            self._met.setdefault(session, incarnations)
+            details = {"task": self._task, "devices": devices, "incarnations": incarnations,
+                       "in_use": any(peer.in_use or peer.users for peer in found),
+                       "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
+            self.sockets.reply(
+                waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
+            )
+
+    def _where(self, peer: Peer) -> str:
+        """A task and its address, and why it does not answer, as far as that is known."""
+        why = self.sockets.trouble(peer.address)
+        return f"{peer.task} at {peer.address}" + (f" ({why.rstrip('.')})" if why else "")
+
+    def _refuse_those_late(self, now: float) -> None:
+        """Tells the clients that have waited for long enough which tasks are missing; gives up those long gone."""
+        awaited = {task for waiting in self._greeting for task in waiting.tasks}
+        for peer in self._peers.values():
+            long_gone = peer.left and peer.greeted and peer.greeted_at < now - _GREETING_SECONDS
+            if long_gone and peer.task not in awaited:
+                self.sockets.disconnect(peer.address)
+                peer.parted()
+                self._separate(peer, "is gone")
+        self._answer_strangers()
+        self._welcome_those_ready()
+        for waiting in [w for w in self._greeting if w.deadline < now]:
+            self._greeting.remove(waiting)
+            missing = ", ".join(self._where(self._peers[t]) for t in sorted(waiting.tasks))
+            error = errors.UnavailableError(
+                None, None, f"These tasks of the cluster do not answer: {missing}."
+            )
+            self._fail(waiting.client, waiting.request, as_details(error))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_NAME:
+        raise ValueError(f"A name is {value!r:.100}.")
+    return value
+
+
+def _name(details: Mapping[str, Any], field: str) -> str:
+    found = _text(details.get(field))
+    if not found:
+        raise ValueError(f"{field} is missing.")
+    return found
+
+
+def started_again(task: str) -> errors.OpError:
+    """The error of a session that knew a task before it was started again."""
+    return errors.AbortedError(
+        None, None,
+        f"The task {task} was started again: the variables and whatever else it held for this session are lost. "
+        "Make a new session, and restore or initialize them.",
+    )  # fmt: skip
+
+
+def _too_many(text: str) -> errors.OpError:
+    return errors.ResourceExhaustedError(None, None, text)

@@ -1,0 +1,276 @@
+"""The side of a task that registers plans: a master for its clients, with the other tasks, and each task its own parts.
+
+A part of `Service`, which has the state: what happens here happens once a plan, not once a step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.parts import read_parts
+from graphflow._core.cluster.peers import Peer, Waiting
+from graphflow._core.cluster.server import master_steps
+from graphflow._core.cluster.server.greetings import CONNECT_SECONDS, Greetings, started_again
+from graphflow._core.cluster.server.once import Changes
+from graphflow._core.cluster.server.task_steps import StepKey
+from graphflow._core.plan.passes.collectives import members
+from graphflow._core.plan.takings import changes_from_the_start
+from graphflow._core.runtime.planner import Manner
+from graphflow._core.transport.message import Kind, Message
+
+MOST_PLANS: Final = 16_384
+"""Plans that one session may have registered."""
+_MOST_TRACED: Final = 1024
+
+
+@dataclass
+class Runner:
+    """What computes a stage, and how long that takes: seconds, or more than any where it is not known yet."""
+
+    executable: Any
+    blocks: bool
+    changes: Changes
+    kept: dict[str, Any]
+    """What operations keep on this task for the session."""
+    alone: bool
+    """Whether its plan has one device here: then no two stages of a step are computed at once."""
+    changes_more: bool
+    """Whether its step, on this task or another, changes more than what it takes from, as far as it does not say so."""
+    replica_seconds: float
+    """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
+    seconds: float = 1.0
+
+
+class Registrations(Greetings):
+    """What `Service` does with plans. All methods are for the thread of the sockets."""
+
+    _make: Callable[[Any, Manner], Any]
+
+    def __init__(self, address: str, stop: Callable[[], None]) -> None:
+        super().__init__(address, stop)
+        self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
+        self._traced: dict[StepKey, None] = {}
+        """The plans that are traced; in order, the oldest first."""
+        self._kept: dict[tuple[int, str], dict[str, Any]] = {}
+        """What operations keep on this task, by master and session, until the session ends."""
+        self._members: dict[tuple[int, str], tuple[int, str]] = {}
+        """The members of groups that sessions have here, by group and device, with the master and the session."""
+        self._tasks_of: dict[str, set[str]] = {}
+        """The other tasks that each session of this master has plans on."""
+        self._numbers = count((self._incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
+
+    def _register(self, client: bytes, message: Message) -> None:
+        session = self._clients[client]
+        if len(self._master.of_session(session)) >= MOST_PLANS:
+            raise errors.ResourceExhaustedError(
+                None, None, f"This session has registered {MOST_PLANS} plans, which is the most."
+            )
+        tasks: Mapping[str, Any] = message.details["tasks"]
+        executable = master_steps.executable(session, tasks, message.details["fetches"])
+        arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
+        number = next(self._numbers)
+        if any(part.get("traced") is True for part in tasks.values()):
+            self._is_traced((self._incarnation, number))
+        waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
+        self._registering[number] = (waiting, executable)
+        absent = [self._peers[t] for t in tasks if t != self._task and not self._peers[t].incarnation]
+        if absent:
+            for peer in absent:
+                if not peer.greeted:
+                    self._greet(peer, True)
+            names = ", ".join(map(self._where, absent))
+            error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
+            self._registration_failed(number, as_details(error))
+            return
+        met = self._met.setdefault(executable.session, {})
+        for task in tasks:
+            if (
+                task != self._task
+                and met.setdefault(task, self._peers[task].incarnation) != self._peers[task].incarnation
+            ):
+                self._registration_failed(number, as_details(started_again(task)))
+                return
+        partners = _partners(tasks)
+        for task, part in tasks.items():
+            details = {**part, "session": session, "partners": sorted(partners[task])}
+            order = Message(
+                Kind.REGISTER, self._incarnation, number, 0, details, message.tensors[arrays[task]]
+            )
+            if task != self._task:
+                self._tasks_of.setdefault(session, set()).add(task)
+                self._to_peer(task, order)
+                continue
+            try:
+                self._take_parts(order)
+            except Exception as error:
+                self._registration_failed(number, as_details(error))
+                return
+            self._registered(task, number)
+
+    def _registered(self, task: str, number: int) -> None:
+        found = self._registering.get(number)
+        if found is None:
+            return
+        waiting, executable = found
+        waiting.tasks.discard(task)
+        if not waiting.tasks:
+            del self._registering[number]
+            self._master.register(number, executable)
+            if waiting.client not in self._clients:
+                self._release(number)
+                return
+            self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
+
+    def _registration_failed(self, number: int, details: Mapping[str, Any]) -> None:
+        found = self._registering.pop(number, None)
+        if found is not None:
+            waiting, executable = found
+            self._master.register(number, executable)
+            self._release(number)
+            self._fail(waiting.client, waiting.request, details)
+
+    def _end_registrations(self) -> None:
+        """Ends what is under way for the sessions that Session.reset() ends."""
+        error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+        for number in list(self._registering):
+            self._registration_failed(number, as_details(error))
+
+    def left(self, sender: bytes) -> None:
+        """The thread of a client has ended that had this socket, or its process has; its session may go on."""
+        if sender in self._clients:
+            self.sockets.close_lane(sender)
+            text = f"{self._task} has ended this step: the client is gone that asked for it."
+            self._client_gone(sender, as_details(errors.AbortedError(None, None, text)))
+
+    def _client_gone(self, client: bytes, error: Mapping[str, Any]) -> None:
+        for number, (waiting, _) in list(self._registering.items()):
+            if waiting.client == client:
+                self._registration_failed(number, error)
+        self._greeting[:] = [waiting for waiting in self._greeting if waiting.client != client]
+        del self._clients[client]
+        self._sharing.gone(client)
+        self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
+
+    def _not_wanted(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
+        """A client does not wait for a registration any more."""
+        for number, (waiting, _) in list(self._registering.items()):
+            if (waiting.client, waiting.request) == (client, request):
+                self._registration_failed(number, details)
+
+    def _part_refused(self, task: str, number: int, details: Mapping[str, Any]) -> None:
+        """A task cannot take its part of a plan, or has dropped it since another one is out of its reach."""
+        found = self._registering.get(number)
+        if found is not None and task in found[1].feeds:
+            self._registration_failed(number, details)
+        elif self._master.has_part(number, task):
+            self._direct(self._master.dropped(number, details))
+            self._release(number)
+
+    def _separate(self, peer: Peer, what: str) -> None:
+        """Drops the plans whose values go to or come from a task that is out of reach: the master may reach it still.
+
+        What was on its way is lost, of steps too that have not begun here.
+        """
+        text = f"The task {peer.task} at {peer.address} {what}, as {self._task} sees it."
+        details = as_details(errors.UnavailableError(None, None, text)) | {"registration": True}
+        for master, number in self._worker.separated(peer.task):
+            task = self._tasks_by_incarnation.get(master)
+            if task is not None:
+                self._to_peer(task, Message(Kind.FAILED, master, 0, number, details=details))
+
+    def _release(self, number: int) -> None:
+        for task in self._master.release(number):
+            if task == self._task:
+                self._worker.release((self._incarnation, number))
+            elif task in self._peers and self._peers[task].incarnation:
+                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
+
+    def _forget_session(self, session: str, given_up: bool) -> None:
+        """Frees what operations have kept for a session of this master."""
+        self._drop_kept(self._incarnation, session, given_up)
+        for task in self._tasks_of.pop(session, ()):
+            if self._peers[task].incarnation:
+                details = {"session": session, "given_up": given_up}
+                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, details=details))
+
+    def _drop_kept(self, incarnation: int, session: str | None = None, given_up: bool = True) -> None:
+        """Frees what operations have kept for a session, or all of a master that is gone; it leaves its groups."""
+
+        def ended(owner: tuple[int, str]) -> bool:
+            return owner[0] == incarnation and session in (None, owner[1])
+
+        self._kept = {owner: kept for owner, kept in self._kept.items() if not ended(owner)}
+        self._quit([member for member, owner in self._members.items() if ended(owner)], given_up)
+
+    def _quit(self, members: Collection[tuple[int, str]], given_up: bool) -> None:
+        """Members leave their groups, since the session is not there any more that they took part for."""
+        for member in members:
+            del self._members[member]
+        self._groups.collectives.quit(members, given_up)
+
+    def _take_seats(self, owner: tuple[int, str], members: Collection[tuple[int, str]]) -> None:
+        """Members take part for a session from now on; if they did for another one, that one is through with them."""
+        self._quit([m for m in members if self._members.get(m, owner) != owner], True)
+        self._members.update(dict.fromkeys(members, owner))
+
+    def _take_parts_of(self, peer: Peer, message: Message) -> None:
+        if self._worker.had((message.a, message.b)):
+            return
+        try:
+            self._take_parts(message)
+        except Exception as error:
+            details = as_details(error) | {"registration": True}
+            self._to_peer(peer.task, Message(Kind.FAILED, message.a, 0, message.b, details=details))
+            return
+        self._to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
+
+    def _is_traced(self, executable: StepKey) -> None:
+        self._traced[executable] = None
+        if len(self._traced) > _MOST_TRACED:
+            del self._traced[next(iter(self._traced))]
+
+    def _take_parts(self, message: Message) -> None:
+        if message.details.get("traced") is True:
+            self._is_traced((message.a, message.b))
+
+        owner = message.a, str(message.details["session"])
+        kept = self._kept.setdefault(owner, {})
+        found: set[tuple[int, str]] = set()
+        alone = len(message.details["stages"]) == 1
+        more = message.details.get("changes_more") is True
+
+        def runner(plan: Any, manner: Manner, blocks: bool) -> Runner:
+            def make(plan: Any) -> Any:
+                return self._make(plan, manner)
+
+            found.update(members(plan))
+            changes, wait = Changes(self._store, plan, make), manner.replica_wait_in_ms / 1000
+            return Runner(
+                make(plan), blocks, changes, kept, alone, more or changes_from_the_start(plan), wait
+            )
+
+        parts = read_parts(message, self._task, self._peers, runner)
+        if found:
+            self._take_seats(owner, found)
+        partners = self._peers.keys() & set(message.details.get("partners") or ())
+        for peer in [self._peers[task] for task in partners]:
+            if peer.left and not peer.greeted:  # It may be there again.
+                self._greet(peer, True)
+        self._worker.register((message.a, message.b), parts, partners)
+
+
+def _partners(tasks: Mapping[str, Any]) -> dict[str, set[str]]:
+    """For each task of a plan those that it sends to or receives from."""
+    found: dict[str, set[str]] = {task: set() for task in tasks}
+    for task, part in tasks.items():
+        receivers = {to for stages in part["stages"].values() for s in stages for _, _, to in s["sends"]}
+        for to in receivers & found.keys() - {task}:
+            found[task].add(to)
+            found[to].add(task)
+    return found

@@ -1,0 +1,230 @@
+"""Server: a task of a cluster in this process (tf.train.Server)."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
+from typing import Any, Final
+
+from graphflow import errors
+from graphflow._core.cluster import here, log
+from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterSpec
+from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow._core.cluster.here import TaskHere
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.devices import device_names
+from graphflow._core.runtime.planner import Planner
+from graphflow._core.transport.addresses import split
+from graphflow.config import ConfigProto
+
+
+@dataclass
+class ServerDef:
+    """A server as a message: its cluster, its job and the index of its task there."""
+
+    cluster: ClusterDef
+    job_name: str
+    task_index: int
+    protocol: str = "zmq"
+
+
+_ANSWER_SECONDS: Final = 0.1
+
+
+def _reason(error: OSError) -> str:
+    """Why a server cannot listen, in words."""
+    return {
+        EACCES: "this user may not listen at that port; use one from 1024 on",
+        EADDRINUSE: "the address is in use by another program",
+        EADDRNOTAVAIL: "it is no address of this machine",
+        ENODEV: "it is no address of this machine",
+    }.get(error.errno or 0, error.strerror or str(error))
+
+
+def task_name(job: str, index: int) -> str:
+    """The full name of a task."""
+    return f"/job:{job}/replica:0/task:{index}"
+
+
+def _check_address(task: str, address: str) -> None:
+    """ValueError where the address of a task in a cluster is none."""
+    try:
+        split(address, any_port=True)
+    except ValueError as error:
+        raise ValueError(f"{task} in the ClusterSpec: {error}") from None
+
+
+class Server:
+    """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
+
+    server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
+    this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a
+    task that is not in the cluster, OSError where its port is taken, PermissionError for an address beyond this
+    machine without keys of the cluster (ConfigProto.cluster_keys).
+
+    It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
+    that in `join`.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: ConfigProto | None = None,
+        start: bool = True,
+    ) -> None:
+        from graphflow._core.cluster.server.service import (
+            Service,  # ZeroMQ is imported where there is a cluster.
+        )
+        from graphflow._core.transport import keys
+        from graphflow._core.transport.routes import own_endpoint
+
+        if protocol not in (None, "zmq", "grpc"):
+            raise ValueError(f"protocol must be 'zmq', got {protocol!r}.")
+        if isinstance(server_or_cluster_def, ServerDef):
+            job_name = server_or_cluster_def.job_name if job_name is None else job_name
+            task_index = server_or_cluster_def.task_index if task_index is None else task_index
+            server_or_cluster_def = server_or_cluster_def.cluster
+        self._cluster = ClusterSpec(server_or_cluster_def)
+        self._job, self._index = self._which(job_name, task_index)
+        self._config = config or ConfigProto()
+        task = task_name(self._job, self._index)
+        access = keys.access(self._config.cluster_keys)
+        devices = device_names(task, self._config)
+        store = ResourceStore()
+        planner = store.planner = Planner(self._config, devices, task)
+        addresses = {
+            task_name(job, i): self._cluster.task_address(job, i)
+            for job in self._cluster.jobs
+            for i in self._cluster.task_indices(job)
+        }
+        for each, address in addresses.items():
+            _check_address(each, address)
+        incarnation = int.from_bytes(secrets.token_bytes(8), "little")
+        self._service = Service(
+            task,
+            devices,
+            addresses,
+            incarnation,
+            store,
+            lambda plan, manner: planner.executable(plan, store, manner, lends=True)[0],
+            access,
+            self._told_to_stop,
+            self._config.tcp_only,
+        )
+        self._here = TaskHere(task, planner, store, self._service.was_reset)
+        here.add(f"{incarnation:x}", self._here)
+        self._started = False
+        self._stopped = threading.Event()
+        self._stopping = threading.Lock()
+        self._pid = os.getpid()
+        try:
+            bound = self._service.sockets.bind(own_endpoint(addresses[task], access.keys))
+        except BaseException as error:
+            self.stop()
+            if isinstance(error, OSError) and error.errno is not None:
+                text = f"{task} cannot listen at {addresses[task]}: {_reason(error)}"
+                raise OSError(error.errno, text) from None
+            raise
+        host = addresses[task].rpartition(":")[0]
+        self._address = self._service.status.address = f"{host}:{bound.rpartition(':')[2]}"
+        if start:
+            self.start()
+
+    def _which(self, job_name: str | None, task_index: int | None) -> tuple[str, int]:
+        jobs = self._cluster.jobs
+        if job_name is None:
+            if len(jobs) != 1:
+                raise ValueError(f"job_name must be given: the cluster has the jobs {', '.join(jobs)}.")
+            job_name = jobs[0]
+        indices = self._cluster.task_indices(job_name)
+        if task_index is None:
+            if len(indices) != 1:
+                raise ValueError(f"task_index must be given: the job {job_name!r} has {len(indices)} tasks.")
+            task_index = indices[0]
+        self._cluster.task_address(job_name, task_index)
+        return job_name, task_index
+
+    @property
+    def target(self) -> str:
+        """What a Session takes to use this server as its master."""
+        return f"zmq://{self._address}"
+
+    @property
+    def server_def(self) -> ServerDef:
+        """What this server is, as data."""
+        return ServerDef(self._cluster.as_cluster_def(), self._job, self._index)
+
+    def start(self) -> None:
+        """Begins to serve; nothing where it does already."""
+        if not self._started:
+            self._started = True
+            atexit.register(
+                self.stop
+            )  # So that the other tasks know that this one has ended, and is not lost.
+            self._service.sockets.start()
+            log.set_up()
+            log.LOG.info(
+                "%s serves at %s, in the cluster %s",
+                task_name(self._job, self._index),
+                self.target,
+                self._cluster.as_dict(),
+            )
+
+    def join(self) -> None:
+        """Blocks until the server is stopped, here or by gf.train.stop_cluster.
+
+        DeadlineExceededError where for ConfigProto.server_idle_minutes, and since `join` was called, neither a client
+        nor another task with a client was heard of: nobody is left to stop it.
+        """
+        limit = 60 * self._config.server_idle_minutes
+        begun = time.monotonic()
+        while not self._stopped.wait(0.25):
+            if limit and min(self._service.idle_seconds, time.monotonic() - begun) > limit:
+                self.stop()
+                raise errors.DeadlineExceededError(
+                    None, None,
+                    f"{task_name(self._job, self._index)} has ended: it heard of no client and of no task with a "
+                    f"client for {self._config.server_idle_minutes:g} minutes "
+                    "(ConfigProto.server_idle_minutes, 0 for no limit).",
+                )  # fmt: skip
+
+    def stop(self) -> None:
+        """Ends serving; `join` returns. What runs here ends with an error."""
+        if self._pid != os.getpid():
+            return
+        with self._stopping:
+            if not self._stopped.is_set():
+                self._service.close()
+                self._stopped.set()
+                atexit.unregister(self.stop)
+
+    def _told_to_stop(self) -> None:
+        """Stops in a moment, when the answer to who asked for it is out."""
+        threading.Timer(_ANSWER_SECONDS, self.stop).start()
+
+    @staticmethod
+    def from_environment(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """The server of this process's task as the environment variable TF_CONFIG has it.
+
+        Without a config it has as many CPU devices as "local_devices" there says. ValueError saying what is wrong
+        there. See `gf.train.task_from_environment`, and `graphflow launch`, which sets it.
+        """
+        cluster, job, index = task_from_environment()
+        config = config or ConfigProto(device_count={"CPU": local_devices_from_environment()})
+        return Server(cluster, job, index, config=config, start=start)
+
+    @staticmethod
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """A server that is a cluster of one task, on a free port of this machine."""
+        return Server({"local": ["localhost:0"]}, config=config, start=start)
+
+
+EXPORTS: dict[str, Any] = {"Server": Server, "ServerDef": ServerDef}

@@ -1,0 +1,485 @@
+"""One task of a cluster at work: what comes in goes to its master and its worker, and what they say is done.
+
+Everything here happens in the thread of the sockets, except for stages that may take long or wait, which run on a pool
+and report back. A stage that took little time before runs at once in that thread: handing it over would cost more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.log import LOG
+from graphflow._core.cluster.peers import Greeting, Peer
+from graphflow._core.cluster.server import master_steps, task_steps
+from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.computing import compute
+from graphflow._core.cluster.server.inquiries import OBSERVER
+from graphflow._core.cluster.server.master_steps import MasterSteps
+from graphflow._core.cluster.server.once import Attempt, Once
+from graphflow._core.cluster.server.registrations import Runner
+from graphflow._core.cluster.server.reports import Reports
+from graphflow._core.cluster.server.requests import Requests
+from graphflow._core.cluster.server.step_output import StepContext
+from graphflow._core.cluster.server.takings import Takings
+from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps, TellDone, TellFailed
+from graphflow._core.kernels import registry as kernels
+from graphflow._core.ops import load_all
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.progress import RunStage, SendTensors
+from graphflow._core.runtime.threads import ThreadPool
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.sharing import Sharing
+from graphflow._core.transport.sockets import Sockets
+
+_QUICK_SECONDS: Final = 0.001
+"""A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
+_LEASE_SECONDS: Final = 15.0
+_DEAF_SECONDS: Final = 1.0
+_OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
+_ENDED: Final = "has ended"
+_LOG = logging.getLogger("graphflow")
+
+
+class Service(Reports):
+    """The master and the worker of one task. All methods but those named so are for the thread of the sockets."""
+
+    def __init__(
+        self,
+        task: str,
+        devices: Sequence[str],
+        addresses: Mapping[str, str],
+        incarnation: int,
+        store: ResourceStore,
+        make: Callable[[Any, Manner], Any],
+        access: Access,
+        stop: Callable[[], None],
+        tcp_only: bool = False,
+    ) -> None:
+        self._task = task
+        self._devices = list(devices)
+        self._incarnation = incarnation
+        self._store = store
+        self._make = make
+        self._access = access
+        self._peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
+        self._by_address = {peer.address: peer for peer in self._peers.values()}
+        self._senders: dict[bytes, Peer] = {}
+        self._tasks_by_incarnation: dict[int, str] = {}
+        self._clients: dict[bytes, str] = {}
+        """The session that each socket of a client belongs to."""
+        self._heard: dict[str, float] = {}
+        """When each session was last heard of."""
+        self._ticked = time.monotonic()
+        self._requests: dict[str, Requests] = {}
+        self._greeting: list[Greeting] = []
+        self._met: dict[str, dict[str, str]] = {}
+        """The incarnations of the tasks that each session knows: what it had on others is lost."""
+        self._master = MasterSteps()
+        self._worker = TaskSteps()
+        self._contexts: dict[StepKey, StepContext] = {}
+        self._of_steps: Mapping[Kind, Callable[[Peer, Message], None]] = {
+            Kind.STEP: self._begin, Kind.TENSOR: self._values_came, Kind.DONE: self._peer_done,
+        }  # fmt: skip
+        """What is done with the messages of every step that other tasks send."""
+        self._carry_out: Mapping[type, Callable[[Any, task_steps.Instructions], None]] = {
+            RunStage: self._run_stage, SendTensors: self._send, TellDone: self._tell_done,
+            TellFailed: self._tell_failed,
+        }  # fmt: skip
+        """How each instruction is carried out; it may add others to those that follow."""
+        self._once = Once()
+        self._takings = Takings()
+        self._pool = ThreadPool()
+        self._sharing = Sharing(not tcp_only)
+        store.memory = self._sharing.memory
+        load_all()
+        kernels.load()  # Now: later there may be too few files, and a client would have to be told.
+        self.sockets = Sockets(self, incarnation.to_bytes(8, "little"), task, access, not tcp_only)
+        self._groups = CollectiveLink(
+            task, list(addresses), self._sharing.memory, self._tell_of_group, not tcp_only
+        )
+        store.collectives = self._groups.collectives
+        super().__init__(addresses[task], stop)
+        self.status.once = self._once
+
+    # ---- what comes in --------------------------------------------------------------------------------------------
+
+    def _forget(self, peer: Peer, what: str) -> None:
+        """Ends what a peer took part in; it is greeted again before the next message to it."""
+        self.sockets.disconnect(peer.address)
+        self._sharing.gone(peer.task)
+        peer.parted()
+        peer.left = True
+        incarnation, peer.incarnation = int(peer.incarnation, 16), ""
+        del self._tasks_by_incarnation[incarnation]
+        for sender in [s for s, p in self._senders.items() if p is peer]:
+            del self._senders[sender]
+            if what != _ENDED:  # Else it was its last word, and it need not take its end for a loss.
+                self.sockets.close_lane(
+                    sender
+                )  # What is in it still was said before the hello that may follow.
+        error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
+        expected = self._ending or what == _ENDED
+        _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
+        self._lost_tasks()[peer.task] = time.monotonic()
+        self.status.tasks_lost += not expected
+        with self._groups.collectives.condition:
+            self._groups.lost(peer.task, error)
+        self._worker.release_master(incarnation)
+        self._takings.settle_all([incarnation])
+        self._drop_kept(incarnation)
+        self._separate(peer, what)
+        self._drop_contexts()
+        self._direct(self._master.lost(peer.task, as_details(error)))
+        for number in self._master.of_task(peer.task):
+            self._release(number)
+        for number, (waiting, _) in list(self._registering.items()):
+            if peer.task in waiting.tasks:
+                self._registration_failed(number, as_details(error))
+
+    def tick(self) -> None:
+        """Ends what has waited too long, and the work of clients that are gone."""
+        now = time.monotonic()
+        if now - self._ticked > _DEAF_SECONDS:  # This thread was busy: nobody could be heard of.
+            self._heard = {session: heard + now - self._ticked for session, heard in self._heard.items()}
+        self._ticked = now
+        self._refuse_those_late(now)
+        for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
+            self._session_gone(session, True)
+        self._look_around(now)
+        self._sharing.trim()
+        with self._groups.collectives.condition:
+            self._groups.trim()
+
+    # ---- clients --------------------------------------------------------------------------------------------------
+
+    def _from_client(self, client: bytes, message: Message) -> None:
+        match message.kind:
+            case Kind.RUN:
+                session = self._clients[client]
+                try:
+                    once = message.details.get("once")
+                    found = self._master.begin(client, message.a, session, message.b, message.tensors, once)
+                except KeyError:
+                    error = errors.AbortedError(None, None, "The plan is not registered any more.")
+                    self._fail(client, message.a, as_details(error) | {"unknown": True})
+                else:
+                    self._direct(found)
+            case Kind.REGISTER if self._clients[client] in self._reset_sessions:
+                error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+                self._fail(client, message.a, as_details(error))
+            case Kind.REGISTER:
+                self._register(client, message)
+            case Kind.RELEASE:
+                if message.a in self._master.of_session(self._clients[client]):
+                    self._release(message.a)
+            case Kind.ABORT:
+                cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
+                details = as_details(cancelled) | {"awaited": self._master.awaited(client, message.a)}
+                self._not_wanted(client, message.a, details)
+                self._direct(self._master.cancel(client, message.a, details))
+            case Kind.TOOK:
+                self._direct(self._master.settle(client, message.a, False))
+            case Kind.STATUS | Kind.RESET | Kind.STOP:
+                self._ask_all(client, message)
+            case Kind.BYE if message.b:
+                self.left(client)
+            case Kind.BYE:
+                self._has_left(self._clients[client])
+                self._session_gone(self._clients[client], bool(message.a))
+            case _:
+                pass
+
+    def _session_gone(self, session: str, given_up: bool) -> None:
+        if self._heard.pop(session, None) is not None and not session.startswith(OBSERVER):
+            LOG.info("%s: session %s has ended", self._task, session)
+        self._requests.pop(session, None)
+        self._met.pop(session, None)
+        self._reset_sessions.discard(session)
+        text = f"{self._task} has ended this session's steps: it said goodbye, or was silent for too long."
+        error = as_details(errors.AbortedError(None, None, text))
+        for client in [c for c, owner in self._clients.items() if owner == session]:
+            self._client_gone(client, error)
+        for number in self._master.of_session(session):
+            self._release(number)
+        self._forget_session(session, given_up)
+
+    def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
+        self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
+
+    # ---- peers ----------------------------------------------------------------------------------------------------
+
+    def _to_peer(self, task: str, message: Message) -> None:
+        peer = self._peers[task]
+        if not peer.greeted:
+            self._greet(peer, not peer.incarnation)
+        share = self._sharing.share(task) if message.tensors else None
+        self.sockets.send_to_peer(peer.address, message.frames(share))
+
+    def _tell_of_group(self, task: str, message: Message) -> None:
+        """Sends a message to a task, from any thread; where it is not there yet, it hears of it when it is."""
+
+        def send() -> None:
+            if self._peers[task].incarnation:
+                self._to_peer(task, message)
+            elif not self._peers[task].greeted:
+                with suppress(OSError):  # It is on another machine, and there are no keys.
+                    self._greet(self._peers[task], True)
+
+        self.sockets.call(send)
+
+    def _from_peer(self, peer: Peer, message: Message) -> None:
+        of_steps = self._of_steps.get(message.kind)
+        if of_steps is not None:
+            of_steps(peer, message)
+            return
+        if message.kind in _OF_MASTERS:
+            self._check_master(peer, message)
+        match message.kind:
+            case Kind.BYE:
+                self._forget(peer, _ENDED)
+            case Kind.COLLECTIVE:
+                with self._groups.collectives.condition:
+                    self._groups.received(peer.task, message)
+            case Kind.FAILED if message.details.get("registration"):
+                self._part_refused(peer.task, message.c, message.details)
+            case Kind.FAILED if message.a == self._incarnation:
+                self._direct(self._master.failed(peer.task, message.b, message.details))
+            case Kind.ABORT:
+                self._abort((message.a, message.b), bool(message.c))
+            case Kind.TOOK:
+                self._takings.settle((message.a, message.b), bool(message.c))
+            case Kind.REGISTER:
+                self._take_parts_of(peer, message)
+            case Kind.REGISTERED:
+                self._registered(peer.task, message.b)
+            case Kind.OUTPUT | Kind.TRACE if message.a == self._incarnation:
+                self._pass_on(message.kind, peer.task, message.b, message.details)
+            case Kind.RELEASE:
+                self._worker.release((message.a, message.b))
+                if "session" in message.details:
+                    given_up = message.details.get("given_up") is True
+                    self._drop_kept(message.a, str(message.details["session"]), given_up)
+            case Kind.STATUS | Kind.RESET | Kind.STOP if message.b > peer.round:
+                peer.round = message.b
+                self._to_peer(peer.task, self._rounds.answer(message))
+            case Kind.STATUS_IS:
+                self._rounds.answered(peer.task, message)
+            case _:
+                pass
+
+    def _check_master(self, peer: Peer, message: Message) -> None:
+        if self._tasks_by_incarnation.get(message.a) != peer.task:
+            raise ValueError("only the master of a step may send this.")
+
+    def _values_came(self, peer: Peer, message: Message) -> None:
+        self._arrived((message.a, message.b), message.take())
+
+    def _peer_done(self, peer: Peer, message: Message) -> None:
+        if message.a != self._incarnation:
+            return
+        along, values = message.c, message.take()
+        if along:
+            self._arrived((message.a, message.b), values[:along])
+            values = values[along:]
+        self._direct(self._master.done(peer.task, message.b, values, message.details.get("took") is True))
+
+    def _arrived(self, key: StepKey, tensors: Sequence[Any]) -> None:
+        """Takes tensors on edges: the edges' numbers, then the values; edges beyond those are signals."""
+        if key[0] != self._incarnation and key[0] not in self._tasks_by_incarnation:
+            return
+        if (
+            not tensors
+            or tensors[0] is None
+            or tensors[0].dtype != np.int32
+            or tensors[0].ndim != 1
+            or len(tensors) > 1 + len(tensors[0])
+        ):
+            text = f"{self._task} got values of a step without the numbers of their edges."
+            self._work(self._worker.fail(key, errors.InternalError(None, None, text)))
+            return
+        edges = tensors[0].tolist()
+        values = tensors[1:]
+        if self._traces:
+            self._note_arrived(key, edges)
+        found = self._worker.arrived(key, edges, values)
+        del tensors, values  # Who sent them may be about to change them, once nobody reads them.
+        self._work(found)
+
+    def _begin(self, peer: Peer, message: Message) -> None:
+        self._check_master(peer, message)
+        key = (message.a, message.b)
+        if self._traced:
+            self._begin_trace(key, message.c)
+        try:
+            found = self._worker.begin(key, message.c, message.tensors)
+        except (KeyError, ValueError) as error:
+            self._worker.abort(key)
+            failure = errors.AbortedError(None, None, f"{self._task} does not know the plan: {error}")
+            self._to_peer(peer.task, Message(Kind.FAILED, *key, details=as_details(failure)))
+            return
+        self._work(found if not message.details else self._begun(key, found, message.details.get("once")))
+
+    def _begun(self, key: StepKey, found: task_steps.Instructions, once: Any) -> task_steps.Instructions:
+        """What a step that has begun does, where it may be a repetition: the earlier attempt ends."""
+        if once is None or not self._worker.is_active(key):
+            return found
+        try:
+            attempt = Attempt.of(once)
+            earlier = self._once.begin(attempt, key)
+        except (errors.OpError, TypeError, ValueError) as error:
+            return self._worker.fail(key, error)
+        self._context(key).once = attempt
+        if earlier is None:
+            return found
+        self._abort(earlier)
+        repeated = errors.AbortedError(None, None, "The client has begun a later attempt of this run.")
+        return [TellFailed(earlier, repeated), *found]
+
+    # ---- doing what the master and the worker say -----------------------------------------------------------------
+
+    def _direct(self, instructions: master_steps.Instructions) -> None:
+        """Does what the master says; of what is begun the own part last, so that the other tasks need not wait."""
+        own: list[master_steps.BeginStep] = []
+        for i in instructions:
+            if isinstance(i, master_steps.BeginStep):
+                key = (self._incarnation, i.step)
+                if self._traced:
+                    self._note_sent(i)
+                if i.task == self._task:
+                    own.append(i)
+                else:
+                    details = {} if i.once is None else {"once": i.once}
+                    self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
+            elif isinstance(i, master_steps.Answer):
+                if i.error is not None:
+                    self._fail(i.client, i.request, i.error)
+                    continue
+                try:
+                    frames = Message(Kind.RESULT, i.request, int(i.holds), tensors=i.values).frames(
+                        self._sharing.share(i.client)
+                    )
+                except (TypeError, ValueError) as error:  # A fetched value is no tensor.
+                    self._fail(
+                        i.client, i.request, as_details(errors.InvalidArgumentError(None, None, str(error)))
+                    )
+                else:
+                    self.sockets.reply(i.client, frames)
+            elif i.task == self._task:
+                self._end_own((self._incarnation, i.step), i)
+            elif self._peers[i.task].incarnation:
+                kind = Kind.ABORT if isinstance(i, master_steps.AbortStep) else Kind.TOOK
+                self._to_peer(i.task, Message(kind, self._incarnation, i.step, int(i.back)))
+        for i in own:
+            key = (self._incarnation, i.step)
+            found = self._worker.begin(key, i.executable, i.feeds)
+            self._work(found if i.once is None else self._begun(key, found, i.once))
+
+    def _end_own(self, key: StepKey, i: master_steps.AbortStep | master_steps.Settle) -> None:
+        if isinstance(i, master_steps.AbortStep):
+            self._abort(key, i.back)
+        else:
+            self._takings.settle(key, i.back)
+
+    def _work(self, instructions: task_steps.Instructions) -> None:
+        """Does what the worker says; what cannot be done, such as sending what is no tensor, fails the step."""
+        for i in instructions:
+            try:
+                if self._traces:
+                    self._note_instruction(i)
+                self._carry_out[type(i)](i, instructions)
+            except Exception as error:
+                if isinstance(i, TellFailed):
+                    raise
+                self._worker.abort(i.key)
+                instructions.append(TellFailed(i.key, error))
+
+    def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
+        runner: Runner = i.stage.run
+        context = self._context(i.key)
+        if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
+            following += self._computed(i, *compute(i, context, self._store, self._once))
+        else:
+            self._pool.submit(self._run_on_pool, i)
+
+    def _send(self, i: SendTensors, following: task_steps.Instructions) -> None:
+        """Sends values; what a last stage sends to the master goes with the word of its end."""
+        tensors = [i.to.edges, *i.values]
+        last = following[-1]
+        to_master = self._tasks_by_incarnation.get(i.key[0]) == i.to.task
+        if to_master and type(last) is TellDone and last.key == i.key and not last.along:
+            last.values, last.along = [*tensors, *last.values], len(tensors)
+        else:
+            master, step = i.key
+            self._to_peer(i.to.task, Message(Kind.TENSOR, master, step, tensors=tensors))
+
+    def _tell_done(self, i: TellDone, following: task_steps.Instructions) -> None:
+        took = self._takings.through(self._contexts.get(i.key))
+        self._ended(i.key)
+        if i.key[0] == self._incarnation:
+            self._direct(self._master.done(self._task, i.key[1], i.values, took))
+        else:
+            details = {"took": True} if took else {}
+            self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, details, i.values))
+
+    def _tell_failed(self, i: TellFailed, following: task_steps.Instructions) -> None:
+        context = self._contexts.get(i.key)
+        self._ended(i.key)
+        if context is not None:  # Another device may be at a stage, or wait for what nobody wants any more.
+            context.end(False)
+        details = as_details(i.error)
+        if i.key[0] == self._incarnation:
+            self._direct(self._master.failed(self._task, i.key[1], details))
+        else:
+            self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
+
+    def _to_master(self, key: StepKey, message: Message) -> None:
+        """Tells the master of a step, where it is still there."""
+        task = self._tasks_by_incarnation.get(key[0])
+        if task is not None:
+            self._to_peer(task, message)
+
+    def _abort(self, key: StepKey, back: bool = True) -> None:
+        """A step ends here; `back`: its client has given it up, and has not got what was taken for it."""
+        self._worker.abort(key)
+        self._takings.settle(key, back)
+        context = self._contexts.pop(key, None)
+        if context is not None:
+            context.end(back)
+
+    def _drop_contexts(self) -> None:
+        for key in set(self._contexts) - set(self._worker.active):
+            self._contexts.pop(key).end(True)
+
+    def _run_on_pool(self, work: RunStage) -> None:
+        context = self._contexts.get(work.key)
+        if context is None:  # The step has ended since.
+            return
+        results, error = compute(work, context, self._store, self._once)
+        self.sockets.call(lambda: self._work(self._computed(work, results, error)))
+
+    def _computed(
+        self, work: RunStage, results: Sequence[Any], error: Exception | None
+    ) -> task_steps.Instructions:
+        if error is not None:
+            return self._worker.stage_failed(work, error)
+        return self._worker.stage_done(work, results)
+
+    def close(self) -> None:
+        """Ends all threads; from any thread."""
+        self.sockets.call(self._say_goodbye)
+        self.sockets.stop()
+        self._store.close()
+        self._pool.close()
+        with self._groups.collectives.condition:
+            self._groups.close()
+        self._sharing.close()

@@ -1,0 +1,111 @@
+"""What a task says of itself when it is asked how it is."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.cluster.server.master_steps import MasterSteps
+from graphflow._core.cluster.server.once import Once
+from graphflow._core.cluster.server.task_steps import TaskSteps
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.transport.sockets import Sockets
+
+_RATE_SECONDS: Final = 10.0
+_SAMPLE_SECONDS: Final = 1.0
+
+
+class Status:
+    """Gathers what a task can tell: it only reads counters that are there anyway. For the thread of the sockets."""
+
+    def __init__(
+        self,
+        address: str,
+        devices: Sequence[str],
+        incarnation: int,
+        store: ResourceStore,
+        master: MasterSteps,
+        worker: TaskSteps,
+        sockets: Sockets,
+    ) -> None:
+        self.address = address
+        self._devices = devices
+        self._incarnation = incarnation
+        self._store = store
+        self._master = master
+        self._worker = worker
+        self._sockets = sockets
+        self.tasks_lost = 0
+        """How often another task was lost."""
+        self.once: Once | None = None
+        self._begun = time.monotonic()
+        self._samples: deque[tuple[float, int, int]] = deque([(self._begun, 0, 0)])
+
+    def tick(self, now: float) -> None:
+        """Takes a sample of the counts of steps now and then, from which rates are made."""
+        if now - self._samples[-1][0] >= _SAMPLE_SECONDS:
+            self._samples.append((now, self._master.begun, self._worker.begun))
+            while now - self._samples[0][0] > _RATE_SECONDS and len(self._samples) > 2:
+                self._samples.popleft()
+
+    def facts(self, sessions: Mapping[str, float], sockets: Mapping[bytes, str]) -> dict[str, Any]:
+        """All of it, as data; `sessions` says when each was heard of, `sockets` which session each belongs to."""
+        now = time.monotonic()
+        then, begun, taken = self._samples[0]
+        seconds = max(now - then, 1e-3)
+        owners = list(sockets.values())
+        return {
+            "address": self.address,
+            "state": "serving",
+            "incarnation": f"{self._incarnation:016x}",
+            "uptime_seconds": round(now - self._begun, 3),
+            "host": platform.node(),
+            "pid": os.getpid(),
+            "devices": list(self._devices),
+            "sessions": [
+                {"session": s, "threads": owners.count(s), "heard_seconds_ago": round(now - heard, 3)}
+                for s, heard in sessions.items()
+            ],
+            "variables": [_variable(cell) for cell in self._store.variables()],
+            "resources": {name: type(value).__name__ for name, value in self._store.others().items()},
+            "traffic": {
+                "messages_in": self._sockets.messages_in,
+                "bytes_in": self._sockets.bytes_in,
+                "messages_out": self._sockets.messages_out,
+                "bytes_out": self._sockets.bytes_out,
+                "messages_dropped": self._sockets.dropped.count,
+            },
+            "strangers": {
+                "connected": self._sockets.gate.count,
+                "refused": self._sockets.gate.refused.count,
+                "why": self._sockets.gate.refused.latest,
+            },
+            "steps": {
+                "begun_as_master": self._master.begun,
+                "in_flight_as_master": self._master.in_flight,
+                "per_second_as_master": round((self._master.begun - begun) / seconds, 2),
+                "taken_part_in": self._worker.begun,
+                "in_flight": len(self._worker.active),
+                "per_second": round((self._worker.begun - taken) / seconds, 2),
+            },
+            "recovery": {
+                "tasks_lost": self.tasks_lost,
+                "runs_repeated": 0 if self.once is None else self.once.repeated,
+            },
+        }
+
+
+def _variable(cell: Any) -> dict[str, Any]:
+    value = cell.value
+    return {
+        "name": cell.name,
+        "dtype": cell.dtype.name,
+        "shape": None if value is None else list(np.shape(value)),
+        "bytes": 0 if value is None else int(value.nbytes),
+    }

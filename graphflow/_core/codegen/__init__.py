@@ -1,0 +1,1 @@
+"""From texts of kernels to machine code; knows neither plan nor runtime."""

@@ -1,0 +1,80 @@
+"""On-disk store of compiled kernels, so that a program that ran once starts compiled.
+
+An entry is named by everything that its machine code depends on. Whose files are loaded: signed_files.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+
+from graphflow._core.common.signed_files import SignedFolder, place
+
+
+@dataclass(frozen=True)
+class CompiledObject:
+    """A relocatable object file and the name of the kernel's symbol in it."""
+
+    symbol: str
+    data: bytes
+
+
+def default_directory() -> Path:
+    """Where compiled kernels are kept unless another folder is given: the user's cache folder where that is safe."""
+    return place().folder
+
+
+@cache
+def _environment() -> bytes:
+    """Everything but the source that machine code depends on: code of the generator, versions, processor."""
+    llvm, metadata = import_module("llvmlite.binding"), import_module("importlib.metadata")
+    digest = hashlib.sha256()
+    for text in _generator():
+        digest.update(text)
+    for package in ("numba", "llvmlite", "numpy"):
+        digest.update(f"{package}={metadata.version(package)}\n".encode())
+    digest.update(f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()}\n".encode())
+    digest.update(llvm.get_host_cpu_features().flatten().encode())
+    return digest.digest()
+
+
+def _generator() -> list[bytes]:
+    """The texts of this package, also where it lies in an archive: what is generated calls into several of them."""
+    folder = Path(__file__).parent
+    if folder.is_dir():
+        return [path.read_bytes() for path in sorted(folder.glob("*.py"))]
+    parts = (part for part in files(__package__).iterdir() if part.name.endswith(".py"))
+    return [part.read_bytes() for part in sorted(parts, key=lambda part: part.name)]
+
+
+def source_key(source: str) -> str:
+    """Name of the entry for a kernel's source on this machine with these versions."""
+    return hashlib.sha256(_environment() + source.encode()).hexdigest()
+
+
+class KernelCache:
+    """The store in one folder; every method may be called from any thread and process."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._files = SignedFolder(directory, ".o")
+        self.directory = self._files.directory
+
+    def path(self, key: str) -> Path:
+        """File of the entry named `key`, whether or not it is there."""
+        return self._files.path(key)
+
+    def load(self, key: str) -> CompiledObject | None:
+        """The entry, or None when it is missing, unreadable, damaged, or nothing that this user's programs made."""
+        payload = self._files.load(key)
+        if payload is None:
+            return None
+        symbol, _, data = payload.partition(b"\0")
+        return CompiledObject(symbol.decode(errors="replace"), data)
+
+    def store(self, key: str, compiled: CompiledObject) -> bool:
+        """Write the entry whole; False when the folder cannot be written (full, read-only) or is not safe."""
+        return self._files.store(key, compiled.symbol.encode() + b"\0" + compiled.data)

@@ -1,0 +1,1 @@
+"""Collective operations between processes: who takes part, and the arithmetic."""

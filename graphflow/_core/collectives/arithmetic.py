@@ -1,0 +1,413 @@
+"""Collectives of a process: where the members of its devices meet those of other processes, and the arithmetic.
+
+Small values go whole from each member to each other, one message, and every member adds them up. Large ones lie in
+memory that the others read: each member reduces its share of all values, in the order of the members, and then takes
+the shares of the others. So the bits are the same on every member, whatever the size, and no member comes first.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.collectives.groups import Brought, Group, Instruction, Joined
+from graphflow._core.collectives.meeting import Link, Meeting
+from graphflow._core.collectives.rounds import (
+    GATHER,
+    LARGE,
+    RECEIVE,
+    SEND,
+    Formation,
+    Offer,
+    Round,
+    Ticket,
+    share_of,
+)
+from graphflow._core.graph.shapes import Dims, compatible
+
+Array = np.ndarray[Any, Any]
+
+_IN_PLACE: Final = 4 << 20
+"""Bytes from which the result comes to lie where the member's own value was: the others are waited for before it is
+handed out, which takes less time than writing to other memory."""
+_BLOCK: Final = 32 << 10
+"""Elements that are added up at once: of several values they stay in the processor's cache."""
+_LOG: Final = logging.getLogger("graphflow")
+
+
+_MERGE: Final[Mapping[str, Callable[..., Any]]] = {
+    "Add": np.add,
+    "Mul": np.multiply,
+    "Min": np.minimum,
+    "Max": np.maximum,
+}
+
+
+class Call:
+    """An operation of a member, as its plan has it.
+
+    kind: the type of the operation. fixed: whether all members bring the same number of rows. dtype and shape: of what
+    is received, where that is all that the member does.
+    """
+
+    def __init__(
+        self, kind: str, name: str, member: str, group_size: int, group_key: int, instance_key: int, timeout: float,
+        merge: str = "Add", final: str = "Id", fixed: bool = True, dtype: Any = None, shape: Dims = None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.member = member
+        self.size = group_size
+        self.group = group_key
+        self.instance = instance_key
+        self.timeout = timeout
+        self.merge = _MERGE[merge]
+        self.divides = final == "Div"
+        self.fixed = fixed
+        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.shape = shape
+        self.terms = _TERMS[kind].format(merge=merge.lower(), final=final.lower())
+        self.reduces = kind in ("CollectiveReduce", "CollectiveGatherGrad")
+        self.gathers = kind == "CollectiveGather"
+        self.takes_rows = kind == "CollectiveGatherGrad"
+        self.sends = kind == "CollectiveBcastSend"
+        self.receives = kind == "CollectiveBcastRecv"
+        self.pledge = ("collective", group_key, instance_key, member)
+        """What a run names the operation by whose second half is still to come."""
+
+    def offered(self, round_: Round) -> Sequence[int]:
+        """The ranks that have brought what this member needs, or all where it needs none of them."""
+        if self.sends or (self.receives and any(o.terms == SEND for o in round_.offers.values())):
+            return range(self.size)
+        return () if self.receives else tuple(round_.offers)
+
+
+_TERMS: Final = {
+    "CollectiveReduce": "all_reduce, {merge}, {final}",
+    "CollectiveBcastSend": SEND,
+    "CollectiveBcastRecv": RECEIVE,
+    "CollectiveGather": GATHER,
+    "CollectiveGatherGrad": "gradient of all_gather",
+}
+
+
+class Collectives:
+    """The groups of a process. Thread-safe."""
+
+    def __init__(self, memory: Any = None) -> None:
+        self.condition = Meeting()
+        self._groups: dict[int, Group] = {}
+        self._memory = memory
+
+    def connect(self, link: Link, memory: Any) -> None:
+        """Reaches other tasks from now on; `memory` is what they may read."""
+        self.condition.link = link
+        self._memory = memory
+
+    @property
+    def _link(self) -> Link | None:
+        return self.condition.link
+
+    def _group(self, key: int) -> Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key, lambda: secrets.randbits(62) + 1)
+        return group
+
+    # ---- a member -------------------------------------------------------------------------------------------------
+
+    def begin(self, run: Any, call: Call, value: Any = None, extra: Any = None) -> Ticket:
+        """Brings a member's value, None where it only receives, and returns without waiting.
+
+        extra: what has the rows that this member had gathered. Raises what ended the group since the member's last
+        operation.
+        """
+        if value is None:
+            offer = Offer(call.terms, call.name, call.dtype, (), None)
+        else:
+            array = np.asarray(value)
+            whole = array.flatten() if array.nbytes < LARGE else self._copied(array)
+            offer = Offer(call.terms, call.name, array.dtype, array.shape, whole)
+            if extra is not None:
+                offer.rows = len(extra)
+            elif not call.fixed:
+                offer.rows, offer.fixed = len(array), False
+        if run.pledged(call.pledge):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"{call.member} takes part in the instance {call.instance} of the group with group_key {call.group} "
+                "twice in one run. Give the operations different instance keys, or put them on different devices.",
+            )  # fmt: skip
+        with self.condition:
+            run.check()  # Who was cancelled does not join again, its session being through with the group.
+            group = self._group(call.group)
+            ticket, instructions = group.begin(call.member, call.size, call.instance, offer)
+            self._carry_out(group, instructions)
+        run.pledge(call.pledge, lambda: self._gave_up(call))
+        return ticket
+
+    def _gave_up(self, call: Call) -> None:
+        text = f"A run of {call.member} ended before {call.name!r} ({call.terms}) did."
+        self._leave(call, errors.AbortedError(None, None, text))
+
+    def end(self, run: Any, call: Call, ticket: Ticket) -> Any:
+        """Waits for the other members and returns the result. Where it raises, the group ends for all its members."""
+        try:
+            return _Second(self, run, call, self._groups[call.group], ticket).result()
+        except BaseException as error:
+            self._leave(call, _for_others(error, call))
+            raise
+        finally:
+            run.redeem(call.pledge)
+
+    def _leave(self, call: Call, error: errors.OpError | None) -> None:
+        with self.condition:
+            group = self._group(call.group)
+            self._carry_out(group, group.leave(call.member, error))
+            self.condition.notify_all()
+
+    # ---- memory ---------------------------------------------------------------------------------------------------
+
+    def empty(self, length: int, dtype: Any) -> Array:
+        """Flat memory, which others may read where there are any and it is large."""
+        if self._memory is not None and self._memory.usable and length * dtype.itemsize >= LARGE:
+            found: Array = self._memory.empty((length,), dtype)
+            return found
+        return np.empty(length, dtype)
+
+    def _copied(self, array: Array) -> Array:
+        copy = self.empty(array.size, array.dtype)
+        np.copyto(copy.reshape(array.shape), array)
+        return copy
+
+    # ---- what is heard of others ----------------------------------------------------------------------------------
+
+    def _carry_out(self, group: Group, instructions: Sequence[Instruction]) -> None:
+        link = self._link
+        if link is not None:
+            for what in instructions:
+                if isinstance(what, Brought):
+                    if what.offer.whole is not None:
+                        link.offer(group.key, what)
+                else:
+                    link.announce(group.key, what)
+        if instructions:
+            self.condition.notify_all()
+
+    def heard(self, key: int, event: Callable[[Group], list[Instruction] | None]) -> None:
+        """Something came in about a group; the lock is held where a member looks, and not by other threads."""
+        group = self._group(key)
+        self._carry_out(group, event(group) or ())
+
+    def has_joined(self, key: int, member: str, number: int) -> bool:
+        """Whether a member of another task is known to have joined with that number; the lock is held."""
+        return self._group(key).has_joined(member, number)
+
+    def standing(self) -> list[tuple[int, Joined]]:
+        """The members of this process that have joined, for a task that has just come; the lock is held."""
+        return [
+            (group.key, Joined(member, seat.number, group.size))
+            for group in self._groups.values()
+            for member, seat in group.seats.items()
+            if seat.number
+        ]
+
+    def lost(self, task: str, error: errors.OpError) -> None:
+        """A task is gone; the lock is held."""
+        for group in self._groups.values():
+            self._carry_out(group, group.lost(task, error))
+        self.condition.notify_all()
+
+    def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:
+        """A session is through with these groups and devices: they leave what they have joined.
+
+        given_up: whether the others must not go on without them, as where a program makes its session anew.
+        """
+        with self.condition:
+            for key, member in sorted(members):
+                group = self._group(key)
+                text = (
+                    f"The session of {member} was lost or given up: its next one begins where all meet again."
+                )
+                error = errors.AbortedError(None, None, text) if given_up else None
+                self._carry_out(group, group.leave(member, error))
+
+
+_ADVICE: Final = (
+    "See whether these tasks run, and whether they run the same operations (`graphflow status`); give the operation a "
+    "longer timeout where they are only slower"
+)
+
+
+class _Second:
+    """The second half of an operation of one member."""
+
+    __slots__ = ("_all", "_call", "_group", "_run", "_ticket")
+
+    def __init__(self, collectives: Collectives, run: Any, call: Call, group: Group, ticket: Ticket) -> None:
+        self._all = collectives
+        self._run = run
+        self._call = call
+        self._group = group
+        self._ticket = ticket
+
+    def result(self) -> Any:
+        """The result, once the others have done their part."""
+        call = self._call
+        formation, round_ = self._wait(call.offered)
+        rank = formation.ranks[call.member]
+        mine = round_.offers[rank]
+        offers = (
+            [o for o in round_.offers.values() if o.terms == SEND] if call.receives
+            else [mine] if call.sends
+            else [round_.offers[r] for r in range(call.size)]
+        )  # fmt: skip
+        if call.receives:
+            _check_received(call, offers[0])
+        if call.reduces and mine.nbytes < LARGE:
+            flat = _reduce_into(np.empty(mine.whole.shape, mine.dtype), [o.whole for o in offers], call)
+        elif call.reduces:
+            flat = self._in_shares(formation, round_, rank)
+        elif call.gathers:
+            flat = self._all.empty(sum(len(o.whole) for o in offers), mine.dtype)
+            np.concatenate([o.whole for o in offers], out=flat)
+        else:
+            flat = self._all.empty(len(offers[0].whole), offers[0].dtype)
+            np.copyto(flat, offers[0].whole)
+        if not call.reduces and any(o.nbytes >= LARGE for o in offers):
+            self._settle(formation, round_, rank)
+        with self._all.condition:
+            self._group.end(call.member, self._ticket)
+        if call.gathers and mine.shape:
+            flat = flat.reshape((-1 if flat.size else sum(o.shape[0] for o in offers), *mine.shape[1:]))
+        else:
+            flat = flat.reshape(offers[0].shape)
+        if call.takes_rows:
+            first = sum(o.rows for o in offers[:rank])
+            flat = flat[first : first + mine.rows]
+        return flat if flat.ndim else flat[()]
+
+    def _in_shares(self, formation: Formation, round_: Round, rank: int) -> Array:
+        """Reduces this member's share, and gathers those of the others."""
+        call, offers = self._call, round_.offers
+        length = len(offers[rank].whole)
+        places = [share_of(length, r, call.size) for r in range(call.size)]
+        operands = [offers[r].share(rank, places[rank]) for r in range(call.size)]
+        share = _reduce_into(offers[rank].whole[places[rank]], operands, call)
+        with self._all.condition:
+            round_.reduced[rank] = None
+            link = self._all.condition.link
+            if link is not None and round_.error is None:
+                link.reduced(self._group.key, formation, rank, round_.key, share)
+            self._all.condition.notify_all()
+        in_place = offers[rank].nbytes >= _IN_PLACE
+        result = offers[rank].whole if in_place else self._all.empty(length, offers[rank].dtype)
+        if not in_place:
+            np.copyto(result[places[rank]], share)
+        self._wait(_reduced)
+        for other, place in enumerate(places):
+            found = round_.reduced[other]
+            if other != rank:
+                np.copyto(result[place], offers[other].whole[place] if found is None else found)
+        if in_place:
+            self._settle(formation, round_, rank)
+        return result
+
+    def _settle(self, formation: Formation, round_: Round, rank: int) -> None:
+        """Waits until the others have read the memory of this process: it may end, or be changed, after that."""
+        with self._all.condition:
+            round_.taken.add(rank)
+            link = self._all.condition.link
+            if link is not None and round_.error is None:
+                link.taken(self._group.key, formation, rank, round_.key)
+            self._all.condition.notify_all()
+        self._wait(_taken)
+
+    def _wait(self, came: Callable[[Round], Collection[int]]) -> tuple[Formation, Round]:
+        """Waits until all ranks have come, and everything is sent."""
+
+        def attempt() -> tuple[Formation, Round] | None:
+            found = self._group.round_of(self._call.member, self._ticket)
+            if found is not None:
+                error = found[1].error
+                complete = len(came(found[1])) == self._call.size and not (link is not None and link.sending)
+                if complete and not found[1].unfit:
+                    return found  # Whatever came after does not matter any more.
+                if error is not None:
+                    raise type(error)(None, None, error.message)
+            if time.monotonic() > limit:
+                text = f"After {self._call.timeout:g} s {self._awaited(came)}. {_ADVICE}."
+                raise errors.DeadlineExceededError(None, None, text)
+            return None
+
+        link = self._all.condition.link
+        limit = time.monotonic() + self._call.timeout
+        found: tuple[Formation, Round] = self._run.store.wait(
+            self._all.condition, attempt, self._run,
+            lambda: f"the other members: {self._awaited(came)}. {_ADVICE}",
+            lambda: _LOG.warning("%s: %s.", self._call.member, self._awaited(came)),
+        )  # fmt: skip
+        return found
+
+    def _awaited(self, came: Callable[[Round], Collection[int]]) -> str:
+        link = self._all.condition.link
+        tasks = link.tasks() if link is not None else ()
+        what = self._group.awaited(self._call.member, self._ticket, came, tasks)
+        return f"{self._call.name!r} ({self._call.terms}) waits for {what}"
+
+
+def _reduced(round_: Round) -> Collection[int]:
+    return round_.reduced
+
+
+def _taken(round_: Round) -> Collection[int]:
+    return round_.taken
+
+
+def _for_others(error: BaseException, call: Call) -> errors.OpError:
+    """What the end of one member means to the others."""
+    if isinstance(error, errors.UnavailableError | errors.InvalidArgumentError):
+        return type(error)(None, None, error.message)
+    told = error.message if isinstance(error, errors.OpError) else f"{type(error).__name__}: {error}"
+    return errors.AbortedError(None, None, f"{call.member} gave up {call.name!r} ({call.terms}): {told}")
+
+
+def _check_received(call: Call, offer: Offer) -> None:
+    if call.dtype != offer.dtype or not compatible(call.shape, offer.shape):
+        shape = "any shape" if call.shape is None else str(list(call.shape))
+        raise errors.InvalidArgumentError(
+            None, None, f"{call.name!r} receives {call.dtype} of {shape}, but {offer} is sent."
+        )
+
+
+def _reduce_into(out: Array, values: Sequence[Array], call: Call) -> Array:
+    """Reduces flat values of one length in their order into `out`, which may be one of them."""
+    merge = call.merge
+    for start in range(0, max(1, len(out)), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        target = out[block]
+        if len(values) == 1:
+            target[...] = values[0][block]
+        elif len(values) == 2:
+            merge(values[0][block], values[1][block], out=target)
+        else:
+            total = merge(values[0][block], values[1][block])
+            for value in values[2:-1]:
+                merge(total, value[block], out=total)
+            merge(total, values[-1][block], out=target)
+        if call.divides:
+            _divide(target, len(values))
+    return out
+
+
+def _divide(target: Array, count: int) -> None:
+    if target.dtype.kind in "iu":
+        quotient = np.abs(target) // target.dtype.type(count)
+        np.multiply(quotient, np.sign(target), out=target)
+    else:
+        np.divide(target, target.dtype.type(count), out=target)

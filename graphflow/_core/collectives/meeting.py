@@ -1,0 +1,103 @@
+"""How the collectives of a process reach those of others, and how their threads wait for what comes.
+
+Who waits reads what comes in himself where that is possible: of several threads that wait one does it for all. Handing
+it over from a thread of its own would take as long as the message itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from graphflow._core.collectives.groups import Brought, Joined, Left
+from graphflow._core.collectives.rounds import Formation
+
+_SLICE_SECONDS: Final = 0.5
+"""How often who waits looks at the time."""
+
+
+class Link(Protocol):
+    """How a task's collectives reach those of other tasks. What it sends it sends without waiting."""
+
+    def tasks(self) -> Sequence[str]:
+        """The tasks of the cluster."""
+        ...
+
+    def announce(self, key: int, what: Joined | Left) -> None:
+        """Tells every task who has joined or left a group."""
+        ...
+
+    def offer(self, key: int, what: Brought) -> None:
+        """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
+        ...
+
+    def reduced(self, key: int, formation: Formation, rank: int, round_: tuple[int, int], share: Any) -> None:
+        """Tells the other tasks of a formation that a share is reduced, and gives it to those that need it."""
+        ...
+
+    def taken(self, key: int, formation: Formation, rank: int, round_: tuple[int, int]) -> None:
+        """Tells the other tasks of a formation that memory of theirs is not read any more."""
+        ...
+
+    def look(self, seconds: float) -> None:
+        """Waits until something comes in or `wake` is called."""
+        ...
+
+    def take(self) -> None:
+        """Hands on what came in."""
+        ...
+
+    def wake(self) -> None:
+        """Ends the wait of `look`, in another thread."""
+        ...
+
+    @property
+    def looks(self) -> bool:
+        """Whether there is anything to look at; otherwise what comes in is handed on by another thread."""
+        ...
+
+    @property
+    def sending(self) -> bool:
+        """Whether something could not be sent yet."""
+        ...
+
+
+class Meeting:
+    """The condition on which the members of a process wait; one of those that wait reads for all of them."""
+
+    def __init__(self) -> None:
+        self.link: Link | None = None
+        self._lock = threading.Lock()
+        self._others = threading.Condition(self._lock)
+        self._led = False
+
+    def __enter__(self) -> Meeting:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for something to come, for a short time at most; the lock is held, but not meanwhile."""
+        seconds = _SLICE_SECONDS if timeout is None else min(timeout, _SLICE_SECONDS)
+        link = self.link
+        if link is None or self._led or not link.looks:
+            return self._others.wait(seconds)
+        self._led = True
+        self._lock.release()
+        try:
+            link.look(seconds)
+        finally:
+            self._lock.acquire()
+            self._led = False
+        link.take()
+        self._others.notify_all()
+        return True
+
+    def notify_all(self) -> None:
+        """Lets all that wait look again; the lock is held."""
+        self._others.notify_all()
+        if self._led and self.link is not None:
+            self.link.wake()

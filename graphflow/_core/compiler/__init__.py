@@ -1,0 +1,1 @@
+"""From a plan to kernels: specialise, lower, fuse, lay out, emit."""

@@ -1,0 +1,1 @@
+"""Rules by which operations become nodes for processors."""

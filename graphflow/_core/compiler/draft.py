@@ -1,0 +1,117 @@
+"""Draft: a plan taken apart and fused, with the kernels that it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow._core.codegen.cpu.codegen import region_source
+from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
+from graphflow._core.codegen.cpu.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu.scalar_text import ScalarTextError
+from graphflow._core.compiler.combine import combine
+from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
+from graphflow._core.compiler.fuse import Group, fuse
+from graphflow._core.compiler.lower import Lowering
+from graphflow._core.compiler.nodes import KernelNode, PythonNode, Statements
+from graphflow._core.plan.ir import Plan
+
+
+def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
+    """The roots that lie in memory: something outside their group takes them, or they are stored in any case.
+
+    What nobody takes was asked to run for its errors, or is waited for; it is stored, since it would not run otherwise.
+    """
+    group_of = {root: k for k, g in enumerate(groups) for n in g.nodes for root in n.makes}
+    taken = {value.root for g in groups for n in g.nodes for value in n.reads}
+    stored = set(group_of) - taken
+    for number, group in enumerate(groups):
+        for node in group.nodes:
+            for value in node.reads:
+                if group_of.get(value.root) != number:
+                    stored.add(value.root)
+            if not isinstance(node, Statements) or node.forced or node.reduce is not None:
+                stored.update(node.makes)
+    for fetch in plan.fetches:
+        if fetch in lowering.values:
+            stored.add(lowering.values[fetch].root)
+    return stored
+
+
+def _beyond_the_machine(group: Group) -> list[Statements]:
+    """The statements of a group of scalars that the scalar machine lacks; all of them where they are too many for it.
+
+    Loops and branches were tried when they were lowered.
+    """
+    if not group.scalar or _machine_takes(group):
+        return []
+    plain = [node for node in group.nodes if isinstance(node, Statements) and node.build is None]
+    return [node for node in plain if not _machine_takes(Group([node]))] or plain
+
+
+def _machine_takes(group: Group) -> bool:
+    try:
+        scalar_program(group, set(), lambda value: 8)
+    except ScalarTextError:
+        return False
+    return True
+
+
+class Draft:
+    """A plan taken apart and fused, with the kernels that it waits for."""
+
+    def __init__(self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[Any] = ()) -> None:
+        self.plan = plan
+        self.lowering = lowering
+        self.loops = loops
+        fetched = {lowering.values[f].root for f in plan.fetches if f in lowering.values}
+        nodes = combine(lowering, fetched)
+        self.groups = fuse(nodes)
+        as_regions = [node for group in self.groups for node in _beyond_the_machine(group)]
+        if as_regions:
+            self.groups = fuse(nodes, as_regions)
+        self.stored = stored_roots(self.groups, plan, lowering)
+        self.regions: dict[int, FusedRegion] = {}
+        sources: dict[str, None] = {}
+        self._sources: dict[int, list[str]] = {}
+        for number, group in enumerate(self.groups):
+            own_sources = self._sources_of(number, group)
+            self._sources[number] = own_sources
+            sources.update(dict.fromkeys(own_sources))
+        self._handles: dict[str, Compilation] = dict(
+            zip(sources, compiler.compile_many(list(sources)), strict=True)
+        )
+
+    def _sources_of(self, number: int, group: Group) -> list[str]:
+        first = group.nodes[0]
+        if isinstance(first, KernelNode):
+            return list(first.sources)
+        if isinstance(first, PythonNode):
+            return []
+        if group.scalar:
+            return [interpreter_source()]
+        self.regions[number] = region = fused_region(group, self.stored)
+        return [region_source(region.region)]
+
+    def ready(self) -> bool:
+        """Whether every kernel is compiled, or known not to be."""
+        return all(handle.done() for handle in self._handles.values()) and all(
+            loop.draft.ready() for loop in self.loops
+        )
+
+    def missing(self) -> int:
+        """The kernels that are still being compiled."""
+        own = sum(not handle.done() for handle in self._handles.values())
+        loops: int = sum(loop.draft.missing() for loop in self.loops)
+        return own + loops
+
+    def wait(self, timeout: float) -> None:
+        """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
+        for handle in self._handles.values():
+            handle.result(timeout)
+        for loop in self.loops:
+            loop.draft.wait(timeout)
+
+    def kernels(self, number: int) -> list[int]:
+        """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
+        return [self._handles[source].result(0) for source in self._sources[number]]

@@ -1,0 +1,1 @@
+"""Rules by which operations become launches on GPUs."""

@@ -1,0 +1,284 @@
+"""How ops become work for a GPU: which have kernels there, and the rules of those that are no fused region.
+
+What is told by statements (elementwise ops, reductions, assembly, batch normalisation) is lowered by the same rules as
+on a CPU. A rule that returns False leaves its instruction to NumPy, between copies from and to the device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.compiler.cpu.rules import RULES
+from graphflow._core.compiler.gpu.check_rules import CHECK_RULES
+from graphflow._core.compiler.gpu.index_rules import INDEX_RULES
+from graphflow._core.compiler.gpu.movement_rules import MOVEMENT_RULES
+from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.products import copied, product_rule
+from graphflow._core.compiler.gpu.random_rules import RANDOM_RULES
+from graphflow._core.compiler.gpu.scan_rules import SCAN_RULES
+from graphflow._core.compiler.gpu.segment_rules import SEGMENT_RULES
+from graphflow._core.compiler.gpu.sliding_rules import SLIDING_RULES
+from graphflow._core.compiler.gpu.sparse_rules import SPARSE_RULES
+from graphflow._core.compiler.gpu.strided import reduced
+from graphflow._core.compiler.gpu.window_rules import WINDOW_RULES
+from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
+from graphflow._core.compiler.specialise import OF_SHAPES
+from graphflow._core.compiler.values import Value
+from graphflow._core.graph.op_def import lookup
+from graphflow._core.kernels import registry
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
+from graphflow._core.runtime.assemble import PASS_THROUGH
+
+_FLOATS: Final = ("float32", "float64")
+_LONG_ROW: Final = 32
+"""From so many elements on a block looks for the largest of a row, rather than a thread."""
+
+
+# ---- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _softmax(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or value.dtype not in _FLOATS or not value.shape:
+        return False
+    x, target = lowering.compact(i, value), lowering.result(i)
+    columns = x.shape[-1]
+    rows = x.size // columns
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow._core.codegen.gpu.rows import rows_launch, softmax_source
+
+        source = softmax_source(x.dtype, i.type == "LogSoftmax")
+        return [rows_launch(source, rows, columns, [rows, columns, places.array(x), places.array(target)])]
+
+    lowering.add(device_node(i, [x], [target], build))
+    return True
+
+
+def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
+    logits, labels = (lowering.value(n) for n in i.inputs)
+    sparse = i.type.startswith("Sparse")
+    if logits is None or labels is None or logits.dtype not in _FLOATS or len(logits.shape) != 2:
+        return False
+    if not sparse and labels.shape != logits.shape:
+        return False
+    x, y = lowering.compact(i, logits), lowering.compact(i, labels)
+    loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
+    rows, columns = x.shape
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow._core.codegen.gpu import rows as kernels
+
+        arrays = [places.array(v) for v in (x, y, loss, gradient)]
+        if sparse:
+            source = kernels.sparse_cross_entropy_source(x.dtype)
+            arguments = [places.status, places.number, rows, columns, *arrays]
+        else:
+            source, arguments = kernels.cross_entropy_source(x.dtype), [rows, columns, *arrays]
+        return [kernels.rows_launch(source, rows, columns, arguments)]
+
+    lowering.add(device_node(i, [x, y], [loss, gradient], build, fallible=sparse))
+    return True
+
+
+def _top_k(lowering: Lowering, i: Instruction) -> bool:
+    value, wanted = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
+    if value is None or wanted is None or value.dtype == "bool" or not value.shape:
+        return False
+    x, values, places_of = lowering.compact(i, value), lowering.result(i, 0), lowering.result(i, 1)
+    columns, count = x.shape[-1], int(wanted)
+    if count > columns:
+        raise DisagreementError(i.describe())
+    rows = x.size // columns
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow._core.codegen.gpu.rows import rows_launch, top_k_source
+
+        arrays = [places.array(v) for v in (x, values, places_of)]
+        return [rows_launch(top_k_source(x.dtype), rows, columns, [rows, columns, count, *arrays])]
+
+    lowering.add(device_node(i, [x], [values, places_of], build))
+    return True
+
+
+def _argument(lowering: Lowering, i: Instruction) -> bool:
+    value, axis = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
+    if value is None or axis is None or not value.shape or value.dtype == "bool":
+        return False
+    x, target = lowering.compact(i, value), lowering.result(i)
+    along = int(axis) % len(x.shape)
+    length, inner = x.shape[along], math.prod(x.shape[along + 1 :])
+
+    def build(places: Places) -> Sequence[Any]:
+        from graphflow._core.codegen.gpu import indexing, rows
+        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
+
+        kind, arrays = (x.dtype, target.dtype, i.type == "ArgMax"), [places.array(x), places.array(target)]
+        if inner == 1 and length >= _LONG_ROW:
+            given = [target.size, length, *arrays]
+            return [rows.rows_launch(rows.argument_source(*kind), target.size, length, given)]
+        source = indexing.argument_source(*kind)
+        return [elementwise_launch(source, target.size, [target.size, *arrays, length, inner])]
+
+    lowering.add(device_node(i, [x], [target], build))
+    return True
+
+
+# ---- biases ------------------------------------------------------------------------------------------------------
+
+
+def _bias_add(lowering: Lowering, i: Instruction) -> bool:
+    value, bias = (lowering.value(n) for n in i.inputs)
+    if value is None or bias is None or i.attrs.get("data_format", "NHWC") not in ("NCHW", b"NCHW"):
+        return RULES["BiasAdd"](lowering, i)
+    spread = (1,) * (len(value.shape) - 2)
+    bias = Value(bias.root, bias.dtype, (*bias.shape, *spread), (*bias.strides, *spread), bias.offset)
+    lowering.elementwise(i, "{0} + {1}", [value, bias], lowering.result(i))
+    return True
+
+
+def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or i.attrs.get("data_format", "NHWC") not in ("NCHW", b"NCHW"):
+        return RULES["BiasAddGrad"](lowering, i)
+    lowering.reduction(i, "sum", tuple(k for k in range(len(value.shape)) if k != 1), value)
+    return True
+
+
+# ---- elementwise, by dtype ------------------------------------------------------------------------------------------
+
+
+def _divide(lowering: Lowering, i: Instruction) -> bool:
+    """Divides integers towards zero."""
+    reads = [v for v in map(lowering.value, i.inputs) if v is not None]
+    if len(reads) != 2 or reads[0].dtype == "bool":
+        return False
+    text = "{0} / {1}" if reads[0].dtype in _FLOATS else "truncatediv({0}, {1})"
+    lowering.elementwise(i, text, reads, lowering.result(i))
+    return True
+
+
+def _shift(symbol: str) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        reads = [v for v in map(lowering.value, i.inputs) if v is not None]
+        if len(reads) != 2:
+            return False
+        most = np.dtype(reads[0].dtype).itemsize * 8 - 1
+        lowering.elementwise(i, f"{{0}} {symbol} min(max({{1}}, 0), {most})", reads, lowering.result(i))
+        return True
+
+    return rule
+
+
+def _euclidean_norm(lowering: Lowering, i: Instruction) -> bool:
+    value, axes = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
+    if value is None or axes is None or value.dtype not in _FLOATS:
+        return False
+    rank = len(value.shape)
+    over = tuple(sorted({int(a) % rank for a in np.atleast_1d(axes)})) if rank else ()
+    target = lowering.result(i)
+    total = lowering.temporary(i.name, target.dtype, target.shape)
+    reduced(lowering, i, "sum", "{0} * {0}", [value], over, total)
+    lowering.elementwise(i, "sqrt({0})", [total], target)
+    return True
+
+
+# ---- views -------------------------------------------------------------------------------------------------------
+
+
+def _elements(lowering: Lowering, i: Instruction) -> bool:
+    """Lowers views; single elements too, whose place is found by taking them from an array of places."""
+    if lowering.view(i):
+        return True
+    value, others = lowering.value(i.inputs[0]), [lowering.constant(n) for n in i.inputs[1:]]
+    if value is None or any(o is None for o in others) or any(lowering.shape(o) for o in i.outputs):
+        return False
+    source = copied(lowering, i, value) if value.root in lowering.ever_written else lowering.compact(i, value)
+    places = np.arange(source.size).reshape(source.shape)
+    found = lowering.kernel_of(i.type, i)(places, *others)
+    for name, place in zip(i.outputs, found if isinstance(found, tuple | list) else [found], strict=True):
+        lowering.define(name, Value(source.root, source.dtype, (), (), source.offset + int(place)))
+    return True
+
+
+def _identities(lowering: Lowering, i: Instruction) -> bool:
+    values = [lowering.value(n) for n in i.inputs]
+    for position, value in enumerate(values):
+        if value is None:
+            return False
+        lowering.elementwise(i, "{0}", [value], lowering.result(i, position))
+    return True
+
+
+_FROM_THE_CPU: Final = (
+    "AssertBroadcastable",
+    *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "L2Loss"),
+    *("AddN", "AccumulateNV2", "Select", "SelectV2", "ZerosLike", "OnesLike", "Fill", "OneHot", "ConcatV2"),
+    *("Pack", "Pad", "PadV2", "StridedSliceGrad", "FusedBatchNormV3", "FusedBatchNormGradV3"),
+)
+"""Types whose rules make statements alone, so that they are the same on every device."""
+
+DEVICE_RULES: Final[dict[str, Rule]] = {
+    **{name: RULES[name] for name in _FROM_THE_CPU},
+    "BiasAdd": _bias_add,
+    "BiasAddGrad": _bias_gradient,
+    "MatMul": product_rule,
+    "BatchMatMulV2": product_rule,
+    "Softmax": _softmax,
+    "LogSoftmax": _softmax,
+    "SoftmaxCrossEntropyWithLogits": _cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": _cross_entropy,
+    "TopKV2": _top_k,
+    "ArgMax": _argument,
+    "ArgMin": _argument,
+    **dict.fromkeys(("Div", "RealDiv", "TruncateDiv"), _divide),
+    "LeftShift": _shift("<<"),
+    "RightShift": _shift(">>"),
+    "EuclideanNorm": _euclidean_norm,
+    "IdentityN": _identities,
+    "StridedSlice": _elements,
+    "Unpack": _elements,
+    **CHECK_RULES,
+    **INDEX_RULES,
+    **MOVEMENT_RULES,
+    **SCAN_RULES,
+    **SEGMENT_RULES,
+    **SLIDING_RULES,
+    **SPARSE_RULES,
+    **WINDOW_RULES,
+    **RANDOM_RULES,
+}
+
+FOLDED: Final = OF_SHAPES | {
+    *(
+        "BroadcastArgs",
+        "BroadcastGradientArgs",
+        "ConcatOffset",
+        "InvertPermutation",
+        "LinSpace",
+        "ListDiff",
+        "Range",
+    )
+}
+"""Types that become constants once the shapes of the feeds are known."""
+
+
+@cache
+def has_kernel(op_type: str) -> bool:
+    """Whether a GPU runs an op type."""
+    if op_type in DEVICE_RULES or op_type in PASS_THROUGH or op_type in VARIABLE_TYPES or op_type in FOLDED:
+        return True
+    if op_type in ("Const", "NoOp"):
+        return True
+    try:
+        definition = lookup(op_type)
+    except KeyError:
+        return False
+    if definition.scalar is not None:
+        return True
+    return registry.may_view(op_type) and not registry.is_stateful(op_type) and not definition.stateful

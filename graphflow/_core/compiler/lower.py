@@ -1,0 +1,462 @@
+"""Takes a plan with known shapes apart into nodes: what can be native, and what stays with the NumPy tier."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from graphflow._core.codegen.cpu.scalar_text import ScalarTextError, integer_divisors, parse
+from graphflow._core.compiler.nodes import KernelNode, Node, PythonNode, Statements
+from graphflow._core.compiler.specialise import Known, has_fixed_shape
+from graphflow._core.compiler.values import Value, view_of, whole
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.runtime.assemble import PASS_THROUGH, KernelTable
+
+NATIVE_DTYPES = frozenset(
+    {"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"}
+)
+Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
+
+
+_DIVISION = re.compile(r"//|%|floor(div|mod)|truncate(div|mod)")
+
+_SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
+"""Types of which the second input is looked at for its shape alone."""
+
+_WITH_EMPTY_PARTS = frozenset({"AssertBroadcastable", "FusedBatchNormV3", "FusedBatchNormGradV3"})
+"""Types of which some inputs and results are empty; their rules look at them themselves."""
+
+
+class DisagreementError(Exception):
+    """What a run is fed does not fit the rest. NumPy's kernels say what is wrong."""
+
+
+class Lowering:
+    """The nodes of a plan, while they are being made."""
+
+    def __init__(self, plan: Plan, known: Known, kernels: KernelTable, rules: Mapping[str, Rule]) -> None:
+        self.known = known
+        self.nodes: list[Node] = []
+        self.values: dict[str, Value] = {}
+        self.constants: dict[str, Any] = {}
+        self.objects: set[str] = set()
+        self.blocks: dict[str, int] = {}
+        self.clusters: dict[str, tuple[str, ...]] = {}
+        """For a block that lies beside others, all of them in their order."""
+        self.checked: set[tuple[str, int, int, int]] = set()
+        """Indices of which a node sees to it that they are of rows that there are: root, offset, count, rows."""
+        self._kernels = kernels
+        self._rules = rules
+        self._plan = plan
+        self._makers: dict[str, list[int]] = {}
+        self._written: set[str] = set()
+        self._readers: dict[str, list[int]] = {}
+        self._writers: dict[str, int] = {}
+        self._last_effect: int | None = None
+        self._fallible: list[int] = []
+        self._named: dict[str, int] = {}
+        self._handed_on: dict[str, set[int]] = {}
+        self._fresh = 0
+        self.variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
+        self.ever_written = {n for i in plan.instructions for n in i.written()}
+
+    # ---- what rules use -------------------------------------------------------------------------------------------
+
+    def value(self, name: str) -> Value | None:
+        """Where a value lies in native memory; None where it is an object of the NumPy tier."""
+        return self.values.get(name)
+
+    def constant(self, name: str) -> Any:
+        """The array of a constant, or None."""
+        return self.constants.get(name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape that a value has."""
+        return self.known[name][0]
+
+    def fresh(self, label: str) -> str:
+        """A new root's name."""
+        self._fresh += 1
+        return f"{label}#{self._fresh}"
+
+    def define(self, name: str, value: Value) -> None:
+        """Says where a value lies."""
+        self.values[name] = value
+
+    def result(self, instruction: Instruction, position: int = 0) -> Value:
+        """A new block for a result of an instruction, and where it lies."""
+        name = instruction.outputs[position]
+        shape, dtype = self.known[name]
+        value = self._block(whole(name, dtype, shape))
+        self.values[name] = value
+        return value
+
+    def temporary(self, label: str, dtype: str, shape: tuple[int, ...]) -> Value:
+        """A new block that is no result of an instruction."""
+        return self._block(whole(self.fresh(label), dtype, shape))
+
+    def _block(self, value: Value) -> Value:
+        self.blocks[value.root] = value.size * np.dtype(value.dtype).itemsize
+        return value
+
+    def add(self, node: Node) -> None:
+        """Adds a node after everything that it depends on."""
+        if isinstance(node, Statements) and not all(spreads(v.shape, node.space) for v in node.reads):
+            raise DisagreementError(node.instruction.describe())
+        number = len(self.nodes)
+        before = set(node.after)
+        for value in node.reads:
+            before.update(self._makers.get(value.root, ()))
+            if value.root in self.variables:
+                if value.root in self._writers:
+                    before.add(self._writers[value.root])
+                self._readers.setdefault(value.root, []).append(number)
+        for root in node.variables:
+            before.update(r for r in self._readers.get(root, ()) if r != number)
+            if root in self._writers:
+                before.add(self._writers[root])
+            self._writers[root] = number
+            self._readers[root] = []
+        for root in node.makes:
+            before.update(self._makers.get(root, ()))
+            self._makers.setdefault(root, []).append(number)
+        before |= self._ordered_after(node.instruction)
+        if node.variables:
+            before.update(self._fallible)
+        node.fallible = node.fallible or isinstance(node, Statements) and self._may_divide_by_zero(node)
+        if node.fallible:
+            self._fallible.append(number)
+        node.after = sorted(before - {number})
+        self._named[node.instruction.name] = number
+        self.nodes.append(node)
+
+    def _may_divide_by_zero(self, node: Statements) -> bool:
+        """Whether statements divide integers by anything but constants."""
+        dtypes = {f"p{k}": value.dtype for k, value in enumerate(node.reads)}
+        constants = {f"p{k}": self.constants.get(value.root) for k, value in enumerate(node.reads)}
+        for target, dtype, text in node.lines:
+            if _DIVISION.search(text):
+                for divisor in integer_divisors(parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, dtypes)):
+                    number = divisor.value if divisor.op == "literal" else constants.get(divisor.name)
+                    if number is None or not np.all(number):
+                        return True
+            dtypes[target] = dtype
+        return False
+
+    def _ordered_after(self, i: Instruction) -> set[int]:
+        """The nodes that control dependencies put before an instruction, its own or of what it takes.
+
+        What has no node, such as a constant or a group of operations, hands those that are put before it on.
+        """
+        found = {self._named[c] for c in i.control if c in self._named}
+        for name in (*i.control, *i.inputs):
+            found |= self._handed_on.get(name, set())
+        return found
+
+    def elementwise(
+        self,
+        instruction: Instruction,
+        text: str,
+        reads: Sequence[Value],
+        target: Value,
+        *,
+        forced: bool = False,
+    ) -> None:
+        """Adds target = text over the shape of the target; {0}, {1}, ... in the text are the reads."""
+        self.add(
+            Statements(
+                instruction,
+                list(reads),
+                [target.root],
+                space=target.shape,
+                lines=[("out", target.dtype, text)],
+                results=[("out", target)],
+                forced=forced,
+            )
+        )
+
+    def reduction(
+        self, instruction: Instruction, kind: str, axes: tuple[int, ...], value: Value, text: str = "{0}"
+    ) -> None:
+        """Adds the reduction of a text of one value over axes, as the instruction's result."""
+        target = self.result(instruction)
+        if not axes or all(value.shape[a] == 1 for a in axes):
+            flat = whole(target.root, target.dtype, value.shape)
+            self.elementwise(instruction, text, [value], flat)
+            return
+        self.add(
+            Statements(
+                instruction,
+                [value],
+                [target.root],
+                space=value.shape,
+                lines=[("out", target.dtype, text)],
+                results=[("out", target)],
+                reduce=(kind, axes),
+            )
+        )
+
+    def compact(self, instruction: Instruction, value: Value) -> Value:
+        """The value with its elements side by side: itself, or a copy."""
+        if value.contiguous:
+            return value
+        copy = self.temporary(value.root, value.dtype, value.shape)
+        self.elementwise(instruction, "{0}", [value], copy)
+        return copy
+
+    def apart(self, instruction: Instruction, value: Value, other: Value) -> Value:
+        """The value, or a copy where it lies in the memory of another one, which is about to change."""
+        if value.root != other.root:
+            return value
+        copy = self.temporary(value.root, value.dtype, value.shape)
+        self.elementwise(instruction, "{0}", [value], copy)
+        return copy
+
+    def hand_on(self, instruction: Instruction) -> None:
+        """Has what takes a result of an instruction come after its node, also where the result lies in another's."""
+        number = self._named[instruction.name]
+        self._handed_on.update((name, {number}) for name in instruction.outputs)
+
+    def kernel_of(self, op_type: str, i: Instruction) -> Callable[..., Any]:
+        """The NumPy kernel of another op type with the attributes of an instruction."""
+        return self._kernels.make(replace(i, type=op_type))
+
+    # ---- the plan -------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Makes the nodes of the whole plan."""
+        for name in self._plan.feeds:
+            shape, dtype = self.known[name]
+            if dtype in NATIVE_DTYPES and 0 not in shape:
+                self.values[name] = whole(name, dtype, shape)
+            else:
+                self.objects.add(name)
+        for instruction in self._plan.instructions:
+            count = len(self.nodes)
+            if not self._lower(instruction):
+                self._python(instruction)
+            if len(self.nodes) == count and (before := self._ordered_after(instruction)):
+                for name in (instruction.name, *instruction.outputs):
+                    self._handed_on[name] = before
+
+    def _lower(self, i: Instruction) -> bool:
+        if i.type in VARIABLE_TYPES:
+            shape, dtype = self.known[i.outputs[0]]
+            if dtype in NATIVE_DTYPES and 0 not in shape:
+                self.values[i.outputs[0]] = whole(i.outputs[0], dtype, shape)
+            return True
+        if i.type == "NoOp":
+            return True
+        if i.type == "Const":
+            return self._constant(i)
+        if i.type in _WITH_EMPTY_PARTS:
+            return self._rules[i.type](self, i)
+        # A constant without elements lies nowhere, but rules know it: it may be a shape, axes, or the like.
+        if not all(n in self.values or n in self.constants for n in i.inputs):
+            return False
+        if not i.outputs and i.type not in self._rules:
+            return False
+        if any(
+            self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0] if o in self.known else used
+            for o, used in zip(i.outputs, i.used or (True,) * len(i.outputs), strict=True)
+        ):
+            return False
+        if i.type in PASS_THROUGH:
+            return self._pass_through(i)
+        rule = self._rules.get(i.type)
+        if rule is not None:
+            return rule(self, i)
+        if i.definition is not None and i.definition.scalar is not None:
+            return scalar_rule(self, i)
+        if self._kernels.may_view(i.type) and not i.stateful:
+            return self.view(i)
+        return False
+
+    def _constant(self, i: Instruction) -> bool:
+        array = i.attrs["value"]
+        name = i.outputs[0]
+        self.constants[name] = array
+        if array.dtype.name in NATIVE_DTYPES and array.size:
+            self.values[name] = whole(name, array.dtype.name, array.shape)
+        else:
+            self.objects.add(name)
+        return True
+
+    def _pass_through(self, i: Instruction) -> bool:
+        value = self.values.get(i.inputs[0])
+        if value is None:
+            return False
+        if value.root in self.ever_written or any(c in self._named for c in i.control):
+            self.elementwise(i, "{0}", [value], self.result(i))
+        else:
+            self.values[i.outputs[0]] = value
+        return True
+
+    def view(self, i: Instruction) -> bool:
+        """Lowers an instruction whose results are views of one of its inputs."""
+        arguments = []
+        position = None
+        for index, name in enumerate(i.inputs):
+            constant = self.constants.get(name)
+            if (
+                constant is not None
+                and constant.dtype.kind in "iu"
+                and (i.definition is None or index or len(i.inputs) > 1)
+            ):
+                arguments.append(constant[()] if constant.ndim == 0 else constant)
+            elif position is None:
+                position = index
+                arguments.append(None)
+            elif index == 1 and i.type in _SHAPE_ONLY:
+                shape, dtype = self.known[name]
+                arguments.append(
+                    np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
+                )
+            else:
+                return False
+        value = None if position is None else self.values.get(i.inputs[position])
+        if position is None or value is None:
+            return False
+        if value.root in self.ever_written:
+            copy = self.temporary(value.root, value.dtype, value.shape)
+            self.elementwise(i, "{0}", [value], copy)
+            value = copy
+        kernel = self._kernels.make(i)
+        found = view_of(value, kernel, arguments, position)
+        if found is None and not value.contiguous:
+            found = view_of(self.compact(i, value), kernel, arguments, position)
+        if found is None or len(found) != len(i.outputs):
+            return False
+        if any(v.shape != self.known[o][0] for v, o in zip(found, i.outputs, strict=True)):
+            return False
+        self.values.update(zip(i.outputs, found, strict=True))
+        return True
+
+    def _python(self, i: Instruction) -> None:
+        reads = [self.values[name] for name in dict.fromkeys(i.inputs) if name in self.values]
+        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())), fallible=True)
+        number = len(self.nodes)
+        node.after = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
+        if i.stateful and self._last_effect is not None:
+            node.after.append(self._last_effect)
+        for output in i.outputs:
+            if output in self.known and self._fixed(i, output):
+                self.result(i, i.outputs.index(output))
+                node.makes.append(output)
+            else:
+                self.objects.add(output)
+                self._makers.setdefault(output, []).append(number)
+        self.add(node)
+        if i.stateful:
+            self._last_effect = number
+
+    def _fixed(self, i: Instruction, output: str) -> bool:
+        """Whether a result has the same shape whenever the feeds have the same shapes, and fits native memory."""
+        shape, dtype = self.known[output]
+        position = i.outputs.index(output)
+        if dtype not in NATIVE_DTYPES or 0 in shape:
+            return False
+        if i.type == "If" and not all(body.fetches[position] for body in i.bodies):
+            return False  # There is nothing where the other branch is taken.
+        return has_fixed_shape(i, position, self.known, self.values, self.constants)
+
+
+def spreads(shape: tuple[int, ...], space: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    return len(shape) <= len(space) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(space), strict=False)
+    )
+
+
+def scalar_text(i: Instruction, text: str, names: Mapping[str, str]) -> str:
+    """A scalar text of an op, with operands and attributes put in."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name.startswith("@"):
+            attribute = i.attrs[name[1:]]
+            return str(attribute.name if hasattr(attribute, "as_numpy_dtype") else repr(attribute))
+        return names[name]
+
+    return re.sub(r"\{(@?\w+)\}", replace, text)
+
+
+def scalar_rule(lowering: Lowering, i: Instruction) -> bool:
+    """Lowers an op by its `scalar` text: an elementwise statement, or an update of variables."""
+    definition = i.definition
+    assert definition is not None and definition.scalar is not None
+    reads = [v for v in map(lowering.value, i.inputs) if v is not None]
+    if len(reads) != len(i.inputs):
+        return False
+    names = {spec.name: f"{{{position}}}" for position, spec in enumerate(definition.inputs)}
+    if definition.writes:
+        return _update(lowering, i, reads, names)
+    if not isinstance(definition.scalar, str):
+        return False
+    text = scalar_text(i, definition.scalar, names)
+    if not expressible(text, reads, lowering.known[i.outputs[0]][1]):
+        return False
+    lowering.elementwise(i, text, reads, lowering.result(i))
+    return True
+
+
+def expressible(text: str, reads: Sequence[Value], dtype: str) -> bool:
+    """Whether a text over reads {0}, {1}, ... is in the scalar language."""
+    places = {f"p{k}": value.dtype for k, value in enumerate(reads)}
+    try:
+        parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, places)
+    except ScalarTextError:
+        return False
+    return True
+
+
+def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[str, str]) -> bool:
+    definition = i.definition
+    assert definition is not None and definition.scalar is not None
+    written = [
+        (spec.name, value) for spec, value in zip(definition.inputs, reads, strict=True) if spec.written
+    ]
+    space = written[0][1].shape
+    if any(value.shape != space for _, value in written):
+        return False
+    if any(v.shape not in (space, ()) for v in reads) or (i.type == "Assign" and reads[1].shape != space):
+        return False
+    roots = [value.root for _, value in written]
+    if len(set(roots)) != len(roots) or any(v.root in roots for v in reads[len(written) :]):
+        return False
+    dtype = written[0][1].dtype
+    if dtype not in ("float32", "float64", "int32", "int64"):
+        return False
+    texts = (definition.scalar,) if isinstance(definition.scalar, str) else definition.scalar
+    lines = []
+    for text in texts:
+        target, _, expression = (
+            text.partition(" = ") if " = " in text else (definition.inputs[0].name, "", text)
+        )
+        lines.append((target, dtype, scalar_text(i, expression, names)))
+    results = list(written)
+    used = bool(i.outputs) and (not i.used or i.used[0])
+    if used:
+        results.append((written[0][0], lowering.result(i)))
+    lowering.add(
+        Statements(
+            i,
+            reads,
+            [i.outputs[0]] if used else [],
+            roots,
+            space=space,
+            lines=lines,
+            results=results,
+            forced=True,
+        )
+    )
+    return True
+
+
+def has_native_work(nodes: Sequence[Node]) -> bool:
+    """Whether anything of a plan is native."""
+    return any(isinstance(n, Statements | KernelNode) for n in nodes)

@@ -1,0 +1,184 @@
+"""A plan for known shapes: what depends on shapes alone becomes constant, and what nobody needs any more goes."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.pass_context import PassContext
+from graphflow._core.plan.passes.fold import fold
+from graphflow._core.plan.pipeline import mark_used
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.assemble import PASS_THROUGH
+
+OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+# fmt: off
+_DATA: Final = frozenset({
+    "a", "b", "condition", "data", "features", "grad", "indices", "input", "inputs",
+    "labels", "logits", "params", "predictions", "ref", "segment_ids", "seq_lengths", "t",
+    "targets", "tensor", "updates", "value", "values", "var", "x", "y",
+})
+# fmt: on
+"""Names of inputs on whose values no shape depends, also where they are integers."""
+
+Known = dict[str, tuple[tuple[int, ...], str]]
+"""Shape and NumPy dtype name of every value, as a run had them."""
+
+
+def said(i: Instruction, position: int) -> tuple[tuple[int, ...], str] | None:
+    """The shape and dtype name that the graph says of a result; None where the shape is not known whole."""
+    dims = i.shapes[position]
+    if dims is None or None in dims:
+        return None
+    return tuple([int(n) for n in dims if n is not None]), i.dtypes[position].name
+
+
+def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
+    """The plan in which what is fed has its name for itself, where the operation that would make it runs as well."""
+    feeds = set(plan.feeds)
+    instructions: list[Instruction] = []
+    known = dict(known)
+    for i in plan.instructions:
+        if feeds.isdisjoint(i.outputs):
+            instructions.append(i)
+        elif i.type not in VARIABLE_TYPES and i.type != "Const":
+            outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
+            for position, (own, name) in enumerate(zip(outputs, i.outputs, strict=True)):
+                if own != name:
+                    known[own] = said(i, position) or known[name]
+            instructions.append(replace(i, outputs=outputs))
+    return plan.with_instructions(instructions), known
+
+
+def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
+    """Adds what a run did not observe: variables, constants, and results that are another name of a value."""
+    for i in plan.instructions:
+        if i.type in VARIABLE_TYPES:
+            value = store.cell(i).value
+            if value is not None:
+                known.setdefault(i.outputs[0], (value.shape, value.dtype.name))
+        elif i.type == "Const":
+            known[i.outputs[0]] = (i.attrs["value"].shape, i.attrs["value"].dtype.name)
+        elif i.type in PASS_THROUGH and i.inputs[0] in known:
+            known.setdefault(i.outputs[0], known[i.inputs[0]])
+
+
+def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
+    """The plan for these shapes."""
+    instructions: list[Instruction] = []
+    fixed = _of_fixed_shape(plan, known)
+    for i in plan.instructions:
+        if i.type in OF_SHAPES and fixed.issuperset(i.inputs):
+            instructions += _constants(i, known)
+        else:
+            instructions.append(i)
+    folded = fold(plan.with_instructions(instructions), ctx, controlled=True)
+    return mark_used(_without_dead(folded), frozenset())
+
+
+def may_reshape(plan: Plan, known: Known) -> bool:
+    """Whether a run for the known shapes may give a variable another shape."""
+    free = [i for i in walk(plan) if i.type == "Assign" and not i.attrs.get("validate_shape", True)]
+    if not free:
+        return False
+    fixed = _of_fixed_shape(plan, known)
+    return any(
+        i.inputs[1] not in fixed or i.inputs[0] not in known or known[i.inputs[1]][0] != known[i.inputs[0]][0]
+        for i in free
+    )
+
+
+def _of_fixed_shape(plan: Plan, known: Known) -> set[str]:
+    """The values that have the shape that is known of them whenever the feeds have theirs."""
+    fixed = {name for name in plan.feeds if name in known}
+    settled: set[str] = set()
+    """Values that follow from shapes alone."""
+    for i in plan.instructions:
+        plain = i.definition is not None and not i.bodies
+        of_shapes = settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
+        if i.type == "Const" or (plain and not i.stateful and of_shapes):
+            settled.update(i.outputs)
+        for position, output in enumerate(i.outputs):
+            if output in known and (output in settled or has_fixed_shape(i, position, known, fixed, settled)):
+                fixed.add(output)
+    return fixed
+
+
+def has_fixed_shape(
+    i: Instruction, position: int, known: Known, fixed: Container[str], settled: Container[str]
+) -> bool:
+    """Whether a result has the same shape whenever the feeds have theirs.
+
+    fixed: the values before it of which that is so; settled: those that are the same altogether then.
+    """
+    dims, definition = i.shapes[position], i.definition
+    if dims is not None and None not in dims:
+        return True
+    if definition is None or i.bodies or i.type in VARIABLE_TYPES or definition.dynamic_shape:
+        return False
+    if not all(name in fixed or name in settled for name in i.inputs):
+        return False
+    names = [spec.name for spec in definition.inputs]
+    if definition.scalar is not None or _DATA.issuperset(names):
+        return True
+    data = [name in _DATA for name in names] if len(names) == len(i.inputs) else [False] * len(i.inputs)
+    return all(
+        name in settled or is_data or not _may_be_shape(i, *known[name])
+        for name, is_data in zip(i.inputs, data, strict=True)
+    )
+
+
+def _may_be_shape(i: Instruction, shape: tuple[int, ...], dtype: str) -> bool:
+    """Whether an input of this shape may be sizes, axes, paddings or the like, on which shapes of results depend."""
+    return len(shape) <= 2 and (dtype in ("int32", "int64") or i.type == "Range")
+
+
+def _constants(i: Instruction, known: Known) -> list[Instruction]:
+    result = []
+    for position, output in enumerate(i.outputs):
+        shape = known[i.inputs[position]][0]
+        number: Any = shape
+        if i.type == "Size":
+            number = int(np.prod(shape, dtype=np.int64))
+        elif i.type == "Rank":
+            number = len(shape)
+        value = np.array(number, i.dtypes[position].as_numpy_dtype)
+        result.append(
+            Instruction(
+                i.name if position == 0 else f"{i.name}/{position}",
+                "Const",
+                (),
+                (output,),
+                (i.dtypes[position],),
+                (value.shape,),
+                {"value": value, "dtype": i.dtypes[position]},
+                (),
+                i.device,
+                i.index,
+                None,
+                i.op,
+            )
+        )
+    return result
+
+
+def _without_dead(plan: Plan) -> Plan:
+    """The plan without pure instructions whose results nobody takes, and that nothing runs or waits for.
+
+    What is waited for may fail, and what waits for it comes after all that it comes after itself.
+    """
+    needed = {*plan.fetches, *plan.targets}
+    kept: list[Instruction] = []
+    for i in reversed(plan.instructions):
+        effect = i.type not in VARIABLE_TYPES and i.stateful and i.type != "Const"
+        if effect or i.name in needed or any(o in needed for o in i.outputs):
+            kept.append(i)
+            for inner in walk(Plan((i,))):
+                needed.update(inner.inputs, inner.control)
+            for body in i.bodies:
+                needed.update(body.fetches)
+    return plan.with_instructions(list(reversed(kept)))

@@ -1,0 +1,345 @@
+"""Operation and Tensor: the nodes and edges of a graph.
+
+Operators on tensors are installed by the ops package (`Tensor.install_operator`), so that this one needs no op.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from graphflow._core.graph import devices
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.graph_def import node_def_of
+from graphflow._core.graph.op_def import OpDef
+from graphflow._core.graph.shapes import Dims, TensorShape, as_dims, merge, text
+
+if TYPE_CHECKING:
+    from graphflow._core.graph.graph import Graph
+
+_PACKAGE = __name__.split(".")[0]
+
+
+def user_line() -> tuple[str, int]:
+    """File and line of the innermost frame outside this package: where the user built what is being built."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "<unknown>", 0
+
+
+class Operation:
+    """A node of a graph: its type, inputs, attributes and device.
+
+    Made by the functions of the library, never directly. Immutable but for its device, attributes set by the
+    library, and control inputs added by it.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_attrs",
+        "_context",
+        "_control_inputs",
+        "_device",
+        "_id",
+        "_inputs",
+        "_line",
+        "_name",
+        "_outputs",
+        "graph",
+        "op_def",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        definition: OpDef,
+        name: str,
+        inputs: Sequence[Tensor],
+        attrs: dict[str, Any],
+        control_inputs: list[Operation],
+    ) -> None:
+        self.graph = graph
+        self.op_def = definition
+        self._name = name
+        self._inputs = list(inputs)
+        self._attrs = attrs
+        self._control_inputs = control_inputs
+        self._device = ""
+        self._context: Any = None
+        self._line = user_line()
+        self._id = -1
+        self._outputs: list[Tensor] = []
+
+    @property
+    def name(self) -> str:
+        """The unique name."""
+        return self._name
+
+    @property
+    def type(self) -> str:
+        """The op type, such as "MatMul"."""
+        return self.op_def.name
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The data inputs, in order."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The results, in order."""
+        return self._outputs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """Operations that run before this one without giving it a value."""
+        return self._control_inputs
+
+    @property
+    def device(self) -> str:
+        """The device asked for, "" where none was."""
+        return self._device
+
+    @property
+    def line(self) -> tuple[str, int]:
+        """File and line number of the user's code that built it."""
+        return self._line
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """The user's line, in the form of TensorFlow's op.traceback."""
+        return [(self._line[0], self._line[1], "", "")]
+
+    @property
+    def node_def(self) -> Any:
+        """The operation as a NodeDef message."""
+        return node_def_of(self)
+
+    @property
+    def control_flow_context(self) -> Any:
+        """The branch or loop that it was built in, or None."""
+        return self._context
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The results, in order."""
+        return tuple(self._outputs)
+
+    def get_attr(self, name: str) -> Any:
+        """The attribute of that name; ValueError where there is none."""
+        if name not in self._attrs:
+            raise ValueError(
+                f"Operation {self._name!r} has no attr named {name!r}. It has: {', '.join(sorted(self._attrs))}."
+            )
+        return self._attrs[name]
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """All attributes; not to be changed."""
+        return self._attrs
+
+    def colocation_groups(self) -> list[bytes]:
+        """The names, as b"loc:@NAME", of the operations that this one must be placed with."""
+        classes: list[bytes] = self._attrs.get("_class", [])
+        return classes or [b"loc:@" + self._name.encode()]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs the operation in a session, by default the default one; ValueError where there is none."""
+        self.graph.session_for("run", self._name, session).run(self, feed_dict)
+
+    def set_device(self, device: Any) -> None:
+        """Sets the device asked for."""
+        self._device = devices.name_of(device)
+
+    def add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        """Makes it run after `ops`. For the library's use while it builds a construct."""
+        for op in ops:
+            if op not in self._control_inputs:
+                self._control_inputs.append(op)
+        self.graph.note_change(self)
+
+    def update_input(self, index: int, tensor: Tensor) -> None:
+        """Replaces an input. For the library's use: it closes the cycle of a loop."""
+        self._inputs[index]._consumers.remove(self)
+        self._inputs[index] = tensor
+        tensor._consumers.append(self)
+        self.graph.note_change(self)
+
+    def set_attr(self, name: str, value: Any) -> None:
+        """Sets an attribute. For the library's use while it builds the operation."""
+        self._attrs[name] = value
+        self.graph.note_change(self)
+
+    def keep_line(self, op: Operation) -> None:
+        """Says that it was built where `op` was. For the library's use while it copies an operation."""
+        self._line = op.line
+
+    def describe(self) -> str:
+        """Type, name and place of building, as error messages say it."""
+        return f"{self.type} {self._name!r}"
+
+    def __repr__(self) -> str:
+        return f"<gf.Operation {self._name!r} type={self.type}>"
+
+    def __str__(self) -> str:
+        try:
+            return str(self.node_def)
+        except ModuleNotFoundError:  # Printing an operation must not need protobuf.
+            return repr(self)
+
+
+class Tensor:
+    """One result of an operation: a symbol for an array that exists while the graph runs.
+
+    `shape` is what is known of its shape while the graph is built, `dtype` the type of its elements.
+    """
+
+    __slots__ = ("__weakref__", "_consumers", "_dims", "_dtype", "_op", "_value_index")
+
+    __array_priority__: ClassVar[int] = 100
+    __array_ufunc__: ClassVar[None] = None
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+
+    if TYPE_CHECKING:  # Installed by the ops package, see install_operator.
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims) -> None:
+        self._op = op
+        self._value_index = value_index
+        self._dtype = dtype
+        self._dims = dims
+        self._consumers: list[Operation] = []
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes it."""
+        return self._op
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+        return self._dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it belongs to."""
+        return self._op.graph
+
+    @property
+    def name(self) -> str:
+        """The operation's name and the number of the result, as in "add:0"."""
+        return f"{self._op.name}:{self._value_index}"
+
+    @property
+    def device(self) -> str:
+        """The device asked for its operation."""
+        return self._op.device
+
+    @property
+    def value_index(self) -> int:
+        """Which of its operation's results it is."""
+        return self._value_index
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of its shape."""
+        return TensorShape(self._dims)
+
+    @property
+    def dims(self) -> Dims:
+        """What is known of its shape, as a tuple of int or None, or None."""
+        return self._dims
+
+    def get_shape(self) -> TensorShape:
+        """What is known of its shape."""
+        return TensorShape(self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what the caller knows of the shape; ValueError where it contradicts what is known."""
+        try:
+            self._dims = merge(self._dims, as_dims(shape))
+        except ValueError:
+            raise ValueError(
+                f"Shape {text(as_dims(shape))} contradicts the known shape {text(self._dims)} of {self.name!r}."
+            ) from None
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take it as an input."""
+        return list(dict.fromkeys(self._consumers))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value in a session, by default the default one; ValueError where there is none."""
+        return self.graph.session_for("eval", self.name, session).run(self, feed_dict)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            f"The tensor {self.name!r} is not iterable while the graph is built: take it apart with gf.unstack, or "
+            "repeat "
+            "with gf.map_fn or gf.while_loop."
+        )
+
+    def __len__(self) -> int:
+        raise TypeError(
+            f"len() of the tensor {self.name!r} is not known while the graph is built. Use gf.shape or .shape."
+        )
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"Using the gf.Tensor {self.name!r} as a Python bool is not allowed: it has no value while the "
+            "graph is built. "
+            "Use gf.cond for a conditional, `is not None` to test for presence."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
+        raise TypeError(
+            f"The tensor {self.name!r} cannot become a NumPy array while the graph is built: run it in a Session."
+        )
+
+    def __repr__(self) -> str:
+        return f"<gf.Tensor {self.name!r} shape={text(self._dims)} dtype={self._dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._dims is None else f", shape={text(self._dims)}"
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name})'
+
+    @classmethod
+    def install_operator(cls, name: str, function: Callable[..., Any]) -> None:
+        """Installs a Python operator such as `__add__`; called by the ops package."""
+        cls.OVERLOADABLE_OPERATORS.add(name)
+        setattr(cls, name, function)

@@ -1,0 +1,127 @@
+"""GraphFunction: a graph with inputs and outputs, such as the function of a dataset's map.
+
+A function is built by calling the user's Python function once, on placeholders, in a graph of its own. What it takes
+from the graph around it is captured: each such tensor becomes one more input, whose value is bound where the function
+is used. Constants are copied instead, so that shapes and folding know their values. A function without inputs, such as
+the one that makes a one-shot iterator's dataset, is captured by value: the operations themselves are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.op_def import OpDef, lookup
+from graphflow._core.graph.shapes import TensorShape
+
+
+@dataclass(frozen=True, eq=False)
+class GraphFunction:
+    """A function as a graph.
+
+    inputs: placeholders of `graph`, first the arguments, then one for each of `captures`.
+    outputs: tensors of `graph`. captures: tensors of the graph around it, bound to the last inputs.
+    """
+
+    name: str
+    graph: Graph
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    captures: tuple[Tensor, ...]
+
+    def __repr__(self) -> str:
+        return f"<gf.GraphFunction {self.name!r}>"
+
+
+class FunctionGraph(Graph):
+    """The graph in which a function is built; tensors of the graph around it may be used.
+
+    by_value: copies what they are computed from, instead of making them inputs.
+    """
+
+    def __init__(self, outer: Graph, by_value: bool = False) -> None:
+        super().__init__()
+        self.outer = outer
+        self.seed = outer.seed
+        self._by_value = by_value
+        self._adopted: dict[Tensor, Tensor] = {}
+        self._captures: list[Tensor] = []
+
+    def add(
+        self, definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str | None = None
+    ) -> Operation:
+        """Adds an operation; ValueError for a variable, which has no place in a function."""
+        if definition.name == "VariableV2":
+            raise ValueError(
+                f"The variable {(name or definition.name).rstrip('/')!r} cannot be made inside a function of a "
+                "dataset: make it before, and use it inside."
+            )
+        return super().add(definition, inputs, attrs, name)
+
+    def finish(self, name: str, arguments: Sequence[Tensor], outputs: Sequence[Tensor]) -> GraphFunction:
+        """The function that gives `outputs` for `arguments`; nothing can be added any more."""
+        own = tuple(self.adopt(lookup("Identity"), tensor) for tensor in outputs)
+        bound = tuple(self._adopted[tensor] for tensor in self._captures)
+        self.finalize()
+        return GraphFunction(name, self, (*arguments, *bound), own, tuple(self._captures))
+
+    def add_argument(self, dtype: dtypes.DType, shape: TensorShape, name: str) -> Tensor:
+        """A placeholder for one more argument."""
+        with self.context_scope(None):
+            return self.add(lookup("Placeholder"), (), {"dtype": dtype, "shape": shape}, name).outputs[0]
+
+    def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
+        """What stands here for a tensor that an operation of this graph takes; ValueError where nothing may."""
+        if tensor.op.graph is self:
+            return tensor
+        found = self._adopted.get(tensor)
+        if found is None:
+            found = self._adopted[tensor] = self._stand_in(definition, tensor)
+        return found
+
+    def _stand_in(self, definition: OpDef, tensor: Tensor) -> Tensor:
+        if not self._is_around(tensor.op.graph):
+            return super().adopt(definition, tensor)
+        if definition.writes or definition.takes_places:
+            raise ValueError(
+                f"{definition.name}: the variable {tensor.op.name!r} cannot be changed inside a function of a "
+                "dataset. Change it in the training step."
+            )
+        if tensor.op.type == "Const":
+            return self._copied(tensor.op).outputs[0]
+        if self._by_value:
+            return self._copied(tensor.op).outputs[tensor.value_index]
+        self._captures.append(tensor)
+        return self.add_argument(tensor.dtype, tensor.shape, tensor.op.name)
+
+    def _is_around(self, graph: Graph | None) -> bool:
+        around: Graph | None = self.outer
+        while around is not None:
+            if around is graph:
+                return True
+            around = around.outer
+        return False
+
+    def _copied(self, op: Operation) -> Operation:
+        if op.type in _UNCOPIED:
+            raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
+        stateless = op.type in _STATELESS or all(t.dtype is dtypes.variant for t in op.outputs)
+        if op.op_def.stateful and not stateless:
+            raise ValueError(
+                f"Cannot capture a stateful node (name:{op.name}, type:{op.type}, built at "
+                "{}:{}) by value.".format(*op.line)
+            )
+        inputs = [self.adopt(op.op_def, tensor) for tensor in op.inputs]
+        with self.context_scope(None), self.name_scope(None):
+            copied = self.add(op.op_def, inputs, dict(op.attrs), op.name)
+        copied.keep_line(op)
+        return copied
+
+
+_UNCOPIED: Final[frozenset[str]] = frozenset({"Placeholder", "PlaceholderWithDefault"})
+_STATELESS: Final[frozenset[str]] = frozenset({"MatchingFiles"})
+"""Operations that look at the world outside anew each time, and hold no state of the session."""

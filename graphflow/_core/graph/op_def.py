@@ -1,0 +1,221 @@
+"""What an op is: declared once, with its shape rule and gradient beside it; kernels are registered elsewhere.
+
+    ADD = op_def("Add", ("x: T", "y: T"), infer=broadcast_binary, gradient=add_gradient, scalar="{x} + {y}")
+
+The registry is what the tests walk: an op without a gradient must say NOT_DIFFERENTIABLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.claims import Claims
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.shapes import Dims
+
+if TYPE_CHECKING:
+    from graphflow._core.graph.elements import Operation
+
+Signature: TypeAlias = Sequence[tuple[DType, Dims]]
+"""(dtype, shape) of each output."""
+InferRule: TypeAlias = "Callable[[Operation], Signature]"
+GradientRule: TypeAlias = "Callable[..., Any]"
+PartialValue: TypeAlias = "int | list[int | None] | None"
+PartialRule: TypeAlias = "Callable[[Operation], Any]"
+"""Gives a PartialValue, or a tuple of one for each output."""
+
+
+class NotDifferentiable:
+    """The gradient of an op through which no gradient flows; `refused` says that asking for one is an error."""
+
+    def __init__(self, refused: bool = False) -> None:
+        self.refused = refused
+
+    def __repr__(self) -> str:
+        return "NO_GRADIENT" if self.refused else "NOT_DIFFERENTIABLE"
+
+
+NOT_DIFFERENTIABLE: Final = NotDifferentiable()
+NO_GRADIENT: Final = NotDifferentiable(refused=True)
+"""Where TensorFlow defines no gradient either: differentiating through such an op raises LookupError."""
+
+
+FLOATS: Final = (dtypes.float16, dtypes.float32, dtypes.float64)
+INTEGERS: Final = tuple(d for d in dtypes.ALL if d.is_integer)
+REALS: Final = FLOATS + INTEGERS
+COMPLEX: Final = (dtypes.complex64, dtypes.complex128)
+NUMBERS: Final = REALS + COMPLEX
+INDICES: Final = (dtypes.int32, dtypes.int64)
+
+_TYPE_GROUPS: Final[dict[str, tuple[DType, ...]]] = {
+    "float": FLOATS,
+    "real": REALS,
+    "number": NUMBERS,
+    "integer": INTEGERS,
+    "index": INDICES,
+    "any": dtypes.ALL,
+    "complex": COMPLEX,
+    "continuous": FLOATS + COMPLEX,
+}
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One declared input: its name and type.
+
+    `variable` names the type variable it shares with others (None where it has a type of its own), `allowed` the
+    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written, `place` that
+    the kernel gets the variable itself and not its value. `preferred` is the dtype that an array of another one becomes
+    where no kind of value is lost, and None where an array keeps its own.
+    """
+
+    name: str
+    variable: str | None
+    allowed: tuple[DType, ...]
+    variadic: bool
+    written: bool
+    place: bool
+    preferred: DType | None = None
+
+    @staticmethod
+    def parse(text: str) -> InputSpec:
+        """Reads "name: type"; the name may end in "*" (a list), "&" (a variable to be written) or "@" (a variable,
+        not its value).
+
+        The type is `T`, `T=float` (a type variable, with the dtypes it may be at its first mention), a group such as
+        `index`, a dtype's name, or several of these with "|" between them. The dtype in parentheses behind it is the
+        preferred one.
+        """
+        name, _, kind = (part.strip() for part in text.partition(":"))
+        kind, _, preferred = kind.rstrip(")").partition("(")
+        variable, _, group = kind.partition("=")
+        if not variable[:1].isupper():
+            variable, group = "", kind
+        allowed = tuple(
+            dtype
+            for part in (group or "any").split("|")
+            for dtype in _TYPE_GROUPS.get(part) or (dtypes.as_dtype(part),)
+        )
+        mark = name[-1]
+        return InputSpec(
+            name.rstrip("*&@"), variable or None, allowed, mark == "*", mark == "&", mark in "&@",
+            dtypes.as_dtype(preferred) if preferred else None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """The definition of one type of operation.
+
+    name: TensorFlow's op type.
+    inputs: the inputs, see InputSpec.parse.
+    infer: gives (dtype, dims) of every output from the operation's inputs and attributes; raises ValueError or
+        TypeError on what cannot be, in the user's words.
+    gradient: function(op, *output_gradients) -> a Tensor, IndexedSlices or None for each input, or
+        NOT_DIFFERENTIABLE.
+    scalar: the elementwise meaning, one expression an output over the inputs' names in braces and attributes as
+        {@name}; the one source from which CPU and CUDA code is generated. None where the op is not elementwise.
+    partial_value: what is known of an integer scalar or vector while the graph is built, used by shape rules.
+    stateful: it has an effect, or depends on more than its inputs: never folded, merged or dropped as a duplicate.
+    dynamic_shape: the shape of an output depends on values, not only on the shapes of the inputs.
+    blocks: it may wait for another run or thread, as a dequeue does: plans are cut there.
+    outputs: names of the results, as `scalar` and messages use them.
+    """
+
+    name: str
+    inputs: tuple[InputSpec, ...]
+    infer: InferRule
+    gradient: GradientRule | NotDifferentiable
+    scalar: str | tuple[str, ...] | None = None
+    partial_value: PartialRule | None = None
+    stateful: bool = False
+    dynamic_shape: bool = False
+    outputs: tuple[str, ...] = ("output",)
+    blocks: bool = False
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether it writes a variable."""
+        return any(spec.written for spec in self.inputs)
+
+    @cached_property
+    def takes_places(self) -> bool:
+        """Whether it takes a variable itself, and not its value."""
+        return any(spec.place for spec in self.inputs)
+
+
+_REGISTRY: Final[dict[str, OpDef]] = {}
+_CLAIMS: Final = Claims("The op type")
+_GRADIENTS: Final[dict[str, GradientRule | NotDifferentiable]] = {}
+
+
+def op_def(
+    name: str,
+    inputs: tuple[str, ...],
+    *,
+    infer: InferRule,
+    gradient: GradientRule | NotDifferentiable,
+    scalar: str | tuple[str, ...] | None = None,
+    partial_value: PartialRule | None = None,
+    stateful: bool = False,
+    dynamic_shape: bool = False,
+    outputs: tuple[str, ...] = ("output",),
+    blocks: bool = False,
+) -> OpDef:
+    """Defines and registers an op type; ValueError where the name is taken."""
+    _CLAIMS.claim(name, 1)
+    specs = tuple(InputSpec.parse(text) for text in inputs)
+    definition = OpDef(
+        name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks
+    )
+    _REGISTRY[name] = definition
+    return definition
+
+
+def lookup(name: str) -> OpDef:
+    """The definition of an op type; KeyError where there is none."""
+    return _REGISTRY[name]
+
+
+def registry() -> Mapping[str, OpDef]:
+    """All op types by name."""
+    return _REGISTRY
+
+
+def register_gradient(name: str, rule: GradientRule | NotDifferentiable) -> None:
+    """Registers a gradient under a name of the user's, for gradient_override_map; KeyError where it is taken."""
+    if name in _GRADIENTS or name in _REGISTRY:
+        raise KeyError(f"A gradient named {name!r} is registered already.")
+    _GRADIENTS[name] = rule
+
+
+def registered_gradient(name: str) -> GradientRule | NotDifferentiable:
+    """The gradient registered under a name, or that of the op type of that name; LookupError where there is none."""
+    if name in _GRADIENTS:
+        return _GRADIENTS[name]
+    if name in _REGISTRY:
+        return _REGISTRY[name].gradient
+    raise LookupError(f"No gradient is registered under the name {name!r}.")
+
+
+class RegisterGradient:
+    """A decorator that registers a function (op, *grads) -> gradients under a name (tf.RegisterGradient)."""
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"op_type must be a string, got {op_type!r}")
+        self._op_type = op_type
+
+    def __call__(self, function: GradientRule) -> GradientRule:
+        """Registers the function and returns it."""
+        register_gradient(self._op_type, function)
+        return function
+
+
+def not_differentiable(op_type: str) -> None:
+    """Says that no gradient flows through ops of this type (tf.NotDifferentiable)."""
+    register_gradient(op_type, NOT_DIFFERENTIABLE)

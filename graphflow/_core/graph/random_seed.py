@@ -1,0 +1,88 @@
+"""How a graph's seed and an op's seed make the pair that a random op is built with (TensorFlow's random_seed).
+
+And whether a graph draws nothing without a seed, so that its program gives the same numbers in every run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.graph import Graph
+
+DEFAULT_GRAPH_SEED: Final = 87654321
+_MAX_INT32: Final = 2**31 - 1
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The pair (graph seed, op seed) for the next random op of the default graph; (None, None) where neither is set.
+
+    With a graph seed alone, the op's seed is its position in the graph, so that the same program draws the same
+    numbers.
+    """
+    graph = get_default_graph()
+    if graph.seed is not None:
+        seeds = (graph.seed, graph.version if op_seed is None else op_seed)
+    elif op_seed is not None:
+        seeds = (DEFAULT_GRAPH_SEED, op_seed)
+    else:
+        return None, None
+    pair = (seeds[0] % _MAX_INT32, seeds[1] % _MAX_INT32)
+    return (0, _MAX_INT32) if pair == (0, 0) else pair
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Sets the default graph's seed; None removes it."""
+    get_default_graph().seed = seed
+
+
+_SEEN: Final[WeakKeyDictionary[Graph, int]] = WeakKeyDictionary()
+"""How many operations of a graph are known to draw nothing without a seed; -1 where one does."""
+_LOCK: Final = threading.Lock()
+
+
+def gives_the_same(graph: Graph) -> bool:
+    """Whether the program of a graph gives the same numbers whenever it is run.
+
+    It does where the graph has a seed, or each operation that draws random numbers has one, or none draws any. Of a
+    function's graph that of the graph around it counts. What is fed, and what Python functions do, is not looked at.
+    """
+    while graph.outer is not None:
+        graph = graph.outer
+    return graph.seed is not None or not _draws_unseeded(graph)
+
+
+def _draws_unseeded(graph: Graph) -> bool:
+    with _LOCK:
+        seen = _SEEN.get(graph, 0)
+    if 0 <= seen < graph.version:
+        added = graph.get_operations()[seen:]
+        seen = -1 if any(map(_is_unseeded, added)) else seen + len(added)
+        with _LOCK:
+            _SEEN[graph] = seen
+    return seen < 0
+
+
+def _is_unseeded(op: Operation) -> bool:
+    if op.type in _SEEDED_BY_INPUT:
+        first, second = op.inputs[-2:]
+        return all(t.op.type == "Const" and int(t.op.attrs["value"]) == 0 for t in (first, second))
+    if "seed2" in op.attrs:
+        return not op.attrs["seed2"] and not op.attrs.get("seed")
+    return any(_draws_unseeded(inner) for inner in _graphs_within(op))
+
+
+_SEEDED_BY_INPUT: Final = frozenset({"ShuffleDataset"})
+
+
+def _graphs_within(op: Operation) -> Iterator[Graph]:
+    """The graphs of the functions that an operation calls."""
+    for value in op.attrs.values():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            inner: Any = getattr(item, "graph", None)
+            if isinstance(inner, Graph) and inner is not op.graph:
+                yield inner

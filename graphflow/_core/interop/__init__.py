@@ -1,0 +1,1 @@
+"""Graphs from elsewhere: GraphDef and functions, read into a graph."""

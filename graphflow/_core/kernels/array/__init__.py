@@ -1,0 +1,1 @@
+"""NumPy kernels of ops that make, shape, slice and join arrays."""

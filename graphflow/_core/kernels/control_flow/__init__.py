@@ -1,0 +1,1 @@
+"""NumPy kernels of branches, loops, printing and tensor arrays."""

@@ -1,0 +1,116 @@
+"""The ops of synchronous training. Rounds and gradients live in the store, under the shared name of the optimizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.resources.last_runs import run_of
+from graphflow._core.resources.sync_rounds import Choice, Gradients, Once, SyncRounds, Ticket
+from graphflow.errors import AbortedError
+
+
+def _rounds(run: Any, node: Node) -> SyncRounds:
+    name, needed, total = node.attrs["shared_name"], node.attrs["needed"], node.attrs["total"]
+    rounds: SyncRounds = run.store.other(f"sync_rounds/{name}", lambda: SyncRounds(name, needed, total))
+    rounds.check(needed, total)
+    return rounds
+
+
+def _gradients(run: Any, node: Node) -> Gradients:
+    gradients: Gradients = run.store.other(f"sync_rounds/{node.attrs['shared_name']}", Gradients)
+    return gradients
+
+
+def _once(run: Any, node: Node) -> Once:
+    once: Once = run.store.other(
+        f"sync_rounds/{node.attrs['shared_name']}", Gradients if node.attrs["gradients"] else Once
+    )
+    return once
+
+
+@kernel("SyncRoundBegin", stateful=True)
+def _begin(node: Node) -> Kernel:
+    slot = node.attrs["slot"]
+
+    def begin(run: Any, cell: Any) -> Any:
+        return _rounds(run, node).begin(slot, cell, run_of(run)).array()
+
+    return begin
+
+
+@kernel("SyncRoundPush", "SyncRoundPushSlices", stateful=True)
+def _push(node: Node) -> Kernel:
+    slot = node.attrs["slot"]
+
+    def push(run: Any, ticket: Any, *parts: Any) -> None:
+        own = tuple(np.array(part) for part in parts)
+        _gradients(run, node).push(slot, Ticket.of(ticket), own)
+
+    return push
+
+
+@kernel("SyncRoundArrive", stateful=True)
+def _arrive(node: Node) -> Kernel:
+    slot = node.attrs["slot"]
+
+    def arrive(run: Any, ticket: Any) -> Any:
+        choice = _rounds(run, node).arrive(run, slot, Ticket.of(ticket))
+        return choice.array(), np.bool_(choice.number[1] > 0), np.bool_(choice.counted)
+
+    return arrive
+
+
+@kernel("SyncRoundClaim", stateful=True)
+def _claim(node: Node) -> Kernel:
+    return lambda run, choice: np.bool_(_once(run, node).claim(run, Choice.of(choice)))
+
+
+@kernel("SyncRoundDone", stateful=True)
+def _done(node: Node) -> Kernel:
+    return lambda run, choice: _once(run, node).done(run, Choice.of(choice))
+
+
+@kernel("SyncRoundMean", stateful=True)
+def _mean(node: Node) -> Kernel:
+    def mean(run: Any, choice: Any) -> Any:
+        found = [gradient for (gradient,) in _gradients(run, node).chosen(Choice.of(choice))]
+        total = found[0].copy()
+        for gradient in found[1:]:
+            if gradient.shape != total.shape:
+                raise ValueError(f"replicas give gradients of shapes {total.shape} and {gradient.shape}.")
+            total += gradient
+        total /= total.dtype.type(len(found))
+        return total if total.ndim else total[()]
+
+    return mean
+
+
+@kernel("SyncRoundMeanSlices", stateful=True)
+def _mean_slices(node: Node) -> Kernel:
+    def mean(run: Any, choice: Any) -> Any:
+        found = _gradients(run, node).chosen(Choice.of(choice))
+        values = np.concatenate([values for values, _ in found])
+        values /= values.dtype.type(len(found))
+        return values, np.concatenate([indices for _, indices in found])
+
+    return mean
+
+
+@kernel("SyncRoundAdvance", stateful=True)
+def _advance(node: Node) -> Kernel:
+    def advance(run: Any, cell: Any, array: Any) -> None:
+        choice = Choice.of(array)
+        rounds = _rounds(run, node)
+        if choice.number[1]:
+            rounds.advance(choice, cell)
+        if not choice.counted and rounds.needed >= rounds.total:
+            raise AbortedError(
+                None, None,
+                f"This run came too late for step {choice.round}, which was decided without its gradients: they were "
+                "dropped. Run it again.",
+            )  # fmt: skip
+
+    return advance

@@ -1,0 +1,1 @@
+"""Kernels of queues, readers, datasets, parsing, files and summaries."""

@@ -1,0 +1,101 @@
+"""The kernel that reads lines of comma-separated values."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.kernels.array.array import invalid
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+
+_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
+_NUMBER: Final = re.compile(
+    rb"\s*[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|nan)\s*", re.I
+)
+
+
+def _fields(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
+    """The fields of a record (RFC 4180)."""
+    if not quotes or (b'"' not in record and b"\n" not in record and b"\r" not in record):
+        return record.split(delimiter)
+    found: list[bytes] = []
+    position = 0
+    while True:
+        if record[position : position + 1] == b'"':
+            field, position = _quoted(record, position + 1, delimiter)
+        else:
+            end = record.find(delimiter, position)
+            end = len(record) if end < 0 else end
+            field, position = record[position:end], end
+            if b'"' in field or b"\n" in field or b"\r" in field:
+                raise invalid("Unquoted fields cannot have quotes/CRLFs inside")
+        found.append(field)
+        if position >= len(record):
+            return found
+        position += 1
+
+
+def _quoted(record: bytes, start: int, delimiter: bytes) -> tuple[bytes, int]:
+    """A field from behind its opening quote on, and the position behind its closing one."""
+    position = start
+    while True:
+        position = record.find(b'"', position)
+        if position < 0:
+            raise invalid("Quoted field has to end with quote followed by delim or end")
+        following = record[position + 1 : position + 2]
+        if following in (b"", delimiter):
+            return record[start:position].replace(b'""', b'"'), position + 1
+        if following != b'"':
+            raise invalid("Quote inside a string has to be escaped by another quote")
+        position += 2
+
+
+def _value(field: bytes, dtype: DType, number: int, record: int) -> Any:
+    if dtype is dtypes.string:
+        return field
+    pattern = _INTEGER if dtype.is_integer else _NUMBER
+    if pattern.fullmatch(field):
+        if not dtype.is_integer:
+            return float(field)
+        value = int(field)
+        if dtype.min <= value <= dtype.max:
+            return value
+    raise invalid(
+        f"Field {number} in record {record} is not a valid {dtype.name}: {field[:60].decode(errors='replace')}"
+    )
+
+
+@kernel("DecodeCSV")
+def _decode(node: Node) -> Kernel:
+    attrs = node.attrs
+    delimiter, missing = (
+        v if isinstance(v, bytes) else v.encode() for v in (attrs["field_delim"], attrs["na_value"])
+    )
+    quotes, wanted, types = attrs["use_quote_delim"], list(attrs["select_cols"]), node.dtypes
+
+    def decode(records: Any, *defaults: Any) -> Any:
+        array = np.asarray(records, object)
+        stand_ins = [np.asarray(d).reshape(-1)[:1] for d in defaults]
+        columns = wanted or range(len(types))
+        results = [np.empty(array.size, dtype.native) for dtype in types]
+        for number, record in enumerate(array.reshape(-1)):
+            fields = _fields(record, delimiter, quotes)
+            if len(fields) <= columns[-1] if wanted else len(fields) != len(types):
+                raise invalid(f"Expect {columns[-1] + 1} fields but have {len(fields)} in record {number}")
+            for position, column in enumerate(columns):
+                field = fields[column]
+                if field and field != missing:
+                    results[position][number] = _value(field, types[position], column, number)
+                elif len(stand_ins[position]):
+                    results[position][number] = stand_ins[position][0]
+                else:
+                    raise invalid(f"Field {column} is required but missing in record {number}!")
+        shaped = [r.reshape(array.shape) for r in results]
+        shaped = [r if r.ndim or r.dtype == object else r[()] for r in shaped]
+        return tuple(shaped) if len(shaped) > 1 else shaped[0]
+
+    return decode

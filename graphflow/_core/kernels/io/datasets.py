@@ -1,0 +1,340 @@
+"""Kernels of datasets and iterators: a dataset op gives a description, an iterator op a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.graph.scopes import resource_name
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.resources.datasets.base import Dataset, Origin
+from graphflow._core.resources.datasets.batching import BatchDataset, PaddedBatchDataset
+from graphflow._core.resources.datasets.caching import CacheDataset
+from graphflow._core.resources.datasets.files import FilesDataset, TextLineDataset, TFRecordDataset
+from graphflow._core.resources.datasets.iterators import IteratorResource
+from graphflow._core.resources.datasets.mapping import FilterDataset, InterleaveDataset, MapDataset
+from graphflow._core.resources.datasets.shuffling import ShuffleDataset
+from graphflow._core.resources.datasets.sources import (
+    ArrayTable,
+    GeneratorDataset,
+    RangeTable,
+    SingleDataset,
+    TableDataset,
+)
+from graphflow._core.resources.datasets.threads import ParallelMapDataset, PrefetchDataset
+from graphflow._core.resources.datasets.transforms import (
+    ConcatenateDataset,
+    RepeatDataset,
+    SliceDataset,
+    ZipDataset,
+)
+
+
+def _origin(node: Any) -> Origin:
+    op = getattr(node, "op", None)
+    return Origin(node.type, node.name, None if op is None else op.line)
+
+
+def _dataset(*op_types: str) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
+    """Registers a function (node, origin, *inputs) that gives the description."""
+
+    def register(make: Callable[..., Dataset]) -> Callable[..., Dataset]:
+        def factory(node: Node) -> Kernel:
+            origin = _origin(node)
+            return lambda *inputs: make(node, origin, *inputs)
+
+        kernel(*op_types)(factory)
+        return make
+
+    return register
+
+
+def _positive(origin: Origin, what: str, value: Any) -> int:
+    number = int(value)
+    if number <= 0:
+        raise errors.InvalidArgumentError(None, None, f"{what} must be greater than zero, got {number}.")
+    return number
+
+
+def _fixed(value: Any) -> Any:
+    """An input that outlives the run: a copy where it may be the memory of a variable or a feed."""
+    return np.array(value) if isinstance(value, np.ndarray) else value
+
+
+# ---- sources --------------------------------------------------------------------------------------------------------
+
+
+@_dataset("TensorDataset")
+def _tensor(node: Node, origin: Origin, *components: Any) -> Dataset:
+    return SingleDataset(origin, tuple(_fixed(c) for c in components))
+
+
+@_dataset("TensorSliceDataset")
+def _tensor_slice(node: Node, origin: Origin, *components: Any) -> Dataset:
+    sizes = {component.shape[0] for component in components}
+    if len(sizes) > 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "All components must have the same size in the first dimension, got "
+            f"{', '.join(str(c.shape) for c in components)}.",
+        )
+    return TableDataset(origin, ArrayTable([_fixed(c) for c in components]))
+
+
+@_dataset("RangeDataset")
+def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> Dataset:
+    first, last, by = int(start), int(stop), int(step)
+    if by == 0:
+        raise errors.InvalidArgumentError(None, None, "step must be a non-zero integer.")
+    return TableDataset(origin, RangeTable(first, by, len(range(first, last, by))))
+
+
+@_dataset("GeneratorDataset")
+def _generator(node: Node, origin: Origin, *arguments: Any) -> Dataset:
+    attrs = node.attrs
+    given = [a[()] if isinstance(a, np.ndarray) and a.ndim == 0 else _fixed(a) for a in arguments]
+    types, shapes = attrs["output_types"], attrs["output_shapes"]
+    return GeneratorDataset(origin, attrs["generator"], given, attrs["take_apart"], types, shapes)
+
+
+def _files(make: Callable[[Origin, list[str], str], FilesDataset]) -> Callable[..., Dataset]:
+    def from_files(node: Node, origin: Origin, filenames: Any, compression: Any, size: Any) -> Dataset:
+        kind = _text(compression)
+        if kind not in ("", "GZIP", "ZLIB"):
+            raise errors.InvalidArgumentError(
+                None, None, f"compression_type must be '', 'GZIP' or 'ZLIB', got {kind!r}."
+            )
+        return make(origin, [_text(name) for name in np.ravel(filenames)], kind)
+
+    return from_files
+
+
+def _text(value: Any) -> str:
+    found = value[()] if isinstance(value, np.ndarray) else value
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+_dataset("TextLineDataset")(_files(TextLineDataset))
+_dataset("TFRecordDataset")(_files(TFRecordDataset))
+
+
+# ---- of other datasets ----------------------------------------------------------------------------------------------
+
+
+@_dataset("ZipDataset")
+def _zip(node: Node, origin: Origin, *sources: Any) -> Dataset:
+    return ZipDataset(origin, sources)
+
+
+@_dataset("ConcatenateDataset")
+def _concatenate(node: Node, origin: Origin, first: Any, second: Any) -> Dataset:
+    return ConcatenateDataset(origin, first, second)
+
+
+@_dataset("MapDataset")
+def _map(node: Node, origin: Origin, source: Any, *captured: Any) -> Dataset:
+    return MapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured])
+
+
+@_dataset("ParallelMapDataset")
+def _parallel_map(node: Node, origin: Origin, source: Any, *rest: Any) -> Dataset:
+    *captured, calls = rest
+    number = 2 if int(calls) == -1 else _positive(origin, "num_parallel_calls", calls)
+    return ParallelMapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured], calls=number)
+
+
+@_dataset("FilterDataset")
+def _filter(node: Node, origin: Origin, source: Any, *captured: Any) -> Dataset:
+    return FilterDataset(origin, source, node.attrs["predicate"], [_fixed(c) for c in captured])
+
+
+@_dataset("FlatMapDataset")
+def _flat_map(node: Node, origin: Origin, source: Any, *captured: Any) -> Dataset:
+    return InterleaveDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured])
+
+
+@_dataset("InterleaveDataset")
+def _interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> Dataset:
+    *captured, cycle, length = rest
+    sizes = _positive(origin, "cycle_length", cycle), _positive(origin, "block_length", length)
+    return InterleaveDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured], *sizes)
+
+
+@_dataset("ParallelInterleaveDatasetV2")
+def _parallel_interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> Dataset:
+    return _interleave(node, origin, source, *rest[:-1])
+
+
+@_dataset("BatchDatasetV2")
+def _batch(node: Node, origin: Origin, source: Any, size: Any, drop: Any) -> Dataset:
+    return BatchDataset(origin, source, _positive(origin, "Batch size", size), bool(drop))
+
+
+@_dataset("PaddedBatchDatasetV2")
+def _padded_batch(node: Node, origin: Origin, source: Any, size: Any, *rest: Any) -> Dataset:
+    *components, drop = rest
+    half = len(components) // 2
+    shapes = [[int(n) for n in shape] for shape in components[:half]]
+    padding = [_fixed(value) for value in components[half:]]
+    return PaddedBatchDataset(
+        origin, source, _positive(origin, "Batch size", size), bool(drop), shapes, padding
+    )
+
+
+@_dataset("ShuffleDataset")
+def _shuffle(node: Node, origin: Origin, source: Any, size: Any, seed: Any, seed2: Any) -> Dataset:
+    number = _positive(origin, "buffer_size", size)
+    again = bool(node.attrs["reshuffle_each_iteration"])
+    return ShuffleDataset(origin, source, number, (int(seed), int(seed2)), again)
+
+
+@_dataset("RepeatDataset")
+def _repeat(node: Node, origin: Origin, source: Any, count: Any) -> Dataset:
+    return RepeatDataset(origin, source, int(count))
+
+
+@_dataset("TakeDataset")
+def _take(node: Node, origin: Origin, source: Any, count: Any) -> Dataset:
+    return SliceDataset(origin, source, 0, int(count))
+
+
+@_dataset("SkipDataset")
+def _skip(node: Node, origin: Origin, source: Any, count: Any) -> Dataset:
+    number = int(count)
+    return SliceDataset(origin, source, max(number, 0), -1 if number >= 0 else 0)
+
+
+@_dataset("ShardDataset")
+def _shard(node: Node, origin: Origin, source: Any, shards: Any, index: Any) -> Dataset:
+    count, which = int(shards), int(index)
+    if count < 1 or not 0 <= which < count:
+        raise errors.InvalidArgumentError(
+            None, None, f"index must be between 0 and {count - 1}, got {which} (num_shards = {count})."
+        )
+    return SliceDataset(origin, source, which, -1, count)
+
+
+@_dataset("PrefetchDataset")
+def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> Dataset:
+    if int(size) < -1:
+        raise errors.InvalidArgumentError(
+            None, None, f"buffer_size must be >= 0 or set to be -1, got {size}."
+        )
+    return PrefetchDataset(origin, source, int(size))
+
+
+@_dataset("CacheDataset")
+def _cache(node: Node, origin: Origin, source: Any, filename: Any) -> Dataset:
+    return CacheDataset(origin, source, _text(filename))
+
+
+# ---- iterators ------------------------------------------------------------------------------------------------------
+
+_PREFIX = "iterator/"
+
+
+def _resource_of(node: Node) -> str:
+    return resource_name(node.attrs, node.name, _PREFIX)
+
+
+@kernel("IteratorV2", stateful=True)
+def _iterator(node: Any) -> Kernel:
+    name, origin, op = _resource_of(node), _origin(node), getattr(node, "op", None)
+
+    def give(run: Any) -> Any:
+        store = run.store
+
+        def make(dataset: str) -> Dataset | None:
+            return (
+                None
+                if op is None or op.graph is None or not dataset
+                else _dataset_of(op.graph, dataset, store, origin)
+            )
+
+        return store.other(name, lambda: IteratorResource(origin, store, make))
+
+    return give
+
+
+def _dataset_of(graph: Any, name: str, store: Any, origin: Origin) -> Dataset | None:
+    """The dataset that the iterator had when it was saved, made again without its initializer."""
+    try:
+        tensor = graph.get_tensor_by_name(f"{name}:0")
+        dataset: Dataset = store.planner.evaluate(tensor, store)
+        return dataset
+    except (KeyError, errors.InvalidArgumentError, errors.FailedPreconditionError) as error:
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"The iterator {origin} was restored, but its dataset cannot be made without its initializer: {error} "
+            "Run the initializer with what has to be fed; the iterator then goes on where it was.",
+        ) from error
+
+
+@kernel("OneShotIterator", stateful=True)
+def _one_shot_iterator(node: Node) -> Kernel:
+    name, origin, factory = _resource_of(node), _origin(node), node.attrs["dataset_factory"]
+
+    def give(run: Any) -> Any:
+        store = run.store
+
+        def make(_: str) -> Dataset:
+            (dataset,) = store.planner.function(factory, store)(())
+            made: Dataset = dataset
+            return made
+
+        return store.other(name, lambda: IteratorResource(origin, store, make))
+
+    return give
+
+
+@kernel("MakeIterator", stateful=True)
+def _make_iterator(node: Node) -> Kernel:
+    return lambda run, dataset, iterator: iterator.initialize(dataset, run)
+
+
+@kernel("IteratorGetNext", stateful=True)
+def _get_next(node: Node) -> Kernel:
+    types = node.attrs["output_types"]
+
+    def get_next(run: Any, iterator: IteratorResource) -> Any:
+        element = iterator.get_next(run)
+        if len(element) != len(types):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Number of components does not match: expected {len(types)} types but got {len(element)}.",
+            )
+        return element[0] if len(types) == 1 else element
+
+    return get_next
+
+
+@kernel("IteratorToStringHandle", stateful=True)
+def _to_string_handle(node: Node) -> Kernel:
+    def handle(run: Any, iterator: IteratorResource) -> Any:
+        names = {id(resource): name for name, resource in run.store.others().items()}
+        return np.array(names[id(iterator)].encode(), object)
+
+    return handle
+
+
+@kernel("IteratorFromStringHandleV2", stateful=True)
+def _from_string_handle(node: Node) -> Kernel:
+    def find(run: Any, handle: Any) -> Any:
+        name = _text(handle)
+        found = run.store.others().get(name) if name.startswith(_PREFIX) else None
+        if found is None:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"There is no iterator with the string handle {name!r} in this session: feed what running "
+                "iterator.string_handle() in the same session gives.",
+            )
+        return found
+
+    return find

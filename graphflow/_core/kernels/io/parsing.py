@@ -1,0 +1,266 @@
+"""Kernels that read serialized Example messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow.errors import InvalidArgumentError
+
+_LISTS: Final = {dtypes.float32: "float_list", dtypes.int64: "int64_list", dtypes.string: "bytes_list"}
+_TYPES: Final = {kind: dtype.name for dtype, kind in _LISTS.items()}
+
+
+def _wrong(name: str, message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"Name: {name or '<unknown>'}, {message}")
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """A feature that is asked for; `dims` is None for one of any length, dims[0] for a sequence."""
+
+    key: str
+    dtype: DType
+    dims: tuple[int | None, ...] | None = None
+
+    def read(self, features: Any, name: str) -> Any:
+        """Its values as a vector; None where it is not there."""
+        return self.values(features.get(self.key), name)
+
+    def values(self, feature: Any, name: str) -> Any:
+        """The values of a message as a vector; None where there are none."""
+        kind = None if feature is None else feature.WhichOneof("kind")
+        if kind is None:
+            return None
+        if kind != _LISTS[self.dtype]:
+            raise _wrong(
+                name,
+                f"Feature: {self.key}. Data types don't match: the example holds {_TYPES[kind]}, but "
+                f"{self.dtype.name} is asked for.",
+            )
+        values = getattr(feature, kind).value
+        if self.dtype is not dtypes.string:
+            return np.fromiter(values, self.dtype.native, len(values))
+        found = np.empty(len(values), object)
+        found[:] = list(values)
+        return found
+
+    def dense(self, features: Any, default: Any, name: str) -> Any:
+        """Its values in their shape, or the default value."""
+        assert self.dims is not None
+        values = self.read(features, name)
+        sequence = None in self.dims
+        if values is None:
+            if sequence:
+                return self.blank((0, *self.dims[1:]), default)
+            if default.size == 0 and 0 not in self.dims:
+                raise _wrong(
+                    name,
+                    f"Feature: {self.key} (data type: {self.dtype.name}) is required but could not be found. Give it "
+                    "a default_value if it may be missing.",
+                )
+            return default.reshape(self.dims)
+        size = shapes.size_of(self.dims[1:] if sequence else self.dims) or 0
+        if sequence and (size == 0 or values.size % size == 0):
+            return values.reshape(-1 if size else 0, *self.dims[1:])
+        if values.size != size:
+            raise _wrong(
+                name,
+                f"Feature: {self.key}. Number of {self.dtype.name} values != expected. Values size: {values.size} but "
+                f"output shape: {shapes.text(self.dims)}",
+            )
+        return values.reshape(self.dims)
+
+    def blank(self, shape: Sequence[Any], default: Any) -> Any:
+        """An array filled with the default value."""
+        fill = default.reshape(-1)[0] if default.size else (b"" if self.dtype is dtypes.string else 0)
+        return np.full(shape, fill, self.dtype.native)
+
+    def batch(self, values: Sequence[Any], default: Any) -> Any:
+        """One array of the dense values of several examples."""
+        assert self.dims is not None
+        if None not in self.dims:
+            out = self.blank((len(values), *self.dims), default)
+        else:
+            out = self.blank((len(values), max((len(v) for v in values), default=0), *self.dims[1:]), default)
+        for number, value in enumerate(values):
+            if None in self.dims:
+                out[number, : len(value)] = value
+            else:
+                out[number] = value if value.ndim else value[()]
+        return out
+
+    def sparse(self, values: Sequence[Any]) -> tuple[Any, Any, Any]:
+        """Indices, values and shape of several examples."""
+        lengths = [0 if v is None else len(v) for v in values]
+        rows = np.repeat(np.arange(len(values), dtype=np.int64), lengths)
+        columns = [np.arange(n, dtype=np.int64) for n in lengths]
+        indices = np.stack([rows, np.concatenate([*columns, np.zeros(0, np.int64)])], 1)
+        found = np.concatenate([*(v for v in values if v is not None), np.zeros(0, self.dtype.native)])
+        return (
+            indices,
+            found.astype(self.dtype.native),
+            np.array([len(values), max(lengths, default=0)], np.int64),
+        )
+
+
+def _features(data: bytes, name: str) -> Any:
+    from graphflow.protos.example_pb2 import Example
+
+    return _message(Example, data, name).features.feature
+
+
+def _message(kind: Any, data: bytes, name: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise _wrong(
+            name, f"Could not parse example input, value: {data[:40]!r} ({len(data)} bytes)"
+        ) from error
+
+
+def _text(key: Any) -> str:
+    return key if isinstance(key, str) else bytes(key).decode(errors="replace")
+
+
+def _dense_features(node: Node, keys: Sequence[Any]) -> list[_Feature]:
+    types, dims = node.attrs["Tdense"], [shapes.as_dims(s) for s in node.attrs["dense_shapes"]]
+    return [_Feature(_text(k), t, d) for k, t, d in zip(keys, types, dims, strict=True)]
+
+
+def _sparse_features(node: Node, keys: Sequence[Any]) -> list[_Feature]:
+    return [_Feature(_text(k), t) for k, t in zip(keys, node.attrs["sparse_types"], strict=True)]
+
+
+@kernel("ParseSingleExample")
+def _parse_single(node: Node) -> Kernel:
+    sparse = _sparse_features(node, node.attrs["sparse_keys"])
+    dense = _dense_features(node, node.attrs["dense_keys"])
+
+    def parse(serialized: Any, *defaults: Any) -> Any:
+        features = _features(np.asarray(serialized, object).item(), "")
+        found = [f.sparse([f.read(features, "")]) for f in sparse]
+        return _outputs(
+            [
+                *(indices[:, 1:] for indices, _, _ in found),
+                *(values for _, values, _ in found),
+                *(shape[1:] for _, _, shape in found),
+                *(f.dense(features, np.asarray(d), "") for f, d in zip(dense, defaults, strict=True)),
+            ]
+        )
+
+    return parse
+
+
+@kernel("ParseExample")
+def _parse(node: Node) -> Kernel:
+    count, dense_count = node.attrs["Nsparse"], node.attrs["Ndense"]
+
+    def parse(serialized: Any, names: Any, *rest: Any) -> Any:
+        sparse = _sparse_features(node, [k.item() for k in rest[:count]])
+        dense = _dense_features(node, [k.item() for k in rest[count : count + dense_count]])
+        defaults = [np.asarray(d) for d in rest[count + dense_count :]]
+        data = np.asarray(serialized, object)
+        labels = [_text(n) for n in np.asarray(names, object).reshape(-1)] or [""] * data.size
+        if data.ndim != 1 or len(labels) != len(data):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Expected a vector of examples and as many names, got shapes {list(data.shape)} and "
+                f"{list(np.shape(names))}.",
+            )
+        parsed = [(_features(d, label), label) for d, label in zip(data, labels, strict=True)]
+        found = [f.sparse([f.read(features, label) for features, label in parsed]) for f in sparse]
+        return _outputs(
+            [
+                *(part[position] for position in range(3) for part in found),
+                *(
+                    f.batch([f.dense(features, default, label) for features, label in parsed], default)
+                    for f, default in zip(dense, defaults, strict=True)
+                ),
+            ]
+        )
+
+    return parse
+
+
+@kernel("ParseSingleSequenceExample")
+def _parse_sequence(node: Node) -> Kernel:
+    attrs = node.attrs
+    counts = [
+        attrs[f"N{n}"]
+        for n in ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
+    ]
+    context_shapes, list_shapes = (
+        [shapes.as_dims(s) for s in attrs[f"{n}_dense_shapes"]] for n in ("context", "feature_list")
+    )
+
+    def parse(serialized: Any, optional: Any, *rest: Any) -> Any:
+        from graphflow.protos.example_pb2 import SequenceExample
+
+        *keys_and_defaults, debug_name = rest
+        name = _text(np.asarray(debug_name, object).item())
+        keys: list[list[str]] = []
+        for count in counts:
+            keys.append([_text(k.item()) for k in keys_and_defaults[:count]])
+            keys_and_defaults = keys_and_defaults[count:]
+        defaults = [np.asarray(d) for d in keys_and_defaults]
+        message = _message(SequenceExample, np.asarray(serialized, object).item(), name)
+        features, lists = message.context.feature, message.feature_lists.feature_list
+        sparse = [_Feature(k, t) for k, t in zip(keys[0], attrs["context_sparse_types"], strict=True)]
+        found = [f.sparse([f.read(features, name)]) for f in sparse]
+        dense = [
+            _Feature(k, t, d)
+            for k, t, d in zip(keys[1], attrs["Tcontext_dense"], context_shapes, strict=True)
+        ]
+        steps = [_Feature(k, t) for k, t in zip(keys[2], attrs["feature_list_sparse_types"], strict=True)]
+        rows = [
+            f.sparse([f.values(v, name) for v in lists[f.key].feature] if f.key in lists else [])
+            for f in steps
+        ]
+        allowed = {_text(k) for k in np.asarray(optional, object).reshape(-1)}
+        columns = []
+        for k, t, d in zip(keys[3], attrs["feature_list_dense_types"], list_shapes, strict=True):
+            if k not in lists and k not in allowed:
+                raise _wrong(
+                    name,
+                    f"Feature list '{k}' is required but could not be found. Use allow_missing=True if it may be "
+                    "missing.",
+                )
+            columns.append(_column(_Feature(k, t, d), lists[k].feature if k in lists else [], name))
+        return _outputs(
+            [
+                *(indices[:, 1:] for indices, _, _ in found),
+                *(values for _, values, _ in found),
+                *(shape[1:] for _, _, shape in found),
+                *(f.dense(features, d, name) for f, d in zip(dense, defaults, strict=True)),
+                *(part[position] for position in range(3) for part in rows),
+                *columns,
+            ]
+        )
+
+    return parse
+
+
+def _column(feature: _Feature, messages: Any, name: str) -> Any:
+    """The values of a feature list, a row for each step."""
+    assert feature.dims is not None
+    found = [
+        feature.dense({feature.key: m}, np.zeros(0), f"{name or '<unknown>'}, step {n}")
+        for n, m in enumerate(messages)
+    ]
+    return feature.batch(found, np.zeros(0))
+
+
+def _outputs(values: list[Any]) -> Any:
+    """What a kernel returns: numbers alone are scalars of NumPy."""
+    plain = [v[()] if v.ndim == 0 and v.dtype != object else v for v in values]
+    return tuple(plain) if len(plain) > 1 else plain[0]

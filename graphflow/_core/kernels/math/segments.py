@@ -1,0 +1,144 @@
+"""NumPy kernels of segments, partitions and stitching. Rows are combined in their order, so the bits never vary."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.kernels.array.array import invalid
+from graphflow._core.kernels.array.indexing import check_range, reduce_rows
+from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
+
+_UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}
+
+
+def _sorted_count(ids: Any, rows: int) -> int:
+    """The number of segments of ids that must not decrease."""
+    if ids.shape != (rows,):
+        raise invalid(f"segment_ids should be the same size as dimension 0 of input: {ids.size} vs. {rows}.")
+    if ids.size and ((ids[1:] < ids[:-1]).any() or ids[0] < 0):
+        raise invalid(f"segment ids are not increasing, or negative: {ids.tolist()[:20]}")
+    return int(ids[-1]) + 1 if ids.size else 0
+
+
+def _neutral(kind: str, dtype: Any) -> Any:
+    if kind == "Prod":
+        return 1
+    if kind in ("Max", "Min"):
+        info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+        return info.min if kind == "Max" else info.max
+    return 0
+
+
+def _combined(kind: str, ids: Any, data: Any, count: int) -> Any:
+    result = np.full((count, *data.shape[ids.ndim :]), _neutral(kind, data.dtype), data.dtype)
+    return reduce_rows(_UFUNCS[kind], ids, data, result)
+
+
+def _segment(kind: str) -> Kernel:
+    def run(data: Any, ids: Any) -> Any:
+        count = _sorted_count(ids, data.shape[0] if data.ndim else 0)
+        result = _combined(kind, ids, data, count)
+        if kind in ("Max", "Min", "Mean"):
+            counts = np.bincount(ids, minlength=count).reshape(-1, *(1,) * (data.ndim - 1))
+            if kind == "Mean":
+                return _divided(result, np.maximum(counts, 1))
+            result[counts.reshape(-1) == 0] = 0
+        return result
+
+    return run
+
+
+def _divided(sums: Any, counts: Any) -> Any:
+    if sums.dtype.kind in "iu":
+        return (sums // counts).astype(sums.dtype)
+    return sums / counts.astype(sums.real.dtype)
+
+
+for _kind in ("Sum", "Mean", "Prod", "Max", "Min"):
+    simple(f"Segment{_kind}", _segment(_kind))
+
+
+def _unsorted(kind: str) -> Kernel:
+    def run(data: Any, ids: Any, num_segments: Any) -> Any:
+        count = int(num_segments)
+        if count < 0:
+            raise invalid(f"num_segments must be non-negative, got {count}.")
+        if data.shape[: ids.ndim] != ids.shape:
+            raise invalid(f"data.shape = {data.shape} does not start with segment_ids.shape = {ids.shape}")
+        tail = data.shape[ids.ndim :]
+        flat_ids, rows = ids.reshape(-1), data.reshape(ids.size, *tail)
+        if flat_ids.size and flat_ids.min() < 0:
+            kept = flat_ids >= 0
+            flat_ids, rows = flat_ids[kept], rows[kept]
+        check_range(flat_ids, count, "segment_ids")
+        return _combined(kind, flat_ids, rows, count)
+
+    return run
+
+
+for _kind in ("Sum", "Prod", "Max", "Min"):
+    simple(f"UnsortedSegment{_kind}", _unsorted(_kind))
+
+
+def _sparse(kind: str) -> Kernel:
+    def run(data: Any, indices: Any, ids: Any, num_segments: Any = None) -> Any:
+        check_range(indices, data.shape[0], "indices")
+        needed = _sorted_count(ids, indices.size)
+        count = needed if num_segments is None else int(num_segments)
+        if needed > count:
+            raise invalid(f"segment id {needed - 1} is out of range of num_segments {count}")
+        sums = _combined("Sum", ids, data[indices], count)
+        if kind == "Sum":
+            return sums
+        counts = np.maximum(np.bincount(ids, minlength=count), 1).reshape(-1, *(1,) * (data.ndim - 1))
+        return _divided(sums, counts if kind == "Mean" else np.sqrt(counts))
+
+    return run
+
+
+for _kind in ("Sum", "Mean", "SqrtN"):
+    simple(f"SparseSegment{_kind}", _sparse(_kind))
+    simple(f"SparseSegment{_kind}WithNumSegments", _sparse(_kind))
+
+
+@kernel("DynamicPartition")
+def _dynamic_partition(node: Node) -> Kernel:
+    count = node.attrs["num_partitions"]
+
+    def run(data: Any, partitions: Any) -> Any:
+        if data.shape[: partitions.ndim] != partitions.shape:
+            raise invalid(f"data.shape {data.shape} must start with partitions.shape {partitions.shape}")
+        check_range(partitions, count, "partitions")
+        rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
+        flat = partitions.reshape(-1)
+        parts = tuple(rows[flat == i] for i in range(count))
+        return parts[0] if count == 1 else parts
+
+    return run
+
+
+@kernel("DynamicStitch")
+def _dynamic_stitch(node: Node) -> Kernel:
+    count = node.attrs["N"]
+
+    def run(*inputs: Any) -> Any:
+        places, data = inputs[:count], inputs[count:]
+        total = max((int(p.max()) + 1 for p in places if p.size), default=0)
+        tail = data[0].shape[places[0].ndim :]
+        result = np.zeros((total, *tail), data[0].dtype)
+        if result.dtype == object:
+            result.fill(b"")
+        for place, part in zip(places, data, strict=True):
+            if part.shape != place.shape + tail:
+                raise invalid(
+                    f"data of shape {part.shape} does not fit indices of shape {place.shape}: expected "
+                    f"{place.shape + tail}"
+                )
+            check_range(place, total, "indices")
+            result[place.reshape(-1)] = part.reshape(math.prod(place.shape), *tail)
+        return result
+
+    return run

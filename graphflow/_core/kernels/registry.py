@@ -1,0 +1,121 @@
+"""Which function computes an op: the plain NumPy kernels, one factory per op type.
+
+A factory gets the instruction once, when a plan is made, and returns the function that runs: attributes are looked
+up then and not at each run. The function takes the input arrays (NumPy arrays or scalars) and returns an array, or a
+tuple where the op has several outputs. It never writes to its inputs. The compiled tier is compared with these.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+from graphflow._core.common.modules import import_all
+from graphflow._core.graph.claims import Claims
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.elements import Operation
+
+Kernel: TypeAlias = Callable[..., Any]
+
+
+class Node(Protocol):
+    """What a factory may know of the operation it makes a kernel for."""
+
+    @property
+    def name(self) -> str:
+        """The operation's name."""
+
+    @property
+    def type(self) -> str:
+        """The op type."""
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """The attributes."""
+
+    @property
+    def device(self) -> str:
+        """The full name of the device that it runs on."""
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtype of each output."""
+
+    @property
+    def op(self) -> Operation | None:
+        """The operation that it stands for, where there is one."""
+
+    @property
+    def used(self) -> tuple[bool, ...]:
+        """Whether anything takes each output."""
+
+
+Factory: TypeAlias = Callable[[Node], Kernel]
+
+_FACTORIES: Final[dict[str, Factory]] = {}
+_STATEFUL: Final[set[str]] = set()
+_VIEWS: Final[set[str]] = set()
+_CLAIMS: Final = Claims("The kernel for")
+_state: dict[str, bool] = {"loaded": False}
+
+
+def kernel(*op_types: str, stateful: bool = False, view: bool = False) -> Callable[[Factory], Factory]:
+    """Registers a factory(node) -> function for op types.
+
+    A stateful kernel's function gets the run (RunContext) as its first argument. `view` says that the result may share
+    memory with an input.
+    """
+
+    def register(factory: Factory) -> Factory:
+        _register(op_types, factory, stateful, view)
+        return factory
+
+    return register
+
+
+def simple(op_type: str, function: Kernel, view: bool = False) -> None:
+    """Registers a function of the input arrays alone."""
+    _register((op_type,), lambda node: function, False, view)
+
+
+def _register(op_types: Sequence[str], factory: Factory, stateful: bool, view: bool) -> None:
+    for op_type in op_types:
+        _CLAIMS.claim(op_type, 2)
+        _FACTORIES[op_type] = factory
+        if stateful:
+            _STATEFUL.add(op_type)
+        if view:
+            _VIEWS.add(op_type)
+
+
+def load() -> None:
+    """Imports the modules that register the NumPy kernels, once."""
+    if not _state["loaded"]:
+        package = importlib.import_module("graphflow._core.kernels")
+        import_all(package.__name__, package.__path__)
+        _state["loaded"] = True
+
+
+def factory(op_type: str) -> Factory | None:
+    """The factory for an op type, or None where the CPU has no kernel for it."""
+    load()
+    return _FACTORIES.get(op_type)
+
+
+def is_stateful(op_type: str) -> bool:
+    """Whether the kernel gets the run as its first argument."""
+    load()
+    return op_type in _STATEFUL
+
+
+def may_view(op_type: str) -> bool:
+    """Whether a result may share memory with an input."""
+    load()
+    return op_type in _VIEWS
+
+
+def op_types() -> frozenset[str]:
+    """All op types that have a kernel."""
+    load()
+    return frozenset(_FACTORIES)

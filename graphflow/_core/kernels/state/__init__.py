@@ -1,0 +1,1 @@
+"""NumPy kernels of variables, their updates and checkpoints."""

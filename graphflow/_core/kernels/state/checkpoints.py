@@ -1,0 +1,174 @@
+"""NumPy kernels of the ops that write and read checkpoints."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.checkpoint.reader import checkpoint_path, open_checkpoint
+from graphflow._core.checkpoint.regions import Region, parse_spec
+from graphflow._core.checkpoint.resource_state import STATE, pack_state, unpack_state
+from graphflow._core.checkpoint.writer import Entry, write_checkpoint
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.plan.passes.handover import INTO
+
+_log = logging.getLogger("graphflow")
+
+
+def _text(value: Any) -> str:
+    text: Any = np.asarray(value, object)[()]
+    return str(text.decode())
+
+
+def _texts(values: Any) -> list[str]:
+    return [item.decode() for item in values.tolist()]
+
+
+@kernel("SaveV2")
+def _save(node: Node) -> Kernel:
+    def run(prefix: Any, names: Any, specs: Any, *tensors: Any) -> None:
+        if not len(names) == len(specs) == len(tensors):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{len(names)} names and {len(specs)} slices are given for {len(tensors)} tensors.",
+            )
+        write_checkpoint(
+            _text(prefix), [_entry(*item) for item in zip(_texts(names), _texts(specs), tensors, strict=True)]
+        )
+
+    return run
+
+
+def _entry(name: str, spec: str, value: Any) -> Entry:
+    if isinstance(value, bytes):
+        value = np.array(value, object)
+    if not spec:
+        return Entry(name, value)
+    full_shape, region = parse_spec(spec)
+    if np.shape(value) != region.lengths:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"The slice {spec!r} of {name!r} has the shape {list(region.lengths)}, the tensor to save "
+            f"{list(np.shape(value))}.",
+        )
+    return Entry(name, value, full_shape, region.text)
+
+
+@kernel("RestoreV2", stateful=True)
+def _restore(node: Node) -> Kernel:
+    wanted = [dtypes.as_dtype(dtype) for dtype in node.attrs["dtypes"]]
+    expected = node.attrs.get("_expected_shapes") or [None] * len(wanted)
+    dims = [shapes.as_dims(shape) for shape in expected]
+    into = node.attrs.get(INTO) or [""] * len(wanted)
+
+    def restore(run: Any, prefix: Any, names: Any, specs: Any) -> Any:
+        if not len(names) == len(specs) == len(wanted):
+            raise errors.InvalidArgumentError(
+                None, None, f"{len(names)} names and {len(specs)} slices are given for {len(wanted)} dtypes."
+            )
+        file = open_checkpoint(_text(prefix))
+        named = _texts(names)
+        optional = {name for name in named if name.startswith(STATE) and name not in file}
+        file.missing(name for name in named if name not in optional)
+        empty = {cell.name for cell in run.store.variables() if cell.value is None}
+        asked: list[tuple[str, Region | None]] = []
+        give: list[int] = []
+        wrong: list[str] = []
+        for name, spec, dtype, shape, place in zip(named, _texts(specs), wanted, dims, into, strict=True):
+            if name in optional:
+                continue
+            full_shape, region = parse_spec(spec) if spec else (file.shape(name), None)
+            if place in empty:
+                give.append(len(asked))
+            asked.append((name, region))
+            if file.dtype(name) is not dtype:
+                wrong.append(
+                    f"tensor {name!r} has dtype {file.dtype(name).name} there, {dtype.name} is expected"
+                )
+            elif file.shape(name) != full_shape or (not spec and not shapes.compatible(shape, full_shape)):
+                wanted_shape = shapes.text(full_shape if spec else shape)
+                wrong.append(
+                    f"tensor {name!r} has shape {shapes.text(file.shape(name))} there, {wanted_shape} is expected"
+                )
+        if wrong:
+            raise errors.InvalidArgumentError(
+                None, None, f"The checkpoint {file.where} does not fit the graph: {'; '.join(wrong)}."
+            )
+        arrays = iter(file.read(asked, give))
+        values = [np.empty(0, np.uint8) if name in optional else next(arrays) for name in named]
+        return values[0] if len(values) == 1 else tuple(values)
+
+    return restore
+
+
+@kernel("ShardedFilename")
+def _sharded_filename(node: Node) -> Kernel:
+    return lambda name, shard, count: np.array(f"{_text(name)}-{shard:05d}-of-{count:05d}".encode(), object)
+
+
+@kernel("MergeV2Checkpoints")
+def _merge(node: Node) -> Kernel:
+    delete = node.attrs.get("delete_old_dirs", True)
+
+    def run(prefixes: Any, destination: Any) -> None:
+        named = [_text(prefix) for prefix in np.asarray(prefixes, object).reshape(-1)]
+        entries = []
+        for file in map(open_checkpoint, named):
+            regions = [record.region if record.slice_text else None for record in file.records]
+            names = [record.name for record in file.records]
+            arrays = file.read(list(zip(names, regions, strict=True)))
+            entries += [
+                Entry(record.name, array, record.shape if record.slice_text else None, record.slice_text)
+                for record, array in zip(file.records, arrays, strict=True)
+            ]
+        write_checkpoint(_text(destination), entries)
+        for prefix in named if delete else ():
+            with suppress(OSError):  # What cannot be removed is in nobody's way.
+                os.unlink(checkpoint_path(prefix))
+                os.rmdir(os.path.dirname(prefix))
+
+    return run
+
+
+@kernel("ReadResourceState", stateful=True)
+def _read_state(node: Node) -> Kernel:
+    program = node.attrs.get("program", "")
+    return lambda run: pack_state(run.store.get_state(), program)
+
+
+@kernel("WriteResourceState", stateful=True)
+def _write_state(node: Node) -> Kernel:
+    program = node.attrs.get("program", "")
+
+    def write(run: Any, state: Any) -> None:
+        if not len(state):
+            return
+        whose, states = unpack_state(state)
+        if not program or whose != program:
+            _log.info(
+                "The checkpoint was written by another program, or one with other input: its random states, iterators "
+                "and queues are left out, and those of this program stay as they are."
+            )
+            return
+        before = run.store.get_state()
+        try:
+            run.store.set_state(states)
+        except ValueError as error:
+            run.store.set_state(before)
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"The checkpoint holds the state of a resource (a random state, an iterator, a queue) that does not "
+                f"fit this program: {error} To restore the variables alone, use "
+                "gf.train.Saver(gf.global_variables()).",
+            ) from None
+
+    return write

@@ -1,0 +1,160 @@
+"""NumPy kernels of the ops on variables. Each gets the variable's cell, which does a change whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.kernels.array.indexing import check_range
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+
+
+def _snapshot(node: Node, cell: Any) -> Any:
+    """The new value, for an op whose result is used: a copy, since the variable may change again in the same run."""
+    if not node.used or node.used[0]:
+        return cell.get().copy()
+    return None
+
+
+@kernel("Assign")
+def _assign(node: Node) -> Kernel:
+    validate = bool(node.attrs.get("validate_shape", True))
+
+    def run(cell: Any, value: Any) -> Any:
+        cell.assign(value, validate)
+        return _snapshot(node, cell)
+
+    return run
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[[Node], Kernel]:
+    def factory(node: Node) -> Kernel:
+        def run(cell: Any, value: Any) -> Any:
+            if np.shape(value) != cell.get().shape:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"a variable of shape {cell.get().shape} cannot be changed by a value of shape {np.shape(value)}.",
+                )
+            cell.update(lambda old, out: function(old, value, out=out))
+            return _snapshot(node, cell)
+
+        return run
+
+    return factory
+
+
+kernel("AssignAdd")(_in_place(np.add))
+kernel("AssignSub")(_in_place(np.subtract))
+kernel("IsVariableInitialized")(lambda node: lambda cell: np.bool_(cell.value is not None))
+
+
+def _apart(updates: Any, array: Any) -> Any:
+    """The updates, copied where they are the variable itself, which changes while they are read."""
+    return np.array(updates) if np.may_share_memory(updates, array) else updates
+
+
+def _scatter(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel]:
+    def factory(node: Node) -> Kernel:
+        def run(cell: Any, indices: Any, updates: Any) -> Any:
+            def apply(array: Any) -> None:
+                check_range(indices, array.shape[0], "indices")
+                change(array, indices, _apart(updates, array))
+
+            cell.modify(apply)
+            return _snapshot(node, cell)
+
+        return run
+
+    return factory
+
+
+def _set_rows(array: Any, indices: Any, updates: Any) -> None:
+    array[indices] = updates
+
+
+def rows_added(array: Any, indices: Any, updates: Any, sign: int) -> None:
+    """Adds (sign 1) or subtracts (sign -1) rows in the order of the indices, whatever repeats."""
+    flat = indices.reshape(-1)
+    if flat.size and np.unique(flat).size == flat.size:
+        updates = np.broadcast_to(updates, indices.shape + array.shape[1:]).reshape(
+            (flat.size, *array.shape[1:])
+        )
+        array[flat] = array[flat] + updates if sign > 0 else array[flat] - updates
+    elif sign > 0:
+        np.add.at(array, indices, updates)
+    else:
+        np.subtract.at(array, indices, updates)
+
+
+kernel("ScatterUpdate")(_scatter(_set_rows))
+kernel("ScatterAdd")(_scatter(lambda a, i, u: rows_added(a, i, u, 1)))
+kernel("ScatterSub")(_scatter(lambda a, i, u: rows_added(a, i, u, -1)))
+kernel("ScatterMul")(_scatter(np.multiply.at))
+
+
+def _divide_rows(array: Any, indices: Any, updates: Any) -> None:
+    if array.dtype.kind in "iu":
+        if np.any(np.asarray(updates) == 0):
+            raise errors.InvalidArgumentError(None, None, "Integer division by zero")
+        np.floor_divide.at(array, indices, updates)
+    else:
+        np.divide.at(array, indices, updates)
+
+
+kernel("ScatterDiv")(_scatter(_divide_rows))
+kernel("ScatterMin")(_scatter(np.minimum.at))
+kernel("ScatterMax")(_scatter(np.maximum.at))
+
+
+def _check_nd(array: Any, indices: Any) -> tuple[Any, ...]:
+    indices = np.asarray(indices)
+    columns = tuple(np.moveaxis(indices, -1, 0)) if indices.ndim else (indices,)
+    for axis, column in enumerate(columns):
+        if ((column < 0) | (column >= array.shape[axis])).any():
+            raise errors.InvalidArgumentError(
+                None, None, f"indices = {indices.tolist()} do not index into shape {array.shape}"
+            )
+    return columns
+
+
+def _scatter_nd(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel]:
+    def factory(node: Node) -> Kernel:
+        def run(cell: Any, indices: Any, updates: Any) -> Any:
+            cell.modify(lambda array: change(array, _check_nd(array, indices), _apart(updates, array)))
+            return _snapshot(node, cell)
+
+        return run
+
+    return factory
+
+
+kernel("ScatterNdUpdate")(_scatter_nd(_set_rows))
+kernel("ScatterNdAdd")(_scatter_nd(np.add.at))
+kernel("ScatterNdSub")(_scatter_nd(np.subtract.at))
+
+
+@kernel("CountUpTo")
+def _count_up_to(node: Node) -> Kernel:
+    limit = node.attrs["limit"]
+
+    def again(cell: Any) -> Any:
+        """What the counting gave, which an earlier attempt of the run has done (plan/again.py)."""
+        return (cell.get() - 1)[()]
+
+    def run(cell: Any) -> Any:
+        before: list[Any] = []
+
+        def count(old: Any, out: Any) -> None:
+            if old >= limit:
+                raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
+            before.append(old[()])
+            np.add(old, 1, out=out)
+
+        cell.update(count)
+        return before[0]
+
+    return again if node.attrs.get("again") else run

@@ -1,0 +1,266 @@
+"""Kernels of strings: Python's own, over arrays of bytes objects."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.kernels.array.array import invalid, normalized
+from graphflow._core.kernels.registry import Kernel, Node, kernel
+
+
+def _strings(items: Any, shape: tuple[int, ...]) -> Any:
+    """An object array of bytes."""
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result.reshape(shape)
+
+
+def _each(function: Callable[[Any], Any]) -> Kernel:
+    """A kernel that maps each element to a string."""
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x, object)
+        return _strings([function(v) for v in array.reshape(-1)], array.shape)
+
+    return run
+
+
+@kernel("AsString")
+def _as_string(node: Node) -> Kernel:
+    attrs = node.attrs
+    precision, width, fill = attrs["precision"], attrs["width"], attrs["fill"]
+    letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
+    flag = fill if fill in ("0", "-", " ", "+") else ""
+    size = str(width) if width > -1 else ""
+    places = f".{precision}" if precision > -1 else ""
+
+    def text(value: Any) -> Any:
+        if isinstance(value, bool):
+            return b"true" if value else b"false"
+        if isinstance(value, int):
+            return (f"%{flag}{size}d" % value).encode()
+        if isinstance(value, complex):
+            return f"(%{places}{letter},%{places}{letter})".encode() % (value.real, value.imag)
+        if isinstance(value, bytes):
+            return value
+        return (f"%{flag}{size}{places}{letter}" % value).encode()
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x)
+        return _strings([text(v) for v in array.reshape(-1).tolist()], array.shape)
+
+    return run
+
+
+@kernel("StringJoin")
+def _string_join(node: Node) -> Kernel:
+    separator = node.attrs["separator"].encode()
+
+    def run(*inputs: Any) -> Any:
+        arrays = [np.asarray(x, object) for x in inputs]
+        shape = next((a.shape for a in arrays if a.ndim), ())
+        bad = next((a for a in arrays if a.ndim and a.shape != shape), None)
+        if bad is not None:
+            raise invalid(f"Input shapes do not match: {shape} and {bad.shape}")
+        rows = [np.broadcast_to(a, shape).reshape(-1) for a in arrays]
+        return _strings([separator.join(parts) for parts in zip(*rows, strict=True)], shape)
+
+    return run
+
+
+def _as_sparse(rows: list[list[bytes]]) -> Any:
+    places = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
+    parts = [part for row in rows for part in row]
+    widest = max((len(row) for row in rows), default=0)
+    indices = np.array(places, np.int64).reshape(-1, 2)
+    return indices, _strings(parts, (len(parts),)), np.array([len(rows), widest], np.int64)
+
+
+@kernel("StringSplit")
+def _string_split(node: Node) -> Kernel:
+    skip_empty = node.attrs["skip_empty"]
+
+    def run(strings: Any, delimiter: Any) -> Any:
+        at = delimiter.item() if hasattr(delimiter, "item") else delimiter
+        pattern = re.compile(b"[" + re.escape(at) + b"]") if at else None
+        rows = []
+        for text in strings:
+            parts = pattern.split(text) if pattern else [text[i : i + 1] for i in range(len(text))]
+            rows.append([p for p in parts if p] if skip_empty else parts)
+        return _as_sparse(rows)
+
+    return run
+
+
+@kernel("StringSplitV2")
+def _string_split_v2(node: Node) -> Kernel:
+    most = node.attrs["maxsplit"]
+
+    def run(strings: Any, separator: Any) -> Any:
+        at = separator.item() if hasattr(separator, "item") else separator
+        return _as_sparse([text.split(at or None, most) for text in strings])
+
+    return run
+
+
+@kernel("StringToNumber")
+def _string_to_number(node: Node) -> Kernel:
+    kind = node.attrs["out_type"].as_numpy_dtype
+    parse: Any = float if np.dtype(kind).kind == "f" else int
+
+    def number(text: bytes) -> Any:
+        try:
+            value = parse(text)
+            limits = None if parse is float else np.iinfo(kind)
+            if b"_" in text or (limits is not None and not limits.min <= value <= limits.max):
+                raise ValueError
+        except ValueError:
+            raise invalid(
+                f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}"
+            ) from None
+        return value
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x, object)
+        return np.array([number(v) for v in array.reshape(-1)], kind).reshape(array.shape)
+
+    return run
+
+
+@kernel("Substr")
+def _substr(node: Node) -> Kernel:
+    def part(text: bytes, start: int, length: int) -> bytes:
+        if not -len(text) <= start <= len(text):
+            raise invalid(f"pos {start} out of range for string {text!r}")
+        first = start + len(text) if start < 0 else start
+        return text[first : first + max(length, 0)]
+
+    def run(strings: Any, pos: Any, length: Any) -> Any:
+        texts, starts, lengths = np.broadcast_arrays(np.asarray(strings, object), pos, length)
+        flat = zip(texts.reshape(-1), starts.reshape(-1).tolist(), lengths.reshape(-1).tolist(), strict=True)
+        return _strings([part(*item) for item in flat], texts.shape)
+
+    return run
+
+
+@kernel("StaticRegexReplace")
+def _regex_replace(node: Node) -> Kernel:
+    pattern = _compiled(node.attrs["pattern"])
+    rewrite = re.sub(rb"\\(\d)", rb"\\g<\1>", node.attrs["rewrite"].encode())
+    count = 0 if node.attrs["replace_global"] else 1
+    return _each(lambda text: pattern.sub(rewrite, text, count=count))
+
+
+def _compiled(pattern: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(pattern.encode())
+    except re.error as error:
+        raise invalid(f"Invalid pattern: {pattern}, error: {error}") from None
+
+
+@kernel("StaticRegexFullMatch")
+def _regex_full_match(node: Node) -> Kernel:
+    pattern = _compiled(node.attrs["pattern"])
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x, object)
+        return np.array([pattern.fullmatch(v) is not None for v in array.reshape(-1)], np.bool_).reshape(
+            array.shape
+        )
+
+    return run
+
+
+@kernel("StringStrip")
+def _strip(node: Node) -> Kernel:
+    return _each(lambda text: text.strip())
+
+
+@kernel("StringLower", "StringUpper")
+def _case(node: Node) -> Kernel:
+    down, utf8 = node.type == "StringLower", node.attrs["encoding"] == "utf-8"
+    if utf8:
+        return _each(lambda text: (text.decode().lower() if down else text.decode().upper()).encode())
+    return _each(lambda text: text.lower() if down else text.upper())
+
+
+@kernel("StringLength")
+def _length(node: Node) -> Kernel:
+    characters = node.attrs["unit"] == "UTF8_CHAR"
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x, object)
+        lengths = [len(v.decode(errors="replace")) if characters else len(v) for v in array.reshape(-1)]
+        return np.array(lengths, np.int32).reshape(array.shape)
+
+    return run
+
+
+@kernel("ReduceJoin")
+def _reduce_join(node: Node) -> Kernel:
+    keep, separator = node.attrs["keep_dims"], node.attrs["separator"].encode()
+
+    def run(x: Any, axes: Any) -> Any:
+        array = np.asarray(x, object)
+        chosen = [normalized(a, array.ndim) for a in np.atleast_1d(axes)]
+        kept = [i for i in range(array.ndim) if i not in chosen]
+        # The axis that is named first is joined first, so it varies fastest.
+        extents = [math.prod(array.shape[i] for i in axes) for axes in (kept, chosen)]
+        rows = array.transpose(kept + chosen[::-1]).reshape(extents)
+        joined = [separator.join(row) for row in rows]
+        shape = tuple(1 if i in chosen else d for i, d in enumerate(array.shape) if keep or i not in chosen)
+        return _strings(joined, shape)
+
+    return run
+
+
+@kernel("EncodeBase64")
+def _encode(node: Node) -> Kernel:
+    pad = node.attrs["pad"]
+    return _each(
+        lambda text: base64.urlsafe_b64encode(text) if pad else base64.urlsafe_b64encode(text).rstrip(b"=")
+    )
+
+
+@kernel("DecodeBase64")
+def _decode(node: Node) -> Kernel:
+    def decoded(text: bytes) -> bytes:
+        try:
+            return base64.b64decode(
+                text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), b"-_", validate=True
+            )
+        except binascii.Error as error:
+            raise invalid(f"Invalid base64 string {text!r}: {error}") from None
+
+    return _each(decoded)
+
+
+@kernel("DecodeRaw")
+def _decode_raw(node: Node) -> Kernel:
+    kind = np.dtype(node.attrs["out_type"].as_numpy_dtype)
+    stored = kind.newbyteorder("<" if node.attrs["little_endian"] else ">")
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x, object)
+        texts = array.reshape(-1).tolist()
+        lengths = {len(t) for t in texts}
+        if len(lengths) > 1:
+            raise invalid(f"DecodeRaw requires input strings to all be the same size, got {sorted(lengths)}")
+        length = lengths.pop() if lengths else 0
+        if length % kind.itemsize:
+            raise invalid(
+                f"Input to DecodeRaw has length {length} that is not a multiple of {kind.itemsize}, the "
+                f"size of {kind}"
+            )
+        return (
+            np.frombuffer(b"".join(texts), stored).astype(kind).reshape(*array.shape, length // kind.itemsize)
+        )
+
+    return run

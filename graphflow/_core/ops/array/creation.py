@@ -1,0 +1,384 @@
+"""Tensors made of little: zeros, ones, ranges, one-hot rows, grids.
+
+Small tensors of a known shape become constants, larger ones a Fill, so that a graph sent elsewhere stays small.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops import rules
+from graphflow._core.ops.array.shaping import expand_dims, full_value, reshape, scalar_value, shape
+from graphflow._core.ops.array.values import as_array
+from graphflow._core.ops.core import (
+    apply,
+    constant,
+    constant_value,
+    convert_to_tensor,
+    op_scope,
+    partial_shape,
+    partial_value,
+    partial_vector,
+)
+from graphflow._core.ops.rules import same_as_input
+
+_LARGEST_CONSTANT = 1000
+
+
+def _fill_infer(op: Operation) -> Signature:
+    dims, value = op.inputs
+    rules.require_rank(dims.dims, 1, "dims")
+    if value.dims not in (None, ()):
+        raise ValueError(f"Shape must be rank 0 for the value, but is {shapes.text(value.dims)}.")
+    known = partial_vector(dims)
+    if known is not None and any(v is not None and v < 0 for v in known):
+        raise ValueError(f"Fill dimensions must be >= 0, got {known}.")
+    return [(value.dtype, partial_shape(dims))]
+
+
+def _fill_partial(op: Operation) -> int | list[int | None] | None:
+    known, value = full_value(op.inputs[0]), partial_value(op.inputs[1])
+    if not isinstance(known, list) or not isinstance(value, int) or len(known) > 1:
+        return None
+    return [value] * known[0] if known else value
+
+
+def _fill_gradient(op: Operation, g: Any) -> tuple[None, Any]:
+    from graphflow._core.ops.math import reductions
+
+    return None, reductions.reduce_sum(g)
+
+
+def _like_partial(value: int) -> Any:
+    def rule(op: Operation) -> int | list[int] | None:
+        dims = op.inputs[0].dims
+        if not op.inputs[0].dtype.is_integer or dims is None or None in dims or len(dims) > 1:
+            return None
+        return [value] * (dims[0] or 0) if dims else value
+
+    return rule
+
+
+FILL = op_def(
+    "Fill",
+    ("dims: index", "value: T"),
+    infer=_fill_infer,
+    gradient=_fill_gradient,
+    partial_value=_fill_partial,
+)
+ZEROS_LIKE = op_def(
+    "ZerosLike", ("x: T",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, partial_value=_like_partial(0)
+)
+ONES_LIKE = op_def(
+    "OnesLike", ("x: T",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, partial_value=_like_partial(1)
+)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims` of which every element is the scalar `value` (tf.fill)."""
+    return apply(FILL, (dims, value), name=name).outputs[0]
+
+
+def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
+    """A tensor of one value: a constant where it is small and its shape known."""
+    element_type = as_dtype(dtype)
+    element: Any = value
+    if element_type is dtypes.string:
+        if value:
+            raise TypeError("A tensor of strings cannot be filled with ones.")
+        element = b""
+    elif element_type.is_bool:
+        element = bool(value)
+    with op_scope(name, name, [shape]) as scope:
+        if not isinstance(shape, Tensor):
+            try:
+                dims = shapes.as_dims(shape)
+            except (TypeError, ValueError):
+                dims = None
+            if dims is not None and None not in dims:
+                known = np.array(dims, np.int64)
+                if known.prod() < _LARGEST_CONSTANT:
+                    return constant(element, element_type, shape=dims, name=scope)
+                shape = constant(
+                    known, dtypes.int32 if known.max() < 2**31 else dtypes.int64, name="shape_as_tensor"
+                )
+            else:
+                shape = convert_to_tensor(shape, dtype=dtypes.int32, name="packed")
+        if shape.dims == ():
+            shape = reshape(shape, [-1])
+        return fill(shape, constant(element, element_type), name=scope)
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Zeros, False or empty strings of a shape (tf.zeros)."""
+    return _filled(0, shape, dtype, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Ones or True of a shape (tf.ones)."""
+    return _filled(1, shape, dtype, name or "ones")
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Zeros of the shape, and by default the dtype, of a tensor (tf.zeros_like)."""
+    with op_scope(name, "zeros_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        element_type = tensor.dtype if dtype is None else as_dtype(dtype)
+        if optimize and tensor.dims is not None and None not in tensor.dims:
+            return _filled(0, tensor.dims, element_type, scope)
+        if element_type is not tensor.dtype:
+            return _filled(0, shape(tensor), element_type, scope)
+        return apply(ZEROS_LIKE, (tensor,), name=scope).outputs[0]
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Ones of the shape, and by default the dtype, of a tensor (tf.ones_like)."""
+    with op_scope(name, "ones_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        element_type = tensor.dtype if dtype is None else as_dtype(dtype)
+        if optimize and tensor.dims is not None and None not in tensor.dims:
+            return _filled(1, tensor.dims, element_type, scope)
+        result = _filled(1, shape(tensor), element_type, scope)
+        result.set_shape(tensor.dims)
+        return result
+
+
+# ---- sequences ---------------------------------------------------------------------------------------------------
+
+
+def _known_number(tensor: Tensor) -> Any:
+    value = constant_value(tensor)
+    return None if value is None or value.ndim else value.item()
+
+
+def range_length(start: Any, limit: Any, delta: Any) -> int:
+    """The number of elements of a range; ValueError where there is none such."""
+    if delta == 0:
+        raise ValueError("Requires delta != 0.")
+    if delta > 0 and start > limit:
+        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+    if delta < 0 and start < limit:
+        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
+        return -((start - limit) // delta) if delta > 0 else -((limit - start) // -delta)
+    length: int = python_math.ceil(abs((limit - start) / delta))
+    return length
+
+
+def _range_infer(op: Operation) -> Signature:
+    for tensor, label in zip(op.inputs, ("start", "limit", "delta"), strict=True):
+        if tensor.dims not in (None, ()):
+            raise ValueError(f"Shape must be rank 0 for '{label}', but is {shapes.text(tensor.dims)}.")
+    known = [_known_number(t) for t in op.inputs]
+    return [(op.inputs[0].dtype, (None if None in known else range_length(*known),))]
+
+
+def _range_partial(op: Operation) -> list[int] | None:
+    known = [full_value(t) for t in op.inputs]
+    numbers = [v for v in known if isinstance(v, int)]
+    if len(numbers) < 3 or range_length(*numbers) > _LARGEST_CONSTANT:
+        return None
+    return list(range(*numbers))
+
+
+RANGE = op_def(
+    "Range", ("start: Tidx=real", "limit: Tidx", "delta: Tidx"), infer=_range_infer, gradient=NOT_DIFFERENTIABLE,
+    partial_value=_range_partial,
+)  # fmt: skip
+_RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+) -> Tensor:
+    """start, start + delta, ... below `limit` (tf.range); with one argument, from 0 to it."""
+    if limit is None:
+        start, limit = 0, start
+    wanted = None if dtype is None else as_dtype(dtype)
+    with op_scope(name, "Range", [start, limit, delta]) as scope:
+        values: list[Any] = [start, limit, delta]
+        if wanted is None:
+            found = [as_dtype(v.dtype) if hasattr(v, "dtype") else convert_dtype(v) for v in values]
+            bad = next((d for d in found if d not in _RANGE_TYPES), None)
+            if bad is not None:
+                raise ValueError(f"range takes {', '.join(d.name for d in _RANGE_TYPES)}, not {bad.name}.")
+            wanted = max(found, key=_RANGE_TYPES.index)
+            values = [_as_type(convert_to_tensor(v), wanted) if hasattr(v, "dtype") else v for v in values]
+        labels = ("start", "limit", "delta")
+        parts = [
+            convert_to_tensor(v, dtype=wanted, name=label) for v, label in zip(values, labels, strict=True)
+        ]
+        return apply(RANGE, parts, name=scope).outputs[0]
+
+
+def convert_dtype(value: Any) -> DType:
+    """The dtype that a Python value, variable or Dimension becomes a tensor of."""
+    if isinstance(value, shapes.Dimension):
+        return dtypes.int32
+    array = as_array(value, None)
+    return dtypes.string if array.dtype == object else as_dtype(array.dtype)
+
+
+def _as_type(tensor: Tensor, dtype: DType) -> Tensor:
+    if tensor.dtype is dtype:
+        return tensor
+    from graphflow._core.ops.math import numeric
+
+    result: Tensor = numeric.cast(tensor, dtype)
+    return result
+
+
+def _linspace_infer(op: Operation) -> Signature:
+    count = scalar_value(op.inputs[2])
+    if count is not None and count <= 0:
+        raise ValueError(f"Requires num > 0: {count}")
+    return [(op.inputs[0].dtype, (count,))]
+
+
+LIN_SPACE = op_def(
+    "LinSpace",
+    ("start: T=float", "stop: T", "num: Tidx=index"),
+    infer=_linspace_infer,
+    gradient=NOT_DIFFERENTIABLE,
+)
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """`num` evenly spaced values from start to stop, both included (tf.linspace)."""
+    return apply(LIN_SPACE, (start, stop, num), name=name).outputs[0]
+
+
+# ---- rows, masks, grids ------------------------------------------------------------------------------------------
+
+
+def _one_hot_infer(op: Operation) -> Signature:
+    indices, depth, on_value, _ = op.inputs
+    if depth.dims not in (None, ()):
+        raise ValueError(f"depth must be a scalar, but has shape {shapes.text(depth.dims)}.")
+    length, axis = scalar_value(depth), op.attrs["axis"]
+    if length is not None and length < 0:
+        raise ValueError(f"depth must be non-negative, got: {length}")
+    if indices.dims is None:
+        return [(on_value.dtype, None)]
+    axis = shapes.normalize_axis(axis, len(indices.dims) + 1)
+    return [(on_value.dtype, (*indices.dims[:axis], length, *indices.dims[axis:]))]
+
+
+ONE_HOT = op_def(
+    "OneHot", ("indices: TI=integer", "depth: int32", "on_value: T", "off_value: T"), infer=_one_hot_infer,
+    gradient=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def one_hot(
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
+    dtype: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A row of `depth` elements for each index: on_value (1) at the index, off_value (0) elsewhere (tf.one_hot).
+
+    An index outside [0, depth) gives a row of off_value. TypeError where the values' dtypes differ.
+    """
+    with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
+        given = [
+            (
+                label,
+                as_dtype(value.dtype)
+                if hasattr(value, "dtype")
+                else convert_to_tensor(value, preferred_dtype=dtype).dtype,
+            )
+            for label, value in (("on_value", on_value), ("off_value", off_value))
+            if value is not None
+        ]
+        wanted = as_dtype(dtype) if dtype is not None else given[0][1] if given else dtypes.float32
+        for label, found in given:
+            if found is not wanted:
+                raise TypeError(
+                    f"dtype {found.name} of {label} does not match dtype {wanted.name} of one_hot."
+                )
+        on = convert_to_tensor(1 if on_value is None else on_value, wanted, name="on_value")
+        off = convert_to_tensor(0 if off_value is None else off_value, wanted, name="off_value")
+        attrs = {"axis": -1 if axis is None else int(axis)}
+        return apply(ONE_HOT, (indices, depth, on, off), attrs, scope).outputs[0]
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """The identity matrix, or a batch of them (tf.eye)."""
+    with op_scope(name, "eye", [num_rows, num_columns]):
+        columns = num_rows if num_columns is None else num_columns
+        kind = as_dtype(dtype)
+        matrix = one_hot(range_(num_rows), columns, dtype=kind)
+        if batch_shape is None:
+            return matrix
+        from graphflow._core.ops.array.joining import concat
+        from graphflow._core.ops.array.layout import broadcast_to
+
+        batch = convert_to_tensor(batch_shape, dtype=dtypes.int32, name="shape")
+        return broadcast_to(matrix, concat([batch, shape(matrix)], 0))
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+) -> Tensor:
+    """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask)."""
+    from graphflow._core.ops.math import arithmetic, comparison, numeric, reductions
+
+    with op_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            maxlen = arithmetic.maximum(constant(0, lengths.dtype), reductions.reduce_max(lengths))
+        else:
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen.dims not in (None, ()):
+            raise ValueError(
+                f"maxlen must be scalar for sequence_mask, but has shape {shapes.text(maxlen.dims)}."
+            )
+        row = range_(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
+        column = numeric.cast(expand_dims(lengths, -1), maxlen.dtype)
+        mask = comparison.less(row, column)
+        return mask if as_dtype(dtype) is dtypes.bool_ else numeric.cast(mask, dtype)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
+    """The coordinates of a grid's points, a tensor for each of the vectors given (tf.meshgrid)."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    if not args:
+        return []
+    from graphflow._core.ops.array.joining import pack
+    from graphflow._core.ops.array.shaping import size
+    from graphflow._core.ops.math import arithmetic
+
+    with op_scope(name, "meshgrid", args):
+        count = len(args)
+        tensors = [convert_to_tensor(a) for a in args]
+        widest = tensors[0].dtype
+        order = list(range(count))
+        if indexing == "xy" and count > 1:
+            order[:2] = [1, 0]
+        columns = [
+            reshape(t, [-1 if k == axis else 1 for k in range(count)])
+            for t, axis in zip(tensors, order, strict=True)
+        ]
+        lengths = [size(tensors[order.index(axis)]) for axis in range(count)]
+        whole = ones(pack(lengths), widest)
+        return [arithmetic.multiply(column, whole) for column in columns]
+
+
+EXPORTS: dict[str, Any] = {
+    "fill": fill, "zeros": zeros, "ones": ones, "zeros_like": zeros_like, "ones_like": ones_like, "range": range_,
+    "linspace": linspace, "lin_space": linspace, "one_hot": one_hot, "eye": eye, "sequence_mask": sequence_mask,
+    "meshgrid": meshgrid,
+}  # fmt: skip

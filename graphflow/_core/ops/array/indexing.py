@@ -1,0 +1,436 @@
+"""Rows and elements picked by index, and put back by index: gather, scatter, masks and choices.
+
+The gradient of a gather along the first axis is an IndexedSlices, so that training an embedding touches only its rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops import rules
+from graphflow._core.ops.array.creation import range_, zeros_like
+from graphflow._core.ops.array.joining import concat
+from graphflow._core.ops.array.layout import broadcast_to
+from graphflow._core.ops.array.shaping import (
+    full_value,
+    rank,
+    reshape,
+    scalar_value,
+    shape,
+    size,
+    squeeze,
+    transpose,
+)
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
+from graphflow._core.ops.math.elementwise import partial_arithmetic
+
+# ---- gather -------------------------------------------------------------------------------------------------------
+
+
+def _gather_infer(op: Operation) -> Signature:
+    params, indices, where = op.inputs
+    rules.require_rank_at_least(params.dims, 1, "params")
+    axis, batch = scalar_value(where), op.attrs["batch_dims"]
+    if params.dims is None or indices.dims is None:
+        return [(params.dtype, None)]
+    if batch < 0:
+        batch += len(indices.dims)
+    if not 0 <= batch <= min(len(indices.dims), len(params.dims)):
+        raise ValueError(f"batch_dims {batch} must be at most the rank of indices, {len(indices.dims)}.")
+    if axis is None:
+        return [(params.dtype, (None,) * (len(params.dims) - 1 + len(indices.dims) - batch))]
+    axis = shapes.normalize_axis(axis, len(params.dims))
+    if axis < batch:
+        raise ValueError(f"batch_dims {batch} must be at most axis {axis}.")
+    lead = shapes.merge(params.dims[:batch], indices.dims[:batch])
+    assert lead is not None
+    return [
+        (params.dtype, (*lead, *params.dims[batch:axis], *indices.dims[batch:], *params.dims[axis + 1 :]))
+    ]
+
+
+def _gather_partial(op: Operation) -> int | list[int | None] | None:
+    known, places = full_value(op.inputs[0]), full_value(op.inputs[1])
+    if not isinstance(known, list) or places is None or op.attrs["batch_dims"]:
+        return None
+    wanted = places if isinstance(places, list) else [places]
+    if any(not 0 <= i < len(known) for i in wanted):
+        return None
+    return [known[i] for i in wanted] if isinstance(places, list) else known[places]
+
+
+def _gather_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
+    params, indices, where = op.inputs
+    axis, batch = scalar_value(where), op.attrs["batch_dims"]
+    if axis == 0 and batch == 0:
+        dense = shape(params)
+        count = reshape(size(indices), [1])
+        values = reshape(g, concat([count, dense[1:]], 0))
+        return IndexedSlices(values, reshape(indices, count), dense), None, None
+    return (
+        _summed_rows(convert_to_tensor(g), params, indices, where if axis is None else axis, batch),
+        None,
+        None,
+    )
+
+
+def _summed_rows(g: Tensor, params: Tensor, indices: Tensor, axis: Any, batch: Any) -> Tensor:
+    """The transpose of a gather along an inner axis: rows of the gradient summed by index, batch by batch."""
+    from graphflow._core.ops.math import arithmetic, reductions
+    from graphflow._core.ops.math.segments import unsorted_segment_sum
+
+    if isinstance(axis, Tensor) or axis < 0:
+        known = params.dims is not None and not isinstance(axis, Tensor)
+        axis = (
+            axis + len(params.dims or ())
+            if known
+            else arithmetic.floormod(axis, _as_type(rank(params), axis))
+        )
+    if batch < 0:
+        batch = batch + (rank(indices) if indices.dims is None else len(indices.dims))
+    extents = shape(params)
+    batches, middle, length, rest = (
+        reductions.reduce_prod(extents[:batch]),
+        reductions.reduce_prod(extents[batch:axis]),
+        extents[axis],
+        reductions.reduce_prod(extents[axis + 1 :]),
+    )
+    count = reductions.reduce_prod(shape(indices)[batch:])
+    rows = transpose(reshape(g, [batches, middle, count, rest]), [0, 2, 1, 3])
+    ids = reshape(indices, [batches, count]) + _as_type(reshape(range_(batches) * length, [-1, 1]), indices)
+    flat = reshape(rows, [batches * count, middle, rest])
+    summed = unsorted_segment_sum(flat, reshape(ids, [batches * count]), batches * length)
+    whole = transpose(reshape(summed, [batches, length, middle, rest]), [0, 2, 1, 3])
+    result = reshape(whole, extents)
+    result.set_shape(params.dims)
+    return result
+
+
+def _as_type(value: Tensor, like: Tensor) -> Tensor:
+    from graphflow._core.ops.math import numeric
+
+    return value if value.dtype is like.dtype else numeric.cast(value, like.dtype)
+
+
+GATHER = op_def(
+    "GatherV2", ("params: Tparams", "indices: Tindices=index", "axis: Taxis=index"), infer=_gather_infer,
+    gradient=_gather_gradient, partial_value=_gather_partial,
+)  # fmt: skip
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """The slices of `params` along `axis` that `indices` names (tf.gather).
+
+    The result has the shape params[:axis] + indices[batch_dims:] + params[axis+1:]. An index outside the axis raises
+    InvalidArgumentError; `validate_indices` has no effect.
+    """
+    where = batch_dims if axis is None else axis
+    return apply(GATHER, (params, indices, where), {"batch_dims": int(batch_dims)}, name).outputs[0]
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """For each row of `indices`, the elements of the same row of `params` (tf.batch_gather)."""
+    with op_scope(name, "BatchGather", [params, indices]):
+        places = convert_to_tensor(indices, name="indices")
+        values = convert_to_tensor(params, name="params")
+        if places.dims is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        return gather(values, places, axis=len(places.dims) - 1, batch_dims=len(places.dims) - 1)
+
+
+# ---- elements by coordinates --------------------------------------------------------------------------------------
+
+
+def _gather_nd_infer(op: Operation) -> Signature:
+    params, indices = op.inputs
+    rules.require_rank_at_least(indices.dims, 1, "indices")
+    if params.dims is None or indices.dims is None or indices.dims[-1] is None:
+        return [(params.dtype, None)]
+    depth = indices.dims[-1]
+    if depth > len(params.dims):
+        raise ValueError(
+            f"The last dimension of indices, {depth}, must be at most the rank of params, {len(params.dims)}."
+        )
+    return [(params.dtype, (*indices.dims[:-1], *params.dims[depth:]))]
+
+
+def _gather_nd_gradient(op: Operation, g: Any) -> tuple[Any, None]:
+    params, indices = op.inputs
+    dense = shape(params, out_type=indices.dtype)
+    if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
+        return IndexedSlices(convert_to_tensor(g), squeeze(indices, axis=-1), dense), None
+    return scatter_nd(indices, g, dense), None
+
+
+GATHER_ND = op_def(
+    "GatherNd",
+    ("params: Tparams", "indices: Tindices=index"),
+    infer=_gather_nd_infer,
+    gradient=_gather_nd_gradient,
+)
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """The elements, or slices, of `params` at the coordinates in the last axis of `indices` (tf.gather_nd)."""
+    if batch_dims == 0:
+        return apply(GATHER_ND, (params, indices), name=name).outputs[0]
+    with op_scope(name, "BatchGatherND", [params, indices]):
+        places = convert_to_tensor(indices, name="indices")
+        values = convert_to_tensor(params, name="params")
+        if batch_dims < 0:
+            raise ValueError("tf.gather_nd does not allow negative batch_dims.")
+        if places.dims is None or values.dims is None:
+            raise ValueError("gather_nd with batch_dims needs params and indices of known rank.")
+        if batch_dims >= min(len(places.dims), len(values.dims)):
+            raise ValueError(f"batch_dims = {batch_dims} must be less than the ranks of params and indices.")
+        rank = len(places.dims)
+        extents = shape(places)
+        column = concat([extents[:-1], [1]], 0)
+        coordinates = []
+        for axis in range(batch_dims):
+            numbers = _as_type(range_(extents[axis]), places)
+            along = reshape(numbers, [-1 if k == axis else 1 for k in range(rank)])
+            coordinates.append(broadcast_to(along, column))
+        return gather_nd(values, concat([*coordinates, places], -1))
+
+
+def _scatter_nd_infer(op: Operation) -> Signature:
+    indices, updates, vector = op.inputs
+    rules.require_rank_at_least(indices.dims, 1, "indices")
+    dims = partial_shape(vector)
+    _check_scatter(indices.dims, updates.dims, dims)
+    return [(updates.dtype, dims)]
+
+
+def _check_scatter(indices: Dims, updates: Dims, dims: Dims) -> None:
+    if indices is None or updates is None or dims is None or indices[-1] is None:
+        return
+    depth = indices[-1]
+    expected = (*indices[:-1], *dims[depth:])
+    if depth > len(dims) or not shapes.compatible(updates, expected):
+        raise ValueError(
+            f"updates of shape {shapes.text(updates)} do not fit indices of shape "
+            f"{shapes.text(indices)} into a tensor of "
+            f"shape {shapes.text(dims)}: expected {shapes.text(expected)}."
+        )
+
+
+SCATTER_ND = op_def(
+    "ScatterNd", ("indices: Tindices=index", "updates: T", "shape: Tindices"), infer=_scatter_nd_infer,
+    gradient=lambda op, g: (None, gather_nd(g, op.inputs[0]), None),
+)  # fmt: skip
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`updates` added into zeros of a shape, at the coordinates in the last axis of `indices` (tf.scatter_nd)."""
+    return apply(SCATTER_ND, (indices, updates, shape), name=name).outputs[0]
+
+
+def _tensor_scatter_infer(op: Operation) -> Signature:
+    tensor, indices, updates = op.inputs
+    rules.require_rank_at_least(indices.dims, 1, "indices")
+    _check_scatter(indices.dims, updates.dims, tensor.dims)
+    return [(tensor.dtype, tensor.dims)]
+
+
+def _tensor_scatter_gradient(op: Operation, g: Any) -> tuple[Any, None, Any]:
+    _, indices, updates = op.inputs
+    into = gather_nd(g, indices)
+    if op.type == "TensorScatterUpdate":
+        return tensor_scatter_update(g, indices, zeros_like(updates)), None, into
+    return g, None, into if op.type == "TensorScatterAdd" else -into
+
+
+_TENSOR_SCATTER_INPUTS = ("tensor: T", "indices: Tindices=index", "updates: T")
+TENSOR_SCATTER_UPDATE = op_def(
+    "TensorScatterUpdate",
+    _TENSOR_SCATTER_INPUTS,
+    infer=_tensor_scatter_infer,
+    gradient=_tensor_scatter_gradient,
+)
+TENSOR_SCATTER_ADD = op_def(
+    "TensorScatterAdd", _TENSOR_SCATTER_INPUTS, infer=_tensor_scatter_infer, gradient=_tensor_scatter_gradient
+)
+TENSOR_SCATTER_SUB = op_def(
+    "TensorScatterSub", _TENSOR_SCATTER_INPUTS, infer=_tensor_scatter_infer, gradient=_tensor_scatter_gradient
+)
+
+
+def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """The tensor with the elements at some coordinates replaced (tf.tensor_scatter_nd_update)."""
+    return apply(TENSOR_SCATTER_UPDATE, (tensor, indices, updates), name=name).outputs[0]
+
+
+def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """The tensor with updates added at some coordinates (tf.tensor_scatter_nd_add)."""
+    return apply(TENSOR_SCATTER_ADD, (tensor, indices, updates), name=name).outputs[0]
+
+
+def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """The tensor with updates subtracted at some coordinates (tf.tensor_scatter_nd_sub)."""
+    return apply(TENSOR_SCATTER_SUB, (tensor, indices, updates), name=name).outputs[0]
+
+
+# ---- choices ------------------------------------------------------------------------------------------------------
+
+
+def _where_infer(op: Operation) -> Signature:
+    dims = op.inputs[0].dims
+    return [(dtypes.int64, (None, None if dims is None else len(dims)))]
+
+
+def _select_infer(op: Operation) -> Signature:
+    condition, x, y = op.inputs
+    try:
+        dims = shapes.merge(x.dims, y.dims)
+        given = condition.dims
+        if dims is not None and given:
+            shapes.merge(dims[:1] if len(given) == 1 else dims, given)
+        elif dims is None and given and len(given) > 1:
+            dims = given
+    except ValueError:
+        raise ValueError(
+            f"x and y must have the same shape, and the condition that shape, that of their first axis, or none; got "
+            f"{shapes.text(condition.dims)}, {shapes.text(x.dims)} and {shapes.text(y.dims)}."
+        ) from None
+    return [(x.dtype, dims)]
+
+
+def _select_v2_infer(op: Operation) -> Signature:
+    condition, x, y = op.inputs
+    return [(x.dtype, shapes.broadcast(condition.dims, shapes.broadcast(x.dims, y.dims)))]
+
+
+def _select_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
+    condition, x, _ = op.inputs
+    nothing = zeros_like(x)
+    return None, where(condition, g, nothing), where(condition, nothing, g)
+
+
+def _select_v2_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
+    from graphflow._core.ops.math.math import unbroadcast
+
+    condition, x, y = op.inputs
+    nothing = zeros_like(g)
+    return (
+        None,
+        unbroadcast(where_v2(condition, g, nothing), x),
+        unbroadcast(where_v2(condition, nothing, g), y),
+    )
+
+
+WHERE = op_def(
+    "Where", ("condition: T",), infer=_where_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
+)
+_CHOSEN = partial_arithmetic(lambda condition, x, y: x if condition else y)
+SELECT = op_def(
+    "Select",
+    ("condition: bool", "x: T", "y: T"),
+    infer=_select_infer,
+    gradient=_select_gradient,
+    partial_value=_CHOSEN,
+)
+SELECT_V2 = op_def(
+    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_select_v2_gradient,
+    partial_value=_CHOSEN,
+)  # fmt: skip
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """x where the condition holds, else y; alone, the coordinates at which it holds (tf.where).
+
+    x and y have one shape; the condition has that shape, or is a vector that chooses whole rows, or a scalar.
+    ValueError where only one of x and y is given.
+    """
+    return _choice(SELECT, condition, x, y, name)
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """As gf.where, with the three broadcast together (tf.compat.v2.where)."""
+    return _choice(SELECT_V2, condition, x, y, name)
+
+
+def _choice(definition: Any, condition: Any, x: Any, y: Any, name: str | None) -> Tensor:
+    if x is None and y is None:
+        with op_scope(name, "Where", [condition]) as scope:
+            tensor = convert_to_tensor(condition, preferred_dtype=dtypes.bool_, name="condition")
+            return apply(WHERE, (tensor,), name=scope).outputs[0]
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return apply(definition, (condition, x, y), name=name).outputs[0]
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: Any = None) -> Tensor:
+    """The elements, or slices, of a tensor at which a mask holds (tf.boolean_mask).
+
+    The mask's shape is that of the tensor's axes from `axis` on. ValueError where it is unknown, scalar or another.
+    """
+    with op_scope(name, "boolean_mask", [tensor, mask]):
+        values = convert_to_tensor(tensor, name="tensor")
+        flags = convert_to_tensor(mask, name="mask")
+        if flags.dims is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None. E.g. "
+                "shape=[None] is ok, but shape=None is not."
+            )
+        if not flags.dims:
+            raise ValueError("mask cannot be scalar.")
+        start, count = _static_axis(axis, values.dims), len(flags.dims)
+        if values.dims is not None:
+            covered = values.dims[start : start + count]
+            if not shapes.compatible(covered, flags.dims):
+                raise ValueError(
+                    f"Shapes {shapes.text(covered)} and {shapes.text(flags.dims)} are incompatible"
+                )
+        flat = _merged_axes(values, start, count)
+        places = squeeze(where(reshape(flags, [-1])), axis=[1])
+        return gather(flat, places, axis=start)
+
+
+def _static_axis(axis: Any, dims: Dims) -> int:
+    if axis is None:
+        return 0
+    known = scalar_value(axis) if isinstance(axis, Tensor) else int(axis)
+    if known is None:
+        raise ValueError("The axis of boolean_mask must be known while the graph is built.")
+    return shapes.normalize_axis(known, len(dims)) if dims is not None else known
+
+
+def _merged_axes(values: Tensor, start: int, count: int) -> Tensor:
+    """The tensor with `count` axes from `start` on made one."""
+    extents = shape(values)
+    dims = values.dims
+    merged = None if dims is None else shapes.size_of(dims[start : start + count])
+    if merged is None:
+        from graphflow._core.ops.math import reductions
+
+        leading = reshape(reductions.reduce_prod(extents[start : start + count], [0]), [1])
+    else:
+        leading = convert_to_tensor(np.array([merged], np.int32))
+    flat = reshape(values, concat([extents[:start], leading, extents[start + count :]], 0))
+    if dims is not None:
+        flat.set_shape((*dims[:start], merged, *dims[start + count :]))
+    return flat
+
+
+EXPORTS: dict[str, Any] = {
+    "gather": gather, "batch_gather": batch_gather, "gather_nd": gather_nd, "scatter_nd": scatter_nd,
+    "tensor_scatter_update": tensor_scatter_update, "tensor_scatter_nd_update": tensor_scatter_update,
+    "tensor_scatter_add": tensor_scatter_add, "tensor_scatter_nd_add": tensor_scatter_add,
+    "tensor_scatter_sub": tensor_scatter_sub, "tensor_scatter_nd_sub": tensor_scatter_sub, "where": where,
+    "where_v2": where_v2, "boolean_mask": boolean_mask,
+}  # fmt: skip

@@ -1,0 +1,343 @@
+"""Putting tensors together and taking them apart: stack, concat and their inverses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.shaping import full_value, identity, scalar_value, shape, squeeze
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_value, partial_vector
+
+
+def _pack_infer(op: Operation) -> Signature:
+    if not op.inputs:
+        raise ValueError("At least one tensor must be given to stack.")
+    dims: Dims = None
+    for part in op.inputs:
+        try:
+            dims = shapes.merge(dims, part.dims)
+        except ValueError:
+            raise ValueError(
+                f"Dimensions must be equal to stack tensors, but the shapes are {shapes.text(dims)} and "
+                f"{shapes.text(part.dims)}."
+            ) from None
+    if dims is None:
+        return [(op.inputs[0].dtype, None)]
+    axis = shapes.normalize_axis(op.attrs["axis"], len(dims) + 1)
+    return [(op.inputs[0].dtype, (*dims[:axis], len(op.inputs), *dims[axis:]))]
+
+
+def _pack_partial(op: Operation) -> list[int | None] | None:
+    if any(part.dims != () for part in op.inputs):
+        return None
+    known = [partial_value(part) for part in op.inputs]
+    return [v if isinstance(v, int) else None for v in known]
+
+
+PACK = op_def(
+    "Pack", ("values*: T",), infer=_pack_infer, partial_value=_pack_partial,
+    gradient=lambda op, g: unstack(g, len(op.inputs), op.attrs["axis"]),
+)  # fmt: skip
+
+
+def pack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """Tensors of one shape joined along a new axis, always as an operation of its own."""
+    values = list(values)
+    return apply(PACK, (values,), {"axis": int(axis), "N": len(values)}, name).outputs[0]
+
+
+def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+    """Tensors of one shape joined along a new axis (tf.stack); a constant where all are Python values and axis is 0."""
+    name = name or "stack"
+    if isinstance(values, Tensor):
+        values = list(values)
+    if axis == 0:
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass
+    if not len(values):
+        raise ValueError("At least one tensor must be given to stack.")
+    convert_to_tensor(values[0], name=name)
+    return pack(values, axis, name)
+
+
+def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
+    """Tensors of one shape joined along a new first axis (tf.parallel_stack)."""
+    with op_scope(name, "parallel_stack", [values]):
+        return pack(values)
+
+
+def _unpack_infer(op: Operation) -> Signature:
+    value, count = op.inputs[0], op.attrs["num"]
+    if value.dims is None:
+        return [(value.dtype, None)] * count
+    if not value.dims:
+        raise ValueError("A scalar cannot be unstacked: it has no axis.")
+    axis = shapes.normalize_axis(op.attrs["axis"], len(value.dims))
+    if value.dims[axis] not in (None, count):
+        raise ValueError(
+            f"Dimension must be {count} but is {value.dims[axis]}: num and axis {axis} of "
+            f"{shapes.text(value.dims)} differ."
+        )
+    return [(value.dtype, value.dims[:axis] + value.dims[axis + 1 :])] * count
+
+
+def _unpack_partial(op: Operation) -> tuple[int, ...] | None:
+    known = full_value(op.inputs[0])
+    return tuple(known) if isinstance(known, list) and len(known) == op.attrs["num"] else None
+
+
+UNPACK = op_def(
+    "Unpack", ("value: T",), infer=_unpack_infer, partial_value=_unpack_partial,
+    gradient=lambda op, *grads: (pack(grads, op.attrs["axis"]),),
+)  # fmt: skip
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+    """The slices along an axis, of which there are `num` (tf.unstack); ValueError where their number is unknown."""
+    name = name or "unstack"
+    if num is None:
+        value = convert_to_tensor(value)
+        dims = value.dims
+        if dims:
+            num = dims[shapes.normalize_axis(axis, len(dims))]
+        elif dims is not None:
+            raise ValueError("A scalar cannot be unstacked: it has no axis.")
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {shapes.text(dims)}: pass num.")
+    return apply(UNPACK, (value,), {"num": int(num), "axis": int(axis)}, name).outputs
+
+
+def _concat_infer(op: Operation) -> Signature:
+    *parts, where = op.inputs
+    dtype = parts[0].dtype
+    rank = next((len(p.dims) for p in parts if p.dims is not None), None)
+    axis = scalar_value(where)
+    if where.dims not in (None, (), (1,)):
+        raise ValueError(f"Shape must be rank 0 for the axis, but is {shapes.text(where.dims)}.")
+    if rank is None:
+        return [(dtype, None)]
+    for part in parts:
+        if part.dims is not None and len(part.dims) != rank:
+            raise ValueError(
+                "Shapes must be equal rank to be concatenated, but are "
+                f"{', '.join(shapes.text(p.dims) for p in parts)}."
+            )
+    if rank == 0:
+        raise ValueError("Can't concatenate scalars (use gf.stack instead).")
+    if axis is None:
+        return [(dtype, (None,) * rank)]
+    axis = shapes.normalize_axis(axis, rank)
+    total: int | None = 0
+    others: Dims = None
+    for part in parts:
+        length = None if part.dims is None else part.dims[axis]
+        total = None if total is None or length is None else total + length
+        rest = None if part.dims is None else part.dims[:axis] + part.dims[axis + 1 :]
+        try:
+            others = shapes.merge(others, rest)
+        except ValueError:
+            raise ValueError(
+                f"Dimensions other than axis {axis} must be equal to concatenate "
+                f"{', '.join(shapes.text(p.dims) for p in parts)}."
+            ) from None
+    assert others is not None
+    return [(dtype, (*others[:axis], total, *others[axis:]))]
+
+
+def _concat_partial(op: Operation) -> list[int | None] | None:
+    if scalar_value(op.inputs[-1]) not in (0, -1):
+        return None
+    result: list[int | None] = []
+    for part in op.inputs[:-1]:
+        known = partial_vector(part)
+        if known is None:
+            return None
+        result += known
+    return result
+
+
+def _concat_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
+    *parts, where = op.inputs
+    axis = scalar_value(where)
+    if len(parts) == 1:
+        return g, None
+    dims = op.outputs[0].dims
+    if axis is not None and axis < 0 and dims is not None:
+        axis += len(dims)
+    if isinstance(g, IndexedSlices):
+        if axis == 0:
+            return (*_rows_of_parts(g, parts), None)
+        if axis is not None and axis > 0:
+            values = _pieces(g.values, parts, axis, where)
+            for rows, part in zip(values, parts, strict=True):
+                rows.set_shape(None if part.dims is None else (None, *part.dims[1:]))
+            return (
+                *(IndexedSlices(v, g.indices, shape(p)) for v, p in zip(values, parts, strict=True)),
+                None,
+            )
+        g = convert_to_tensor(g)
+    pieces = _pieces(g, parts, axis, where)
+    for piece, part in zip(pieces, parts, strict=True):
+        piece.set_shape(part.dims)
+    return (*pieces, None)
+
+
+def _rows_of_parts(g: IndexedSlices, parts: Sequence[Tensor]) -> Iterator[IndexedSlices]:
+    """Of rows of what was joined along the first axis those that are of each part, in its numbers."""
+    from graphflow._core.ops.array.indexing import gather, where
+    from graphflow._core.ops.math import comparison
+
+    start: Any = 0
+    for part in parts:
+        end = start + shape(part, out_type=g.indices.dtype)[0]
+        inside = comparison.logical_and(g.indices >= start, g.indices < end)
+        chosen = squeeze(where(inside), axis=[1])
+        yield IndexedSlices(gather(g.values, chosen), gather(g.indices, chosen) - start, shape(part))
+        start = end
+
+
+def _pieces(g: Tensor, parts: Sequence[Tensor], axis: int | None, where: Tensor) -> list[Tensor]:
+    """What was joined along an axis, given as a number or else by a tensor, taken apart again."""
+    lengths = [None if p.dims is None or axis is None else p.dims[axis] for p in parts]
+    sizes: Any
+    if None not in lengths:
+        sizes = np.array(lengths, np.int32)
+    else:
+        sizes = pack([shape(p)[where if axis is None else axis] for p in parts])
+    if axis is None and where.dtype is not dtypes.int32:
+        from graphflow._core.ops.math import numeric
+
+        where = numeric.cast(where, dtypes.int32)
+    return split(g, sizes, where if axis is None else axis, num=len(parts))
+
+
+CONCAT = op_def(
+    "ConcatV2", ("values*: T", "axis: Tidx=index"), infer=_concat_infer, gradient=_concat_gradient,
+    partial_value=_concat_partial,
+)  # fmt: skip
+
+
+def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+    """Tensors joined along an axis that they have (tf.concat)."""
+    name = name or "concat"
+    if not isinstance(values, list | tuple):
+        values = [values]
+    if not values:
+        raise ValueError("concat needs at least one tensor, got an empty list.")
+    if len(values) == 1:
+        with op_scope(name, "concat", values):
+            where = convert_to_tensor(axis, dtype=dtypes.int32, name="concat_dim")
+            if where.dims not in (None, ()):
+                raise ValueError(
+                    f"The axis of concat must be a scalar, but has shape {shapes.text(where.dims)}."
+                )
+            return identity(values[0], name=name)
+    return apply(CONCAT, (list(values), axis), {"N": len(values)}, name).outputs[0]
+
+
+def _split_infer(op: Operation) -> Signature:
+    where, value = op.inputs
+    count, axis, dims = op.attrs["num_split"], scalar_value(where), value.dims
+    if count <= 0:
+        raise ValueError(f"The number of pieces must be positive, got {count}.")
+    if dims is None:
+        return [(value.dtype, None)] * count
+    if axis is None:
+        return [(value.dtype, (None,) * len(dims))] * count
+    axis = shapes.normalize_axis(axis, len(dims))
+    length = dims[axis]
+    if length is not None and length % count:
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {count} but is {length}: {shapes.text(dims)} "
+            "cannot be split "
+            f"evenly along axis {axis}. Give the sizes of the pieces as a list."
+        )
+    piece = None if length is None else length // count
+    return [(value.dtype, (*dims[:axis], piece, *dims[axis + 1 :]))] * count
+
+
+def _split_v_infer(op: Operation) -> Signature:
+    value, sizes, where = op.inputs
+    count, axis, dims = op.attrs["num_split"], scalar_value(where), value.dims
+    if dims is None:
+        return [(value.dtype, None)] * count
+    known = partial_vector(sizes)
+    if axis is None:
+        return [(value.dtype, dims if count == 1 else (None,) * len(dims))] * count
+    axis = shapes.normalize_axis(axis, len(dims))
+    lengths: list[int | None] = [None] * count if known is None else list(known)
+    if None in lengths:
+        lengths = [None] * count
+    total, free = dims[axis], [i for i, n in enumerate(lengths) if n == -1]
+    if len(free) > 1:
+        raise ValueError("size_splits can only have one -1.")
+    fixed = sum(n for n in lengths if n is not None and n >= 0)
+    if free:
+        lengths[free[0]] = None if total is None else total - fixed
+    if None not in lengths and total is not None and (sum(n or 0 for n in lengths) != total or fixed > total):
+        raise ValueError(f"The sizes {known} must sum to the length of axis {axis}, {total}.")
+    return [(value.dtype, (*dims[:axis], n, *dims[axis + 1 :])) for n in lengths]
+
+
+def _split_partial(op: Operation) -> tuple[list[int], ...] | None:
+    value = op.inputs[0] if op.type == "SplitV" else op.inputs[1]
+    known = full_value(value)
+    if not isinstance(known, list):
+        return None
+    sizes = (
+        full_value(op.inputs[1])
+        if op.type == "SplitV"
+        else [len(known) // op.attrs["num_split"]] * op.attrs["num_split"]
+    )
+    if not isinstance(sizes, list) or -1 in sizes:
+        return None
+    ends = np.cumsum([0, *sizes])
+    return tuple(known[a:b] for a, b in pairwise(ends))
+
+
+SPLIT = op_def(
+    "Split", ("split_dim: int32", "value: T"), infer=_split_infer, partial_value=_split_partial,
+    gradient=lambda op, *grads: (None, concat(list(grads), op.inputs[0])),
+)  # fmt: skip
+SPLIT_V = op_def(
+    "SplitV", ("value: T", "size_splits: Tlen=index", "split_dim: int32"), infer=_split_v_infer,
+    partial_value=_split_partial, gradient=lambda op, *grads: (concat(list(grads), op.inputs[2]), None, None),
+)  # fmt: skip
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+) -> list[Tensor]:
+    """The tensor in pieces along an axis: `num_or_size_splits` equal ones, or of the sizes given (tf.split).
+
+    One size may be -1. `num` says how many there are where the sizes are a tensor of unknown length.
+    """
+    name = name or "split"
+    sizes = convert_to_tensor(num_or_size_splits)
+    if isinstance(num_or_size_splits, int | np.integer):
+        return apply(SPLIT, (axis, value), {"num_split": int(num_or_size_splits)}, name).outputs
+    if sizes.dims == ():
+        raise ValueError(
+            f"Rank-0 tensors are not supported as the num_or_size_splits argument to split: {num_or_size_splits}. "
+            "Give a Python int."
+        )
+    if num is None:
+        num = None if sizes.dims is None else sizes.dims[0]
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {shapes.text(sizes.dims)}: pass num.")
+    return apply(SPLIT_V, (value, sizes, axis), {"num_split": num}, name).outputs
+
+
+EXPORTS: dict[str, Any] = {
+    "stack": stack, "parallel_stack": parallel_stack, "unstack": unstack, "concat": concat, "split": split,
+}  # fmt: skip

@@ -1,0 +1,420 @@
+"""The same elements elsewhere: tiled, padded, reversed, rolled, broadcast, and moved between space, depth and batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops import rules
+from graphflow._core.ops.array.joining import concat, stack
+from graphflow._core.ops.array.shaping import expand_dims, full_value, reshape, scalar_value, shape, size
+from graphflow._core.ops.array.slicing import slice_
+from graphflow._core.ops.core import (
+    apply,
+    constant_value,
+    convert_to_tensor,
+    op_scope,
+    partial_shape,
+    partial_value,
+    partial_vector,
+)
+from graphflow._core.ops.rules import same_as_input
+
+
+def matrix_rows(tensor: Tensor) -> list[list[int | None]] | None:
+    """What is known of the rows of an integer matrix; None where not even their number is."""
+    value = constant_value(tensor)
+    if value is not None and value.ndim == 2:
+        return [[int(v) for v in row] for row in value]
+    if tensor.op.type == "Pack" and tensor.op.attrs["axis"] == 0:
+        rows = [partial_vector(part) for part in tensor.op.inputs]
+        known = [row for row in rows if row is not None]
+        return known if len(known) == len(rows) else None
+    if tensor.dims is not None and None not in tensor.dims and len(tensor.dims) == 2:
+        return [[None] * (tensor.dims[1] or 0) for _ in range(tensor.dims[0] or 0)]
+    return None
+
+
+# ---- tile ---------------------------------------------------------------------------------------------------------
+
+
+def _tile_infer(op: Operation) -> Signature:
+    x, multiples = op.inputs
+    rules.require_rank(multiples.dims, 1, "multiples")
+    times = partial_vector(multiples)
+    if times is not None and any(n is not None and n < 0 for n in times):
+        raise ValueError(f"Expected multiples >= 0, but got {times}.")
+    if x.dims is None:
+        return [(x.dtype, None if times is None else (None,) * len(times))]
+    if times is None:
+        return [(x.dtype, (None,) * len(x.dims))]
+    if len(times) != len(x.dims):
+        raise ValueError(
+            f"Shape must be rank {len(times)} but is rank {len(x.dims)}: one multiple an axis is needed."
+        )
+    return [
+        (
+            x.dtype,
+            tuple(None if d is None or n is None else d * n for d, n in zip(x.dims, times, strict=True)),
+        )
+    ]
+
+
+def _tile_gradient(op: Operation, g: Any) -> tuple[Any, None]:
+    from graphflow._core.ops.array.creation import range_
+    from graphflow._core.ops.math import reductions
+
+    x, multiples = op.inputs
+    extents = shape(x, out_type=multiples.dtype)
+    split_shape = reshape(stack([multiples, extents], axis=1), [-1])
+    if x.dims is not None:
+        axes: Any = np.arange(0, 2 * len(x.dims), 2, dtype=np.int32)
+    else:
+        axes = range_(0, size(split_shape), 2)
+    result = reductions.reduce_sum(reshape(g, split_shape), axes)
+    result.set_shape(x.dims)
+    return result, None
+
+
+def _tile_partial(op: Operation) -> list[int | None] | None:
+    known, times = partial_vector(op.inputs[0]), full_value(op.inputs[1])
+    return known * times[0] if known is not None and isinstance(times, list) and len(times) == 1 else None
+
+
+TILE = op_def(
+    "Tile", ("input: T", "multiples: Tmultiples=index"), infer=_tile_infer, gradient=_tile_gradient,
+    partial_value=_tile_partial,
+)  # fmt: skip
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated `multiples[i]` times along axis i (tf.tile)."""
+    return apply(TILE, (input, multiples), name=name).outputs[0]
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Each element along an axis repeated, all as often or each its own number of times (tf.repeat).
+
+    Without `axis` the tensor is flattened first.
+    """
+    from graphflow._core.ops.array.creation import sequence_mask
+    from graphflow._core.ops.array.indexing import boolean_mask
+
+    with op_scope(name, "Repeat", [input, repeats]):
+        data = convert_to_tensor(input, name="input")
+        if axis is None:
+            data, axis = reshape(data, [-1]), 0
+        times = convert_to_tensor(
+            repeats,
+            dtype=None if hasattr(repeats, "dtype") else dtypes.int32,
+            name="repeats",
+            preferred_dtype=dtypes.int32,
+        )
+        if data.dims is None:
+            raise ValueError("repeat needs a tensor of known rank.")
+        axis = shapes.normalize_axis(axis, len(data.dims))
+        extents = shape(data, out_type=times.dtype)
+        if times.dims in ((), (1,)):
+            count = reshape(times, [1])
+            ones = np.ones(len(data.dims) + 1, times.dtype.as_numpy_dtype)
+            pieces = [ones[: axis + 1], count, ones[axis + 2 :]]
+            whole = tile(
+                expand_dims(data, axis + 1),
+                concat([p for p in pieces if not isinstance(p, np.ndarray) or p.size], 0),
+            )
+            result = reshape(whole, concat([extents[:axis], [-1], extents[axis + 1 :]], 0))
+        else:
+            from graphflow._core.ops.math import reductions
+
+            longest = reductions.reduce_max(times)
+            kept = sequence_mask(times, longest)
+            rank = len(data.dims)
+            spread = tile(
+                expand_dims(data, axis + 1),
+                stack([longest if i == axis + 1 else _one(times) for i in range(rank + 1)]),
+            )
+            result = boolean_mask(spread, kept, axis=axis)
+        known, extent = scalar_value(times) if times.dims in ((), (1,)) else None, data.dims[axis]
+        total = None if known is None or extent is None else known * extent
+        result.set_shape((*data.dims[:axis], total, *data.dims[axis + 1 :]))
+        return result
+
+
+def _one(like: Tensor) -> Tensor:
+    return convert_to_tensor(1, like.dtype)
+
+
+# ---- pad ----------------------------------------------------------------------------------------------------------
+
+
+def _pad_infer(op: Operation) -> Signature:
+    x, paddings = op.inputs[:2]
+    if paddings.dims is not None and (len(paddings.dims) != 2 or paddings.dims[1] not in (None, 2)):
+        raise ValueError(
+            f"paddings must be a matrix of two columns, but has shape {shapes.text(paddings.dims)}."
+        )
+    rank = None if paddings.dims is None else paddings.dims[0]
+    rows = matrix_rows(paddings)
+    if rows is not None and any(v is not None and v < 0 for row in rows for v in row):
+        raise ValueError(f"Paddings must be non-negative: {rows}.")
+    if x.dims is None:
+        return [(x.dtype, None if rank is None else (None,) * rank)]
+    if rank is not None and rank != len(x.dims):
+        raise ValueError(
+            f"Shape must be rank {rank} but is rank {len(x.dims)}: one row of paddings an axis is needed."
+        )
+    if rows is None:
+        return [(x.dtype, (None,) * len(x.dims))]
+    dims = [_padded(d, before, after) for d, (before, after) in zip(x.dims, rows, strict=True)]
+    if op.type == "MirrorPad":
+        edge = 1 if op.attrs["mode"] == "REFLECT" else 0
+        for d, row in zip(x.dims, rows, strict=True):
+            if d is not None and any(v is not None and v > d - edge for v in row):
+                raise ValueError(
+                    f"Paddings {row} must be no greater than {d - edge} for an axis of length {d}."
+                )
+    return [(x.dtype, tuple(dims))]
+
+
+def _padded(extent: int | None, before: int | None, after: int | None) -> int | None:
+    return None if extent is None or before is None or after is None else extent + before + after
+
+
+def _pad_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
+    x, paddings = op.inputs[:2]
+    begin = reshape(slice_(paddings, [0, 0], [-1, 1]), [-1])
+    result = slice_(g, begin, shape(x, out_type=begin.dtype))
+    result.set_shape(x.dims)
+    return (result, *(None for _ in op.inputs[1:]))
+
+
+def _mirror_pad_gradient(op: Operation, g: Any) -> tuple[Any, None]:
+    result = apply(MIRROR_PAD_GRAD, (g, op.inputs[1]), {"mode": op.attrs["mode"]}).outputs[0]
+    result.set_shape(op.inputs[0].dims)
+    return result, None
+
+
+def _mirror_pad_grad_infer(op: Operation) -> Signature:
+    g, rows = op.inputs[0], matrix_rows(op.inputs[1])
+    if g.dims is None or rows is None:
+        return [(g.dtype, None if g.dims is None else (None,) * len(g.dims))]
+    dims: list[int | None] = []
+    for extent, (before, after) in zip(g.dims, rows, strict=True):
+        known = extent is not None and before is not None and after is not None
+        dims.append(extent - before - after if known else None)  # type: ignore[operator]
+    return [(g.dtype, tuple(dims))]
+
+
+PAD = op_def("Pad", ("input: T", "paddings: Tpaddings=index"), infer=_pad_infer, gradient=_pad_gradient)
+PAD_V2 = op_def(
+    "PadV2",
+    ("input: T", "paddings: Tpaddings=index", "constant_values: T"),
+    infer=_pad_infer,
+    gradient=_pad_gradient,
+)
+MIRROR_PAD = op_def(
+    "MirrorPad", ("input: T", "paddings: Tpaddings=index"), infer=_pad_infer, gradient=_mirror_pad_gradient
+)
+MIRROR_PAD_GRAD = op_def(
+    "MirrorPadGrad", ("input: T", "paddings: Tpaddings=index"), infer=_mirror_pad_grad_infer,
+    gradient=lambda op, g: (pad(g, op.inputs[1], op.attrs["mode"]), None),
+)  # fmt: skip
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """The tensor with `paddings[i] = (before, after)` elements added to axis i (tf.pad).
+
+    mode: CONSTANT adds `constant_values`, REFLECT mirrors without the edge, SYMMETRIC with it. ValueError for another.
+    """
+    chosen = mode.upper()
+    if chosen == "CONSTANT":
+        if isinstance(constant_values, Tensor) or constant_values != 0:
+            return apply(PAD_V2, (tensor, paddings, constant_values), name=name).outputs[0]
+        return apply(PAD, (tensor, paddings), name=name).outputs[0]
+    if chosen not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(f"Unknown padding mode: {mode}")
+    return apply(MIRROR_PAD, (tensor, paddings), {"mode": chosen}, name).outputs[0]
+
+
+# ---- reverse and roll ---------------------------------------------------------------------------------------------
+
+
+def _reverse_infer(op: Operation) -> Signature:
+    tensor, axis = op.inputs
+    rules.require_rank(axis.dims, 1, "axis")
+    known = full_value(axis)
+    if tensor.dims is not None and isinstance(known, list):
+        chosen = [shapes.normalize_axis(a, len(tensor.dims)) for a in known]
+        twice = next((a for a in chosen if chosen.count(a) > 1), None)
+        if twice is not None:
+            raise ValueError(f"axis {twice} specified more than once.")
+    return [(tensor.dtype, tensor.dims)]
+
+
+def _reverse_partial(op: Operation) -> list[int | None] | None:
+    known, axis = partial_vector(op.inputs[0]), full_value(op.inputs[1])
+    if known is None or not isinstance(axis, list):
+        return None
+    return known[::-1] if axis else known
+
+
+REVERSE = op_def(
+    "ReverseV2", ("tensor: T", "axis: Tidx=index"), infer=_reverse_infer, partial_value=_reverse_partial,
+    gradient=lambda op, g: (reverse(g, op.inputs[1]), None),
+)  # fmt: skip
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor backwards along some axes (tf.reverse)."""
+    return apply(REVERSE, (tensor, axis), name=name).outputs[0]
+
+
+def _reverse_sequence_infer(op: Operation) -> Signature:
+    x, lengths = op.inputs
+    rules.require_rank(lengths.dims, 1, "seq_lengths")
+    if x.dims is None:
+        return [(x.dtype, None)]
+    batch = shapes.normalize_axis(op.attrs["batch_dim"], len(x.dims), "batch_dim")
+    along = shapes.normalize_axis(op.attrs["seq_dim"], len(x.dims), "seq_dim")
+    if batch == along:
+        raise ValueError(f"seq_axis and batch_axis must differ, both are {batch}.")
+    if lengths.dims is not None:
+        count = shapes.merge((x.dims[batch],), lengths.dims)
+        return [(x.dtype, (*x.dims[:batch], *(count or ()), *x.dims[batch + 1 :]))]
+    return [(x.dtype, x.dims)]
+
+
+def _reverse_sequence_gradient(op: Operation, g: Any) -> tuple[Any, None]:
+    attrs = {key: op.attrs[key] for key in ("seq_dim", "batch_dim")}
+    return apply(REVERSE_SEQUENCE, (g, op.inputs[1]), attrs).outputs[0], None
+
+
+REVERSE_SEQUENCE = op_def(
+    "ReverseSequence", ("input: T", "seq_lengths: Tlen=index"), infer=_reverse_sequence_infer,
+    gradient=_reverse_sequence_gradient,
+)  # fmt: skip
+
+
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None, name: str | None = None,
+    seq_dim: int | None = None, batch_dim: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Each sequence of a batch with its first `seq_lengths[i]` elements backwards (tf.reverse_sequence)."""
+    along = rules.deprecated(seq_axis, seq_dim, "seq_axis", "seq_dim")
+    batch = rules.deprecated(batch_axis, batch_dim, "batch_axis", "batch_dim")
+    if along is None:
+        raise ValueError("reverse_sequence needs seq_axis.")
+    attrs = {"seq_dim": int(along), "batch_dim": int(batch or 0)}
+    return apply(REVERSE_SEQUENCE, (input, seq_lengths), attrs, name).outputs[0]
+
+
+ROLL = op_def(
+    "Roll", ("input: T", "shift: Tshift=index", "axis: Taxis=index"), infer=same_as_input,
+    gradient=lambda op, g: (roll(g, -op.inputs[1], op.inputs[2]), None, None),
+)  # fmt: skip
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with its elements moved by `shift` along `axis`, those that leave coming in again (tf.roll)."""
+    return apply(ROLL, (input, shift, axis), name=name).outputs[0]
+
+
+# ---- broadcast ----------------------------------------------------------------------------------------------------
+
+
+def _broadcast_to_infer(op: Operation) -> Signature:
+    x, vector = op.inputs
+    dims = partial_shape(vector)
+    if x.dims is not None and dims is not None:
+        aligned = (1,) * (len(dims) - len(x.dims)) + x.dims
+        if len(aligned) != len(dims) or any(
+            d not in (1, None, n) and n is not None for d, n in zip(aligned, dims)
+        ):
+            raise ValueError(
+                f"Incompatible shapes: {shapes.text(x.dims)} cannot be broadcast to {shapes.text(dims)}."
+            )
+    return [(x.dtype, dims)]
+
+
+def _broadcast_to_gradient(op: Operation, g: Any) -> tuple[Any, None]:
+    from graphflow._core.ops.math import reductions
+
+    return reductions.sum_to_shape_of(convert_to_tensor(g), op.inputs[0]), None
+
+
+def _broadcast_args_infer(op: Operation) -> Signature:
+    first, second = (t.dims for t in op.inputs)
+    if first is None or second is None or None in (*first, *second):
+        return [(op.inputs[0].dtype, (None,))]
+    return [(op.inputs[0].dtype, (max(first[0], second[0]),))]  # type: ignore[type-var]
+
+
+def _broadcast_args_partial(op: Operation) -> list[int | None] | None:
+    first, second = full_value(op.inputs[0]), full_value(op.inputs[1])
+    if not isinstance(first, list) or not isinstance(second, list):
+        return None
+    dims = shapes.broadcast(tuple(first), tuple(second))
+    return None if dims is None else list(dims)
+
+
+def _ensure_infer(op: Operation) -> Signature:
+    try:
+        return [(op.inputs[0].dtype, shapes.merge(op.inputs[0].dims, op.attrs["shape"].raw))]
+    except ValueError:
+        raise ValueError(
+            f"the tensor has shape {shapes.text(op.inputs[0].dims)}, expected {shapes.text(op.attrs['shape'].raw)}."
+        ) from None
+
+
+BROADCAST_TO = op_def(
+    "BroadcastTo",
+    ("input: T", "shape: Tidx=index"),
+    infer=_broadcast_to_infer,
+    gradient=_broadcast_to_gradient,
+)
+BROADCAST_ARGS = op_def(
+    "BroadcastArgs", ("s0: T=index(int32)", "s1: T"), infer=_broadcast_args_infer, gradient=NOT_DIFFERENTIABLE,
+    partial_value=_broadcast_args_partial,
+)  # fmt: skip
+ENSURE_SHAPE = op_def(
+    "EnsureShape",
+    ("input: T",),
+    infer=_ensure_infer,
+    gradient=lambda op, g: (g,),
+    partial_value=lambda op: partial_value(op.inputs[0]),
+)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated along new axes and axes of length 1 to a shape (tf.broadcast_to)."""
+    return apply(BROADCAST_TO, (input, shape), name=name).outputs[0]
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape vector of two shapes broadcast together (tf.broadcast_dynamic_shape)."""
+    return apply(BROADCAST_ARGS, (shape_x, shape_y)).outputs[0]
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The TensorShape of two shapes broadcast together (tf.broadcast_static_shape); ValueError where they do not."""
+    return TensorShape(shapes.broadcast(shapes.as_dims(shape_x), shapes.as_dims(shape_y)))
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor, whose shape is checked when it runs and known from here on (tf.ensure_shape)."""
+    return apply(ENSURE_SHAPE, (x,), {"shape": TensorShape(shape)}, name).outputs[0]
+
+
+EXPORTS: dict[str, Any] = {
+    "tile": tile, "repeat": repeat, "pad": pad, "reverse": reverse, "reverse_v2": reverse,
+    "reverse_sequence": reverse_sequence, "roll": roll, "broadcast_to": broadcast_to,
+    "broadcast_dynamic_shape": broadcast_dynamic_shape, "broadcast_static_shape": broadcast_static_shape,
+    "ensure_shape": ensure_shape,
+}  # fmt: skip

@@ -1,0 +1,92 @@
+"""Windows of images as vectors, for networks that look at patches rather than at pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, constant
+from graphflow._core.ops.nn.convolution import DEPTHWISE_INPUT, check_padding, windows_along
+from graphflow._core.ops.rules import deprecated, require_rank
+
+
+def _infer(op: Operation) -> Signature:
+    x = op.inputs[0]
+    batch, rows, columns, channels = require_rank(x.dims, 4, "images") or ()
+    size, strides, rates = (op.attrs[name][1:3] for name in ("ksizes", "strides", "rates"))
+    space = [
+        windows_along(extent, window, stride, op.attrs["padding"], rate)
+        for extent, window, stride, rate in zip((rows, columns), size, strides, rates, strict=True)
+    ]
+    depth = None if channels is None else channels * size[0] * size[1]
+    return [(x.dtype, (batch, *space, depth))]
+
+
+def _gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    # Taking patches is a depthwise convolution with a filter for each element of the window, channels innermost.
+    x = op.inputs[0]
+    _, rows, columns, _ = op.attrs["ksizes"]
+    elements = rows * columns
+    extents, places = array.shape(x), array.shape(g)
+    picks = constant(np.eye(elements).reshape(rows, columns, 1, elements), dtype=x.dtype)
+    filters = array.tile(picks, array.stack([1, 1, extents[3], 1]))
+    split = array.reshape(g, array.concat([places[:3], [elements], extents[3:]], 0))
+    channels_outside = array.reshape(array.transpose(split, [0, 1, 2, 4, 3]), places)
+    attrs = {
+        "strides": op.attrs["strides"],
+        "padding": op.attrs["padding"],
+        "data_format": "NHWC",
+        "dilations": op.attrs["rates"],
+    }
+    result = apply(DEPTHWISE_INPUT, (extents, filters, channels_outside), attrs).outputs[0]
+    result.set_shape(x.dims)
+    return (result,)
+
+
+EXTRACT_IMAGE_PATCHES = op_def("ExtractImagePatches", ("images: T=real",), infer=_infer, gradient=_gradient)
+
+
+def _four(values: Any, what: str) -> list[int]:
+    """Rows' and columns' numbers, between ones; ValueError for anything else."""
+    numbers = [int(v) for v in values] if isinstance(values, list | tuple | np.ndarray) else []
+    if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
+        raise ValueError(f"{what} must be [1, rows, columns, 1] with positive numbers, got {values!r}.")
+    return numbers
+
+
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: Any = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Tensor:
+    """Windows of NHWC images, each flattened into the depth (tf.extract_image_patches).
+
+    ksizes (or `sizes`), strides and rates are [1, rows, columns, 1]: the window's size, how far it moves, and the
+    distance of its elements. The result is [batch, window rows, window columns, rows * columns * channels]. ValueError
+    where they are something else, or where the window is larger than the image with padding "VALID".
+    """
+    attrs = {
+        "ksizes": _four(deprecated(ksizes, sizes, "ksizes", "sizes"), "ksizes"),
+        "strides": _four(strides, "strides"),
+        "rates": _four(rates, "rates"),
+        "padding": check_padding(padding),
+    }
+    return apply(EXTRACT_IMAGE_PATCHES, (images,), attrs, name).outputs[0]
+
+
+def extract_patches(
+    images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None
+) -> Tensor:
+    """extract_image_patches under the names of arguments that tf.image.extract_patches has."""
+    return extract_image_patches(images, sizes, strides, rates, padding, name)
+
+
+EXPORTS: dict[str, Any] = {"extract_image_patches": extract_image_patches}

@@ -1,0 +1,478 @@
+"""Values and their shapes: placeholders, identity, what a shape is, and changing it but not the elements.
+
+Shape rules follow TensorFlow's: a shape that is built from pieces (`[-1, gf.shape(x)[1]]`) is known as far as
+TensorFlow knows it, so that programs which rely on a static shape, or on its absence, behave alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.shapes import Dims, TensorShape
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops import rules
+from graphflow._core.ops.core import (
+    apply,
+    constant,
+    constant_value,
+    convert_to_tensor,
+    op_scope,
+    partial_shape,
+    partial_value,
+    partial_vector,
+)
+from graphflow._core.ops.rules import same_as_input
+
+
+def full_value(tensor: Tensor) -> int | list[int] | None:
+    """An integer scalar or vector that is known whole while the graph is built; None otherwise."""
+    known = partial_value(tensor)
+    if known is None or isinstance(known, int):
+        return known
+    whole = [v for v in known if v is not None]
+    return whole if len(whole) == len(known) else None
+
+
+def folded_input(op: Operation) -> int | list[int] | None:
+    """The partial value of an op that gives its first input on: only what is known whole, as in TensorFlow."""
+    return full_value(op.inputs[0])
+
+
+def scalar_value(tensor: Tensor) -> int | None:
+    """What is known of an integer scalar, also of a vector of one element."""
+    known = full_value(tensor)
+    if isinstance(known, list):
+        return known[0] if len(known) == 1 else None
+    return known
+
+
+def _declared(op: Operation) -> Signature:
+    return [(op.attrs["dtype"], op.attrs["shape"].raw)]
+
+
+def _with_default(op: Operation) -> Signature:
+    shape = op.attrs["shape"].raw
+    if not shapes.compatible(shape, op.inputs[0].dims):
+        raise ValueError(
+            f"the default has shape {shapes.text(op.inputs[0].dims)}, expected {shapes.text(shape)}."
+        )
+    return [(op.inputs[0].dtype, shape)]
+
+
+def _each_input(op: Operation) -> Signature:
+    return [(x.dtype, x.dims) for x in op.inputs]
+
+
+PLACEHOLDER = op_def("Placeholder", (), infer=_declared, gradient=NOT_DIFFERENTIABLE, stateful=True)
+PLACEHOLDER_WITH_DEFAULT = op_def(
+    "PlaceholderWithDefault", ("input: T",), infer=_with_default, gradient=lambda op, g: (g,)
+)
+IDENTITY = op_def(
+    "Identity", ("input: T",), infer=same_as_input, gradient=lambda op, g: (g,), partial_value=folded_input
+)
+IDENTITY_N = op_def("IdentityN", ("input*: any",), infer=_each_input, gradient=lambda op, *grads: grads)
+STOP_GRADIENT = op_def(
+    "StopGradient",
+    ("input: T",),
+    infer=same_as_input,
+    gradient=NOT_DIFFERENTIABLE,
+    partial_value=folded_input,
+)
+PREVENT_GRADIENT = op_def(
+    "PreventGradient", ("input: T",), infer=same_as_input, gradient=lambda op, g: _refuse_gradient(op)
+)
+
+
+def _refuse_gradient(op: Operation) -> Any:
+    raise LookupError(f"Gradient explicitly disabled at {op.describe()}: {op.attrs['message']}")
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose value is fed at each run (tf.placeholder).
+
+    A `shape` of None may be fed anything; running without feeding it raises InvalidArgumentError.
+    """
+    attrs = {"dtype": as_dtype(dtype), "shape": TensorShape(shape)}
+    return get_default_graph().add(PLACEHOLDER, (), attrs, name or "Placeholder").outputs[0]
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that is `input` where it is not fed (tf.placeholder_with_default)."""
+    attrs = {"shape": TensorShape(shape)}
+    op = apply(PLACEHOLDER_WITH_DEFAULT, (input,), attrs, name)
+    op.attrs["dtype"] = op.inputs[0].dtype
+    return op.outputs[0]
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """The same values in a new tensor (tf.identity)."""
+    return apply(IDENTITY, (input,), name=name).outputs[0]
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+    """The same values in new tensors, which exist when all of them do (tf.identity_n)."""
+    return apply(IDENTITY_N, (list(input),), name=name).outputs
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The same values; TensorFlow's promise that they never change is not needed here (tf.guarantee_const)."""
+    return identity(input, name or "GuaranteeConst")
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """The same values, through which no gradient flows (tf.stop_gradient)."""
+    return apply(STOP_GRADIENT, (input,), name=name).outputs[0]
+
+
+# ---- what a shape is ---------------------------------------------------------------------------------------------
+
+
+def _shape_infer(op: Operation) -> Signature:
+    return [(op.attrs["out_type"], (None if x.dims is None else len(x.dims),)) for x in op.inputs]
+
+
+def _shape_partial(op: Operation) -> Any:
+    known = [None if dims is None else list(dims) for dims in map(_value_dims, op.inputs)]
+    return known[0] if op.type == "Shape" else tuple(known)
+
+
+def _value_dims(tensor: Tensor) -> Dims:
+    """What is known of a shape, also from the value: a vector whose elements are known has a known length."""
+    if tensor.dims is None or len(tensor.dims) != 1 or tensor.dims[0] is not None:
+        return tensor.dims
+    known = partial_vector(tensor) if tensor.dtype.is_integer else None
+    return tensor.dims if known is None else (len(known),)
+
+
+def _rank_partial(op: Operation) -> int | None:
+    dims = op.inputs[0].dims
+    return None if dims is None else len(dims)
+
+
+SHAPE = op_def(
+    "Shape", ("input: T",), infer=_shape_infer, gradient=NOT_DIFFERENTIABLE, partial_value=_shape_partial
+)
+SHAPE_N = op_def(
+    "ShapeN", ("input*: T",), infer=_shape_infer, gradient=NOT_DIFFERENTIABLE, partial_value=_shape_partial
+)
+SIZE = op_def(
+    "Size", ("input: T",), infer=lambda op: [(op.attrs["out_type"], ())], gradient=NOT_DIFFERENTIABLE,
+    partial_value=lambda op: shapes.size_of(_value_dims(op.inputs[0])),
+)  # fmt: skip
+RANK = op_def(
+    "Rank",
+    ("input: T",),
+    infer=rules.scalar_of(dtypes.int32),
+    gradient=NOT_DIFFERENTIABLE,
+    partial_value=_rank_partial,
+)
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of a tensor as an int32 (or `out_type`) vector; a constant where it is known (tf.shape)."""
+    out_type = as_dtype(out_type)
+    with op_scope(name, "Shape", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            from graphflow._core.ops.math import numeric
+
+            vector: Tensor = numeric.cast(input.dense_shape, out_type, name=scope)
+            return vector
+        tensor = convert_to_tensor(input, name="input")
+        if tensor.dims is not None and None not in tensor.dims:
+            return constant(np.array(tensor.dims, out_type.as_numpy_dtype), name=scope)
+        return apply(SHAPE, (tensor,), {"out_type": out_type}, scope).outputs[0]
+
+
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors of one dtype (tf.shape_n)."""
+    return apply(SHAPE_N, (list(input),), {"out_type": as_dtype(out_type)}, name).outputs
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The number of elements; a constant where it is known (tf.size)."""
+    out_type = as_dtype(out_type)
+    with op_scope(name, "Size", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            from graphflow._core.ops.math import numeric, reductions
+
+            count: Tensor = numeric.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
+            return count
+        tensor = convert_to_tensor(input, name="input")
+        known = shapes.size_of(tensor.dims)
+        if known is not None:
+            return constant(known, out_type, name=scope)
+        return apply(SIZE, (tensor,), {"out_type": out_type}, scope).outputs[0]
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of dimensions; a constant where it is known (tf.rank)."""
+    with op_scope(name, "Rank", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            return size(input.dense_shape, name=scope)
+        tensor = convert_to_tensor(input, name="input")
+        if tensor.dims is not None:
+            return constant(len(tensor.dims), dtypes.int32, name=scope)
+        return apply(RANK, (tensor,), name=scope).outputs[0]
+
+
+# ---- another shape for the same elements -------------------------------------------------------------------------
+
+
+def _reshape_infer(op: Operation) -> Signature:
+    tensor, vector = op.inputs
+    rules.require_rank(vector.dims, 1, "the shape")
+    wanted = partial_vector(vector)
+    if wanted is not None and any(n is not None and n < -1 for n in wanted):
+        raise ValueError(f"Cannot reshape to {wanted}: an extent must be at least 0, or -1.")
+    return [(tensor.dtype, reshaped(tensor.dims, partial_shape(vector)))]
+
+
+def reshaped(old: Dims, new: Dims) -> Dims:
+    """The shape after a reshape, one unknown extent worked out from the others; ValueError where it cannot be."""
+    if old is None or new is None:
+        return new
+    unknown = [i for i, d in enumerate(new) if d is None]
+    have, want = _known_size(old), _known_size(new)
+    missing = sum(d is None for d in old)
+    if len(unknown) > 1 or missing > 1:
+        return new
+    if not missing and not unknown:
+        if have != want:
+            raise ValueError(
+                f"Cannot reshape a tensor with {have} elements to shape {shapes.text(new)} ({want} elements)."
+            )
+    elif not missing and want > 0:
+        if have % want:
+            raise ValueError(
+                f"Dimension size must be evenly divisible by {want} but is {have}: shape {shapes.text(old)} cannot "
+                f"become {shapes.text(new)}."
+            )
+        return tuple(have // want if d is None else d for d in new)
+    elif missing and not unknown and have > 0 and want % have:
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {have} but is {want}: shape {shapes.text(old)} cannot "
+            f"become {shapes.text(new)}."
+        )
+    return new
+
+
+def _known_size(dims: tuple[int | None, ...]) -> int:
+    result = 1
+    for d in dims:
+        result *= 1 if d is None else d
+    return result
+
+
+def _as_shape_of_input(op: Operation, g: Any, *others: Any) -> tuple[Any, ...]:
+    """The gradient of ops that only change the shape."""
+    return (reshape(g, shape(op.inputs[0])), *(None for _ in op.inputs[1:]))
+
+
+def _reshape_partial(op: Operation) -> int | list[int] | None:
+    """A scalar becomes a vector of one element and the reverse, and a constant matrix a vector."""
+    known = full_value(op.inputs[0])
+    dims = op.outputs[0].dims
+    if dims is None or len(dims) > 1:
+        return None
+    if known is None:
+        value = constant_value(op.inputs[0]) if op.inputs[0].op.type == "Const" else None
+        if value is None or not dims or value.dtype.kind not in "iu":
+            return None
+        return [int(v) for v in value.reshape(-1)]
+    flat = known if isinstance(known, list) else [known]
+    return flat if dims else flat[0]
+
+
+RESHAPE = op_def(
+    "Reshape", ("tensor: T", "shape: Tshape=index"), infer=_reshape_infer, gradient=_as_shape_of_input,
+    partial_value=_reshape_partial,
+)  # fmt: skip
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in row-major order under another shape, of which one extent may be -1 (tf.reshape)."""
+    return apply(RESHAPE, (tensor, _index_vector(shape)), name=name).outputs[0]
+
+
+def _index_vector(values: Any) -> Any:
+    """An empty list means an empty vector of integers, not of floats."""
+    return np.zeros(0, np.int32) if isinstance(values, list | tuple) and not values else values
+
+
+def _expand_dims_infer(op: Operation) -> Signature:
+    tensor, dim = op.inputs
+    axis = scalar_value(dim)
+    if tensor.dims is None or axis is None:
+        return [(tensor.dtype, None)]
+    axis = shapes.normalize_axis(axis, len(tensor.dims) + 1, "dim")
+    return [(tensor.dtype, (*tensor.dims[:axis], 1, *tensor.dims[axis:]))]
+
+
+EXPAND_DIMS = op_def(
+    "ExpandDims", ("input: T", "dim: Tdim=index"), infer=_expand_dims_infer, gradient=_as_shape_of_input,
+    partial_value=_reshape_partial,
+)  # fmt: skip
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """The tensor with an axis of length 1 put in at `axis` (tf.expand_dims; `dim` is its old name)."""
+    axis = rules.deprecated(axis, dim, "axis", "dim")
+    if axis is None:
+        raise ValueError("Must specify an axis argument to expand_dims()")
+    return apply(EXPAND_DIMS, (input, axis), name=name).outputs[0]
+
+
+def _squeeze_infer(op: Operation) -> Signature:
+    tensor = op.inputs[0]
+    dims, axes = tensor.dims, op.attrs["squeeze_dims"]
+    if dims is None or (not axes and None in dims):
+        return [(tensor.dtype, None)]
+    chosen = {shapes.normalize_axis(a, len(dims), "squeeze_dims") for a in axes}
+    for axis in chosen:
+        if dims[axis] not in (1, None):
+            raise ValueError(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {dims[axis]}")
+    if not axes:
+        chosen = {i for i, d in enumerate(dims) if d == 1}
+    return [(tensor.dtype, tuple(d for i, d in enumerate(dims) if i not in chosen))]
+
+
+SQUEEZE = op_def(
+    "Squeeze",
+    ("input: T",),
+    infer=_squeeze_infer,
+    gradient=_as_shape_of_input,
+    partial_value=_reshape_partial,
+)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """The tensor without its axes of length 1, or without those named (tf.squeeze; `squeeze_dims` is the old name)."""
+    axis = rules.deprecated(axis, squeeze_dims, "axis", "squeeze_dims")
+    axes = [] if axis is None else list(rules.axes_list(axis))
+    return apply(SQUEEZE, (input,), {"squeeze_dims": axes}, name).outputs[0]
+
+
+def _transpose_infer(op: Operation) -> Signature:
+    x, perm = op.inputs
+    order = partial_vector(perm)
+    length = None if perm.dims is None or len(perm.dims) != 1 else perm.dims[0]
+    if x.dims is None:
+        return [(x.dtype, None if length is None else (None,) * length)]
+    if length is not None and length != len(x.dims):
+        raise ValueError(
+            f"Dimension must be {len(x.dims)} but is {length}: perm must name every axis of {shapes.text(x.dims)}."
+        )
+    if order is None or None in order:
+        return [(x.dtype, (None,) * len(x.dims))]
+    axes = [shapes.normalize_axis(p, len(x.dims), "perm") for p in order if p is not None]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"perm {axes} is no permutation: an axis is named twice.")
+    return [(x.dtype, tuple(x.dims[a] for a in axes))]
+
+
+def _transpose_gradient(op: Operation, g: Any) -> tuple[Any, None]:
+    back = invert_permutation(op.inputs[1])
+    return transpose(g, back, conjugate=op.type == "ConjugateTranspose"), None
+
+
+TRANSPOSE = op_def(
+    "Transpose", ("x: T", "perm: Tperm=index"), infer=_transpose_infer, gradient=_transpose_gradient
+)
+CONJUGATE_TRANSPOSE = op_def(
+    "ConjugateTranspose", ("x: T", "perm: Tperm=index"), infer=_transpose_infer, gradient=_transpose_gradient
+)
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+    """The tensor with its axes in the order `perm`, by default reversed (tf.transpose)."""
+    with op_scope(name, "transpose", [a]) as scope:
+        tensor = convert_to_tensor(a, name="a")
+        definition = CONJUGATE_TRANSPOSE if conjugate and tensor.dtype.is_complex else TRANSPOSE
+        if perm is None:
+            if tensor.dims is not None:
+                perm = constant(np.arange(len(tensor.dims), dtype=np.int32)[::-1], name="perm")
+            else:
+                from graphflow._core.ops.array import creation
+
+                last = rank(tensor) - 1
+                perm = last - creation.range_(0, rank(tensor), 1)
+        return apply(definition, (tensor, _index_vector(perm)), name=scope).outputs[0]
+
+
+def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError where it has fewer."""
+    with op_scope(name, "matrix_transpose", [a]):
+        tensor = convert_to_tensor(a, name="a")
+        if tensor.dims is not None:
+            rules.require_rank_at_least(tensor.dims, 2, "a")
+            count = len(tensor.dims)
+            return transpose(tensor, [*range(count - 2), count - 1, count - 2], conjugate=conjugate)
+        from graphflow._core.ops.array import creation
+        from graphflow._core.ops.array.joining import concat
+
+        count_tensor = rank(tensor)
+        perm = concat(
+            (creation.range_(0, count_tensor - 2, 1), [count_tensor - 1, count_tensor - 2]),
+            0,
+        )
+        return transpose(tensor, perm, conjugate=conjugate)
+
+
+def _invert_permutation_partial(op: Operation) -> list[int] | None:
+    known = full_value(op.inputs[0])
+    if not isinstance(known, list) or sorted(known) != list(range(len(known))):
+        return None
+    return [int(v) for v in np.argsort(known)]
+
+
+INVERT_PERMUTATION = op_def(
+    "InvertPermutation",
+    ("x: T=index(int32)",),
+    infer=lambda op: [(op.inputs[0].dtype, rules.require_rank(op.inputs[0].dims, 1, "x"))],
+    gradient=NOT_DIFFERENTIABLE,
+    partial_value=_invert_permutation_partial,
+)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError where it is none."""
+    return apply(INVERT_PERMUTATION, (x,), name=name).outputs[0]
+
+
+def _bitcast_infer(op: Operation) -> Signature:
+    x, target = op.inputs[0], op.attrs["type"]
+    size_in, size_out = x.dtype.size, target.size
+    if x.dims is None or size_in == size_out:
+        return [(target, x.dims)]
+    if size_in > size_out:
+        return [(target, (*x.dims, size_in // size_out))]
+    if not x.dims or x.dims[-1] not in (None, size_out // size_in):
+        raise ValueError(
+            f"Cannot bitcast {shapes.text(x.dims)} of {x.dtype.name} to {target.name}: its last axis "
+            f"must be {size_out // size_in}."
+        )
+    return [(target, x.dims[:-1])]
+
+
+BITCAST = op_def("Bitcast", ("input: T=number",), infer=_bitcast_infer, gradient=NOT_DIFFERENTIABLE)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The same bytes read as another type (tf.bitcast)."""
+    return apply(BITCAST, (input,), {"type": as_dtype(type)}, name).outputs[0]
+
+
+EXPORTS: dict[str, Any] = {
+    "placeholder": placeholder, "placeholder_with_default": placeholder_with_default, "identity": identity,
+    "identity_n": identity_n, "guarantee_const": guarantee_const, "stop_gradient": stop_gradient, "shape": shape,
+    "shape_n": shape_n, "size": size, "rank": rank, "reshape": reshape, "expand_dims": expand_dims, "squeeze": squeeze,
+    "transpose": transpose, "matrix_transpose": matrix_transpose, "invert_permutation": invert_permutation,
+    "bitcast": bitcast, "newaxis": None,
+}  # fmt: skip

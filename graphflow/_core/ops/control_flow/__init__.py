@@ -1,0 +1,1 @@
+"""Branches, loops, assertions, tensor arrays."""

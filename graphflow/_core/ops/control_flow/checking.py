@@ -1,0 +1,173 @@
+"""Ops that look at values while a graph runs: printing, assertions, numerics checks, Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.rules import no_outputs, same_as_input
+
+
+def _rest_none(op: Operation, g: Tensor) -> list[Any]:
+    return [g] + [None] * (len(op.inputs) - 1)
+
+
+PRINT = op_def("Print", ("input: T", "data*: any"), infer=same_as_input, gradient=_rest_none, stateful=True)
+ASSERT = op_def(
+    "Assert", ("condition: bool", "data*: any"), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True
+)
+
+
+def _check_numerics_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (
+        check_numerics(
+            g, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {op.attrs['message']}"
+        ),
+    )
+
+
+CHECK_NUMERICS = op_def(
+    "CheckNumerics",
+    ("tensor: T=float",),
+    infer=same_as_input,
+    gradient=_check_numerics_gradient,
+    stateful=True,
+)
+
+
+def _py_func_infer(op: Operation) -> Signature:
+    return [(dtype, None) for dtype in op.attrs["Tout"]]
+
+
+PY_FUNC = op_def(
+    "PyFunc",
+    ("input*: any",),
+    infer=_py_func_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+    dynamic_shape=True,
+    blocks=True,
+)
+PY_FUNC_STATELESS = op_def(
+    "PyFuncStateless",
+    ("input*: any",),
+    infer=_py_func_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    dynamic_shape=True,
+    blocks=True,
+)
+"""They block: a Python function may run a session, or wait for a thread that does."""
+
+
+def print_(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_` itself; each time it is computed, `message` and the values of `data` go to sys.stderr (tf.Print).
+
+    first_n: print only that often. summarize: how many elements of each value, 3 by default, -1 for all.
+    """
+    attrs = {
+        "message": message or "",
+        "first_n": -1 if first_n is None else first_n,
+        "summarize": 3 if summarize is None else summarize,
+    }
+    return apply(PRINT, (input_, list(data)), attrs, name).outputs[0]
+
+
+def assert_(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """An operation that raises InvalidArgumentError with the values of `data` unless `condition` holds (tf.Assert)."""
+    if not data:
+        raise ValueError("Assert needs something to say: `data` must not be empty.")
+    with get_default_graph().name_scope(name or "Assert"):
+        attrs = {"summarize": 3 if summarize is None else summarize}
+        # TensorFlow converts what it is told twice, and a later seed is the number of operations before it.
+        for value in data:
+            convert_to_tensor(value)
+        return apply(ASSERT, (condition, list(data)), attrs, "Assert")
+
+
+def assert_true(condition: Any, message: str, data: Sequence[Any], name: str | None = None) -> Operation:
+    """An operation that raises InvalidArgumentError with a message unless the scalar `condition` holds."""
+    return assert_(condition, [message, *data], name=name or "Assert")
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The tensor itself; InvalidArgumentError with `message` where it has a NaN or infinity (tf.check_numerics)."""
+    return apply(CHECK_NUMERICS, (tensor,), {"message": message}, name).outputs[0]
+
+
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Tensor:
+    """The tensor itself; InvalidArgumentError where it has a NaN or infinity (tf.verify_tensor_all_finite)."""
+    from graphflow._core.ops.array.shaping import identity
+
+    with op_scope(name, "VerifyFinite", [t, x]):
+        tensor = convert_to_tensor(x if t is None else t)
+        checked = check_numerics(tensor, (message if msg is None else msg) or "", None)
+        return identity(checked, name="control_dependency")
+
+
+def add_check_numerics_ops() -> Operation:
+    """An operation that checks every floating-point tensor built so far (tf.add_check_numerics_ops)."""
+    from graphflow._core.ops.control_flow.flow_basics import group
+
+    graph = get_default_graph()
+    checks = []
+    for op in graph.get_operations():
+        for output in op.outputs:
+            if output.dtype.is_floating and op.control_flow_context is None:
+                checks.append(check_numerics(output, f"{output.name}"))
+    return group(*checks)
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Calls a Python function with the values of `inp` as NumPy arrays, each time it runs (tf.py_func).
+
+    Tout: the dtype, or list of dtypes, of what it returns. InvalidArgumentError where it returns something else; an
+    exception of its own becomes InvalidArgumentError (TypeError, ValueError) or UnknownError.
+    """
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable, got {func!r}")
+    many = isinstance(Tout, list | tuple)
+    types = [dtypes.as_dtype(t) for t in Tout] if many else [dtypes.as_dtype(Tout)]
+    definition = PY_FUNC if stateful else PY_FUNC_STATELESS
+    op = apply(definition, (list(inp),), {"function": func, "Tout": types}, name)
+    if not types:
+        return op
+    return op.outputs if many else op.outputs[0]
+
+
+def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """Calls a Python function with NumPy arrays (tf.numpy_function)."""
+    return py_func(func, inp, Tout, True, name)
+
+
+EXPORTS: dict[str, Any] = {
+    "Print": print_,
+    "Assert": assert_,
+    "check_numerics": check_numerics,
+    "verify_tensor_all_finite": verify_tensor_all_finite,
+    "add_check_numerics_ops": add_check_numerics_ops,
+    "py_func": py_func,
+    "numpy_function": numpy_function,
+}
+DEBUGGING_EXPORTS: dict[str, Any] = {
+    "Assert": assert_,
+    "assert_all_finite": verify_tensor_all_finite,
+    "check_numerics": check_numerics,
+}

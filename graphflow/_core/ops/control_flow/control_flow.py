@@ -1,0 +1,473 @@
+"""cond, case and while_loop: building branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphflow import nest
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.contexts import LOOP_COND, MERGE, SWITCH, BranchPair, LoopContext
+from graphflow._core.ops.core import constant, convert_to_tensor
+
+
+def _components(value: Any) -> list[Any]:
+    """The tensors that a leaf is made of."""
+    if isinstance(value, IndexedSlices):
+        return [value.values, value.indices] + ([] if value.dense_shape is None else [value.dense_shape])
+    if isinstance(value, SparseTensor):
+        return [value.indices, value.values, value.dense_shape]
+    if hasattr(value, "flow") and hasattr(value, "with_flow"):
+        return [value.flow]
+    return [value]
+
+
+def _recomposed(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """A leaf of the same kind as `value`, of other tensors."""
+    if isinstance(value, IndexedSlices | SparseTensor):
+        return type(value)(*tensors)
+    if hasattr(value, "flow") and hasattr(value, "with_flow"):
+        return value.with_flow(tensors[0])
+    return tensors[0]
+
+
+def _expand(leaves: Sequence[Any]) -> list[Any]:
+    return [part for leaf in leaves for part in _components(leaf)]
+
+
+def _collapse(leaves: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+    result, position = [], 0
+    for leaf in leaves:
+        count = len(_components(leaf))
+        result.append(_recomposed(leaf, tensors[position : position + count]))
+        position += count
+    return result
+
+
+def _predicate(value: Any, what: str) -> Tensor:
+    """A scalar bool tensor; TypeError or ValueError for what is none."""
+    tensor = convert_to_tensor(value, name="pred")
+    if tensor.dtype is not dtypes.bool_:
+        raise TypeError(
+            f"The predicate of {what} must be of dtype bool, but {tensor.name!r} has {tensor.dtype.name}."
+        )
+    if tensor.dims not in (None, ()):
+        raise ValueError(
+            f"The predicate of {what} must be a scalar, but has shape {shapes.text(tensor.dims)}."
+        )
+    return tensor
+
+
+# ---- cond ---------------------------------------------------------------------------------------------------------
+
+
+def _build_branch(
+    graph: Graph, pair: BranchPair, side: int, function: Callable[[], Any]
+) -> tuple[Any, list[Any], list[Tensor]]:
+    """What a branch returns: its structure, its leaves, and the tensors these are made of, as seen inside."""
+    context = pair.branches[side]
+    with graph.context_scope(context):
+        structure = function()
+        if structure is None:
+            raise ValueError(f"{'true_fn' if side else 'false_fn'} must have a return value.")
+        leaves = nest.flatten(structure)
+        tensors = []
+        for leaf in _expand(leaves):
+            if isinstance(leaf, Operation):
+                with graph.control_dependencies([leaf]):
+                    tensor = constant(True)
+            elif leaf is None:
+                raise ValueError(
+                    f"{'true_fn' if side else 'false_fn'} must not return None among its values."
+                )
+            else:
+                tensor = convert_to_tensor(leaf)
+            if tensor.op.type == "VariableV2":
+                tensor = identity(tensor)
+            tensors.append(context.add_value(tensor))
+    return structure, leaves, tensors
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """true_fn() if the scalar `pred` is true, else false_fn(); only the one that is taken runs (tf.cond).
+
+    Both must return the same structure of the same dtypes; a structure of one item is unpacked unless `strict`. What
+    was built outside the functions runs in any case. TypeError where pred is a Python bool or the functions are none,
+    ValueError or TypeError where the results differ.
+    """
+    for new, old, names in ((true_fn, fn1, "true_fn and fn1"), (false_fn, fn2, "false_fn and fn2")):
+        if new is not None and old is not None:
+            raise TypeError(f"cond(): {names} may not be set simultaneously.")
+    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    if not callable(true_fn):
+        raise TypeError("true_fn must be callable.")
+    if not callable(false_fn):
+        raise TypeError("false_fn must be callable.")
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool")
+    graph = get_default_graph()
+    with graph.name_scope(name or "cond") as scope:
+        pred = _predicate(pred, "cond")
+        if graph.context is not None:
+            pred = graph.context.add_value(pred)
+        sides = graph.add(SWITCH, (pred, pred), {"T": pred.dtype}, "Switch").outputs
+        pivots = [identity(sides[1], name="switch_t").op, identity(sides[0], name="switch_f").op]
+        predicate = identity(pred, name="pred_id")
+        pair = BranchPair(graph, scope.rstrip("/"), predicate)
+        pair.pivots = pivots[::-1]
+        true_structure, true_leaves, true_tensors = _build_branch(graph, pair, 1, true_fn)
+        false_structure, _, false_tensors = _build_branch(graph, pair, 0, false_fn)
+        _check_same_results(true_structure, false_structure, true_tensors, false_tensors)
+        merged = []
+        for false, true in zip(false_tensors, true_tensors, strict=True):
+            merge = graph.add(MERGE, (false, true), {"T": true.dtype}, "Merge")
+            pair.merges.append(merge)
+            merged.append(merge.outputs[0])
+        result = nest.pack_sequence_as(true_structure, _collapse(true_leaves, merged))
+    if (
+        not strict
+        and isinstance(result, list | tuple)
+        and len(result) == 1
+        and not hasattr(result, "_fields")
+    ):
+        return result[0]
+    return result
+
+
+def _check_same_results(first: Any, second: Any, true: list[Tensor], false: list[Tensor]) -> None:
+    try:
+        nest.assert_same_structure(first, second)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"Incompatible return values of true_fn and false_fn: {error}") from None
+    for a, b in zip(true, false, strict=True):
+        if a.dtype is not b.dtype:
+            raise ValueError(
+                f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name}, {b.dtype.name}"
+            )
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """The function of the first predicate that is true, else `default()`; only that one runs (tf.case).
+
+    pred_fn_pairs: list of (scalar bool tensor, function), or a dictionary. With `exclusive`, InvalidArgumentError
+    where more than one predicate is true; without a default, where none is.
+    """
+    from graphflow._core.ops.control_flow.checking import assert_true
+
+    if isinstance(pred_fn_pairs, Mapping):
+        pairs = list(pred_fn_pairs.items())
+        if not exclusive and type(pred_fn_pairs) is dict:
+            pairs.sort(key=lambda pair: getattr(pair[0], "name", ""))
+    elif isinstance(pred_fn_pairs, list | tuple):
+        pairs = list(pred_fn_pairs)
+    else:
+        raise TypeError("fns must be a list, tuple, or dict")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        if not isinstance(pair[0], Tensor) and not hasattr(pair[0], "_as_graph_element"):
+            raise TypeError(f"pred must be a Tensor, got: {pair[0]!r}")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for pred {pair[0]!r} must be callable.")
+    if default is not None and not callable(default):
+        raise TypeError("default must be callable.")
+    if not pairs:
+        if default is None:
+            raise ValueError("case() without predicates needs a default.")
+        return default()
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        predicates = [_predicate(p, "case") for p, _ in pairs]
+        checks = []
+        if exclusive:
+            checks.append(
+                assert_true(
+                    _count(predicates, 1),
+                    "More than one condition of case(exclusive=True) is true",
+                    predicates,
+                )
+            )
+        functions = [f for _, f in pairs]
+        if default is None:
+            default = functions.pop()
+            checks.append(
+                assert_true(
+                    _count(predicates, None),
+                    "None of the conditions of case() is true and there is no default",
+                    predicates,
+                )
+            )
+            predicates.pop()
+        with graph.control_dependencies(checks):
+            if not predicates:
+                return default()
+            return _chain_of_branches(predicates, functions, default, strict)
+
+
+def _count(predicates: Sequence[Tensor], at_most: int | None) -> Tensor:
+    from graphflow._core.ops.array.array import stack
+    from graphflow._core.ops.math.math import cast, less_equal
+    from graphflow._core.ops.math.reductions import reduce_any, reduce_sum
+
+    together = stack(list(predicates))
+    if at_most is None:
+        return reduce_any(together)
+    return less_equal(reduce_sum(cast(together, dtypes.int32)), at_most)
+
+
+def _chain_of_branches(
+    predicates: Sequence[Tensor],
+    functions: Sequence[Callable[[], Any]],
+    default: Callable[[], Any],
+    strict: bool,
+) -> Any:
+    if len(predicates) == 1:
+        return cond(predicates[0], functions[0], default, strict=strict)
+    return cond(
+        predicates[0],
+        functions[0],
+        lambda: _chain_of_branches(predicates[1:], functions[1:], default, strict),
+        strict=strict,
+    )
+
+
+# ---- while_loop ---------------------------------------------------------------------------------------------------
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars) is true (tf.while_loop).
+
+    loop_vars: a nested structure of tensors, TensorArrays, IndexedSlices or SparseTensors. Their shapes must not
+    change, unless `shape_invariants` says what stays (ValueError otherwise). Iterations run in order, whatever
+    `parallel_iterations` says. One loop variable is returned bare unless `return_same_structure`.
+    """
+    if not callable(cond):
+        raise TypeError("cond must be callable.")
+    if not callable(body):
+        raise TypeError("body must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
+    if not loop_vars:
+        raise ValueError("No loop variables provided")
+    graph = get_default_graph()
+    with graph.name_scope(name or "while") as scope:
+        if maximum_iterations is not None:
+            cond, body, loop_vars, shape_invariants = _limited(
+                cond, body, loop_vars, shape_invariants, maximum_iterations
+            )
+        result = _Loop(graph, scope.rstrip("/"), loop_vars, shape_invariants, back_prop).build(cond, body)
+    if maximum_iterations is not None:
+        result = result[1]
+    if (
+        not return_same_structure
+        and isinstance(result, list | tuple)
+        and len(result) == 1
+        and not hasattr(result, "_fields")
+    ):
+        return result[0]
+    return result
+
+
+def _limited(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Any) -> tuple[Any, Any, Any, Any]:
+    """The loop with a counter that ends it."""
+    from graphflow._core.ops.math.math import add, less, logical_and
+
+    limit = convert_to_tensor(limit, name="maximum_iterations")
+    counter = constant(0, dtype=limit.dtype, name="iteration_counter")
+    original = loop_vars if isinstance(loop_vars, list | tuple) else (loop_vars,)
+
+    def result_of(items: Any) -> Any:
+        result = body(*items)
+        return result if isinstance(result, list | tuple) and len(original) != 1 else _like(original, result)
+
+    new_invariants = None
+    if invariants is not None:
+        new_invariants = (shapes.TensorShape([]), invariants)
+    return (
+        lambda i, items: logical_and(less(i, limit), cond(*items)),
+        lambda i, items: (add(i, 1), result_of(items)),
+        (counter, original),
+        new_invariants,
+    )
+
+
+def _like(original: Any, result: Any) -> Any:
+    if isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
+        result = result[0]
+    kind: Any = type(original)
+    return kind(result) if hasattr(original, "_fields") else kind([result])
+
+
+class _Loop:
+    """One while loop while it is being built."""
+
+    def __init__(self, graph: Graph, name: str, loop_vars: Any, invariants: Any, back_prop: bool) -> None:
+        self._graph = graph
+        self._structure = loop_vars
+        self._leaves = nest.flatten(loop_vars)
+        self._initial = [
+            identity(t) if t.op.type == "VariableV2" else t
+            for t in (convert_to_tensor(v) for v in _expand(self._leaves))
+        ]
+        self._dims = self._invariant_dims(invariants)
+        self._context = LoopContext(graph, name)
+        self._context.back_prop = back_prop
+
+    def _invariant_dims(self, invariants: Any) -> list[shapes.Dims]:
+        if invariants is None:
+            return [t.dims for t in self._initial]
+        given = nest.flatten(_shapes_as_leaves(invariants, self._structure))
+        if len(given) != len(self._leaves):
+            raise ValueError(
+                f"shape_invariants has {len(given)} shapes for {len(self._leaves)} loop variables."
+            )
+        result: list[shapes.Dims] = []
+        position = 0
+        for leaf, wanted in zip(self._leaves, given, strict=True):
+            parts = self._initial[position : position + len(_components(leaf))]
+            position += len(parts)
+            if (
+                len(parts) > 1
+                or parts[0] is not convert_to_tensor(_components(leaf)[0])
+                and hasattr(leaf, "flow")
+            ):
+                result += [t.dims for t in parts]
+                continue
+            dims = shapes.as_dims(wanted.shape)
+            if not _less_specific(dims, parts[0].dims):
+                raise ValueError(
+                    f"The shape invariant {shapes.text(dims)} specified for {parts[0].name} is not compatible with "
+                    f"the initial shape of the loop variable {shapes.text(parts[0].dims)}."
+                )
+            result.append(dims)
+        return result
+
+    def build(self, cond: Callable[..., Any], body: Callable[..., Any]) -> Any:
+        graph, context = self._graph, self._context
+        variables = [context.start(t, d) for t, d in zip(self._initial, self._dims, strict=True)]
+        with graph.context_scope(context):
+            predicate = _predicate(self._call(cond, variables), "while_loop")
+            pivot = graph.add(LOOP_COND, (context.add_value(predicate),), {}, "LoopCond").outputs[0]
+        context.pivot = pivot
+        switches, inside = [], []
+        for variable in variables:
+            switch, value = context.into_body(variable, pivot)
+            switches.append(switch)
+            inside.append(value)
+        with graph.context_scope(context):
+            result = self._call(body, inside)
+            tensors = self._results(result)
+        exits = [
+            context.finish(merge, switch, tensor)
+            for merge, switch, tensor in zip(list(context.merges), switches, tensors, strict=True)
+        ]
+        return nest.pack_sequence_as(self._structure, _collapse(self._leaves, exits))
+
+    def _call(self, function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+        packed = nest.pack_sequence_as(self._structure, _collapse(self._leaves, tensors))
+        return function(*packed) if isinstance(packed, list | tuple) else function(packed)
+
+    def _results(self, result: Any) -> list[Tensor]:
+        structure = self._structure
+        if (
+            isinstance(structure, list | tuple)
+            and len(structure) == 1
+            and not (isinstance(result, list | tuple) and len(result) == 1)
+        ):
+            result = [result]
+        if nest.is_nested(structure):
+            if len(nest.flatten(result)) != len(self._leaves):
+                raise ValueError(
+                    "The two structures don't have the same nested structure: while_loop's body returned "
+                    f"{result!r} for the loop variables {structure!r}."
+                )
+            nest.assert_same_structure(_as_list(structure), _as_list(result), check_types=False)
+        tensors = []
+        for variable, dims, value in zip(
+            self._initial, self._dims, _expand(nest.flatten(result)), strict=True
+        ):
+            try:
+                tensor = convert_to_tensor(value, preferred_dtype=variable.dtype)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"while_loop's body must return tensors: {error}") from None
+            if tensor.dtype is not variable.dtype:
+                raise ValueError(
+                    f"The loop variable {variable.name} has dtype {variable.dtype.name}, but the body returned "
+                    f"{tensor.name} of dtype {tensor.dtype.name} for it."
+                )
+            if tensor.op.type == "VariableV2":
+                tensor = identity(tensor)
+            if not _less_specific(dims, tensor.dims):
+                raise ValueError(
+                    f"The shape for {variable.name} is not an invariant for the loop. It enters the loop with shape "
+                    f"{shapes.text(dims)}, but has shape {shapes.text(tensor.dims)} after one iteration. Provide shape "
+                    "invariants using either the `shape_invariants` argument of gf.while_loop or set_shape() on the "
+                    "loop variables."
+                )
+            tensors.append(tensor)
+        return tensors
+
+
+def _as_list(structure: Any) -> Any:
+    return list(structure) if isinstance(structure, list | tuple) else structure
+
+
+def _less_specific(general: shapes.Dims, special: shapes.Dims) -> bool:
+    """Whether every shape that fits `special` fits `general`."""
+    if general is None:
+        return True
+    if special is None or len(general) != len(special):
+        return False
+    return all(g is None or g == s for g, s in zip(general, special, strict=True))
+
+
+class _ShapeLeaf:
+    """A shape that nest does not take apart."""
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = shape
+
+
+def _shapes_as_leaves(invariants: Any, structure: Any) -> Any:
+    if not nest.is_nested(structure):
+        return _ShapeLeaf(invariants)
+    if isinstance(structure, Mapping):
+        return {key: _shapes_as_leaves(invariants[key], structure[key]) for key in structure}
+    if len(invariants) != len(structure):
+        raise ValueError(
+            f"shape_invariants {invariants!r} do not have the structure of the loop variables {structure!r}."
+        )
+    return [_shapes_as_leaves(i, s) for i, s in zip(invariants, structure, strict=True)]
+
+
+EXPORTS: dict[str, Any] = {"cond": cond, "case": case, "while_loop": while_loop}

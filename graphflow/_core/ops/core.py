@@ -1,0 +1,401 @@
+"""How a value becomes a tensor, and how a call becomes an operation.
+
+Every op function goes through `apply`: it converts the arguments as the op's definition says, so that dtype errors
+and default names are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.op_def import INDICES, NOT_DIFFERENTIABLE, InputSpec, OpDef, Signature, op_def
+from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
+from graphflow._core.ops.array.values import as_array, holds_numpy
+
+Converter = Callable[..., Any]
+_CONVERTERS: list[tuple[int, Any, Converter]] = []
+
+
+def _const_infer(op: Operation) -> Signature:
+    return [(op.attrs["dtype"], op.attrs["value"].shape)]
+
+
+def _const_partial(op: Operation) -> int | list[int | None] | None:
+    value = op.attrs["value"]
+    if value.dtype.kind not in "iub" or value.ndim > 1:
+        return None
+    return int(value) if value.ndim == 0 else [int(v) for v in value]
+
+
+CONST = op_def("Const", (), infer=_const_infer, gradient=NOT_DIFFERENTIABLE, partial_value=_const_partial)
+
+
+def graph_of(values: Sequence[Any]) -> Graph:
+    """The graph of the first tensor among the values, or else the default graph; inside a function the function's."""
+    default = get_default_graph()
+    if default.outer is not None:
+        return default
+    for value in values:
+        if isinstance(value, Tensor | Operation):
+            return value.graph
+        if isinstance(value, list | tuple):
+            for item in value:
+                if isinstance(item, Tensor):
+                    return item.graph
+        elif hasattr(value, "_as_graph_element"):
+            graph: Graph = value.graph
+            return graph
+    return default
+
+
+@contextmanager
+def op_scope(name: str | None, default: str, values: Sequence[Any]) -> Iterator[str]:
+    """The name scope of a function made of several ops, in the graph of its arguments; yields the scope's name."""
+    graph = graph_of(values)
+    with graph.as_default(), graph.name_scope(name or default) as scope:
+        yield scope
+
+
+def apply(
+    definition: OpDef,
+    values: Sequence[Any],
+    attrs: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Adds an operation to the graph of its inputs, converting the inputs as the definition says.
+
+    `values` has one item per declared input, a list where the input is variadic. Inputs that share a type variable
+    share a dtype, decided by the first tensor among them. TypeError or ValueError where a value does not fit.
+    """
+    attrs = {} if attrs is None else attrs
+    graph = graph_of(values)
+    if graph is not get_default_graph():
+        with graph.as_default():
+            return apply(definition, values, attrs, name)
+    specs = definition.inputs
+    flat: list[Tensor] = []
+    for spec, value in zip(specs, values, strict=True):
+        if type(value) is not Tensor or spec.variadic:
+            break
+        flat.append(value)
+    if len(flat) == len(specs):
+        _check_types(definition, flat, attrs)
+        return graph.add(definition, flat, attrs, name)
+    with graph.name_scope(name or definition.name) as scope:
+        flat = _converted(definition, specs, values, attrs)
+        return graph.add(definition, flat, attrs, scope)
+
+
+def _check_types(definition: OpDef, tensors: list[Tensor], attrs: dict[str, Any]) -> None:
+    chosen: dict[str, tuple[DType, str]] = {}
+    for spec, tensor in zip(definition.inputs, tensors, strict=True):
+        accept(definition, spec, spec.name, tensor, attrs, chosen)
+
+
+def accept(
+    definition: OpDef,
+    spec: InputSpec,
+    label: str,
+    tensor: Tensor,
+    attrs: dict[str, Any],
+    chosen: dict[str, tuple[DType, str]],
+) -> None:
+    """Notes the dtype of an input as that of its type variable; TypeError where it does not fit."""
+    if spec.variable is not None and spec.variable in chosen:
+        dtype, first = chosen[spec.variable]
+        if tensor.dtype is not dtype:
+            raise TypeError(
+                f"Input '{label}' of '{definition.name}' Op has type {tensor.dtype.name} that does not match type "
+                f"{dtype.name} of argument '{first}'. Cast one of them with gf.cast."
+            )
+        return
+    if tensor.dtype not in spec.allowed:
+        allowed = ", ".join(d.name for d in spec.allowed)
+        raise TypeError(
+            f"Value passed to parameter '{label}' of '{definition.name}' has DataType {tensor.dtype.name} "
+            f"not in list of allowed values: {allowed}"
+        )
+    if spec.variable is not None:
+        chosen[spec.variable] = (tensor.dtype, label)
+        attrs.setdefault(spec.variable, tensor.dtype)
+
+
+def _converted(
+    definition: OpDef, specs: Sequence[InputSpec], values: Sequence[Any], attrs: dict[str, Any]
+) -> list[Tensor]:
+    wanted: dict[str, DType] = {}
+    for spec, value in zip(specs, values, strict=True):
+        if spec.variable is not None and spec.variable not in wanted:
+            dtype = next(
+                (d for d in map(_dtype_of, value if spec.variadic else [value]) if d is not None), None
+            )
+            if dtype is not None:
+                wanted[spec.variable] = dtype
+            elif isinstance(attrs.get(spec.variable), DType):
+                wanted[spec.variable] = attrs[spec.variable]
+    chosen: dict[str, tuple[DType, str]] = {}
+    flat: list[Tensor] = []
+    for spec, value in zip(specs, values, strict=True):
+        if spec.variadic and not isinstance(value, list | tuple):
+            raise TypeError(f"Input '{spec.name}' of '{definition.name}' takes a list, got {value!r}.")
+        items = value if spec.variadic else [value]
+        for position, item in enumerate(items):
+            label = f"{spec.name}_{position}" if spec.variadic else spec.name
+            tensor = _convert_input(definition, spec, label, item, wanted)
+            accept(definition, spec, label, tensor, attrs, chosen)
+            if spec.variable is not None:
+                wanted.setdefault(spec.variable, tensor.dtype)
+            flat.append(tensor)
+    if sum(spec.variadic for spec in specs) > 1:  # Which list ends where is not seen from the inputs.
+        attrs["_input_lengths"] = [
+            len(value) if spec.variadic else 1 for spec, value in zip(specs, values, strict=True)
+        ]
+    return flat
+
+
+def _convert_input(
+    definition: OpDef, spec: InputSpec, label: str, item: Any, wanted: dict[str, DType]
+) -> Tensor:
+    if isinstance(item, Tensor):
+        return item
+    if spec.place:
+        reference = getattr(item, "_ref", None)
+        if reference is None:
+            raise TypeError(f"Input '{label}' of '{definition.name}' must be a gf.Variable, got {item!r}.")
+        tensor: Tensor = reference()
+        return tensor
+    dtype = wanted.get(spec.variable) if spec.variable else None
+    preferred = None
+    if dtype is None:
+        if len(spec.allowed) == 1:
+            dtype = spec.allowed[0]
+        elif isinstance(item, np.ndarray | np.generic):
+            preferred = _preferred_of_array(spec, item)
+        elif dtypes.int32 not in spec.allowed and not isinstance(item, bool) and not holds_numpy(item):
+            preferred = dtypes.float32
+        elif dtypes.float32 not in spec.allowed and isinstance(item, list | tuple) and not item:
+            preferred = dtypes.int32
+    try:
+        return convert_to_tensor(item, dtype=dtype, name=label, preferred_dtype=preferred)
+    except TypeError as error:
+        if dtype is None or not hasattr(item, "dtype"):
+            raise
+        raise TypeError(
+            f"Input '{label}' of '{definition.name}' Op has type {as_dtype(item.dtype).name} that does not "
+            "match the expected "
+            f"type {dtype.name}. {error}"
+        ) from None
+
+
+def _preferred_of_array(spec: InputSpec, array: Any) -> DType | None:
+    """The dtype for an array where none is given: mostly its own, as only Python's numbers take what suits the op."""
+    if spec.preferred is not None:
+        return spec.preferred
+    narrow = array.dtype.kind in "iu" and spec.allowed == INDICES and as_dtype(array.dtype) not in INDICES
+    return (dtypes.int64 if array.dtype.itemsize > 2 else dtypes.int32) if narrow else None
+
+
+def _dtype_of(value: Any) -> DType | None:
+    if isinstance(value, Tensor):
+        return value.dtype
+    if hasattr(value, "_as_graph_element") or hasattr(value, "as_graph_tensor"):
+        return as_dtype(value.dtype)
+    if isinstance(value, list | tuple):
+        return next((d for d in map(_dtype_of, value) if d is not None), None)
+    return None
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+) -> Tensor:
+    """A tensor of a tensor, variable, array, number, string or nested list of these.
+
+    ValueError where a tensor has another dtype than asked for, TypeError where the value cannot be of that dtype.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and value.dtype is not wanted:
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value}. "
+                "Convert it with gf.cast."
+            )
+        return value
+    convert = getattr(value, "as_graph_tensor", None)
+    if convert is not None:
+        tensor: Tensor = convert(dtype=wanted, name=name)
+        return tensor
+    for _, base, function in _CONVERTERS:
+        if isinstance(value, base):
+            result = function(value, dtype=wanted, name=name, as_ref=False)
+            if result is not NotImplemented:
+                return convert_to_tensor(result)
+    if isinstance(value, TensorShape):
+        return _shape_constant(value, wanted, name)
+    if isinstance(value, Dimension):
+        value = int(value)
+    elif isinstance(value, list | tuple) and _holds_tensor(value):
+        return _pack(value, wanted, name)
+    hint = preferred_dtype if preferred_dtype is not None else dtype_hint
+    if wanted is None and hint is not None:
+        try:
+            return constant(value, dtype=hint, name=name or "Const")
+        except (TypeError, ValueError):
+            pass
+    return constant(value, dtype=wanted, name=name or "Const")
+
+
+def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
+    """A tensor of each of a list of values, named name_0, name_1, ..."""
+    return [
+        convert_to_tensor(v, dtype=dtype, name=None if name is None else f"{name}_{i}")
+        for i, v in enumerate(values)
+    ]
+
+
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Converter, priority: int = 100
+) -> None:
+    """Teaches convert_to_tensor a type: conversion_func(value, dtype, name, as_ref) -> Tensor or NotImplemented."""
+    _CONVERTERS.append((priority, base_type, conversion_func))
+    _CONVERTERS.sort(key=lambda entry: entry[0])
+
+
+def _holds_tensor(value: Any) -> bool:
+    return any(
+        isinstance(v, Tensor)
+        or hasattr(v, "as_graph_tensor")
+        or (isinstance(v, list | tuple) and _holds_tensor(v))
+        for v in value
+    )
+
+
+def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
+    from graphflow._core.ops.array.array import pack
+
+    dtype = dtype or _dtype_of(value)
+    graph = get_default_graph()
+    with graph.name_scope(name or "packed") as scope:
+        parts = [convert_to_tensor(v, dtype=dtype, name=str(i)) for i, v in enumerate(value)]
+        return pack(parts, name=scope)
+
+
+def _shape_constant(shape: TensorShape, dtype: DType | None, name: str | None) -> Tensor:
+    if not shape.is_fully_defined():
+        raise ValueError(
+            f"Cannot convert a partially known TensorShape to a Tensor: {shape}. Use gf.shape of the tensor."
+        )
+    if dtype not in (None, dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype}")
+    return constant(
+        np.array(shape.as_list(), np.int64), dtype=dtype or dtypes.int32, name=name or "shape_as_tensor"
+    )
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A constant tensor.
+
+    Python floats become float32 and ints int32 unless `dtype` says otherwise. With `shape`, the last value fills what
+    is missing (ValueError where there are too many, or with `verify_shape` where the shapes differ).
+    """
+    array = as_array(value, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        wanted = tuple(int(d) for d in shapes.as_dims(shape) or ())  # type: ignore[arg-type]
+        if 0 in wanted and not verify_shape and not isinstance(value, np.ndarray | np.generic):
+            array = np.empty(wanted, np.float32 if dtype is None else array.dtype)
+        array = _fill_shape(array, wanted, verify_shape)
+    element_type = dtypes.string if array.dtype == object else as_dtype(array.dtype)
+    array.flags.writeable = False
+    attrs = {"value": array, "dtype": element_type}
+    return get_default_graph().add(CONST, (), attrs, name or "Const").outputs[0]
+
+
+def _fill_shape(array: Any, shape: tuple[int, ...], verify: bool) -> Any:
+    if verify and array.shape != shape:
+        raise TypeError(f"Expected Tensor's shape: {shape}, got {array.shape}.")
+    if array.shape == shape:
+        return array
+    size = int(np.prod(shape, dtype=np.int64))
+    if array.size > size:
+        raise ValueError(f"Too many elements provided. Needed at most {size}, but received {array.size}")
+    if array.size == 0:
+        if size:
+            raise ValueError(f"A constant of shape {shape} cannot be filled from an empty value.")
+        return array.reshape(shape)
+    flat = np.full(size, array.reshape(-1)[-1], array.dtype)
+    flat[: array.size] = array.reshape(-1)
+    return flat.reshape(shape)
+
+
+_LONGEST_KNOWN: Final = 1 << 20
+"""Elements of a vector whose value is looked for while the graph is built."""
+
+
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as a NumPy array, or None where it is not known while the graph is built.
+
+    With `partial`, a vector of which only some elements are known is an array of objects, None for the others
+    (tf.contrib.util.constant_value).
+    """
+    if not isinstance(tensor, Tensor):
+        return None if hasattr(tensor, "_as_graph_element") else np.asarray(tensor)
+    if tensor.op.type == "Const":
+        return tensor.op.attrs["value"]
+    known = partial_value(tensor)
+    if isinstance(known, list) and None in known:
+        return np.array(known, object) if partial and set(known) != {None} else None
+    if known is None:
+        return None
+    return np.array(known, tensor.dtype.as_numpy_dtype)
+
+
+def partial_value(tensor: Tensor) -> int | list[int | None] | None:
+    """What is known of a scalar or vector of integers, or truth values as 0 and 1, while the graph is built.
+
+    None where nothing is, and for a vector that no shape could be: gf.fill([1000000000], 1) is not to be made here.
+    """
+    if tensor.dims is not None and len(tensor.dims) == 1 and (tensor.dims[0] or 0) > _LONGEST_KNOWN:
+        return None
+    rule = tensor.op.op_def.partial_value
+    known = None if rule is None else rule(tensor.op)
+    if isinstance(known, tuple):
+        known = known[tensor.value_index]
+    if known is None and tensor.dtype in (dtypes.int32, dtypes.int64) and tensor.dims is not None:
+        length = tensor.dims[0] if len(tensor.dims) == 1 else None
+        return None if length is None else [None] * length
+    return known
+
+
+def partial_vector(tensor: Tensor) -> list[int | None] | None:
+    """What is known of an integer vector; None where not even its length is."""
+    known = partial_value(tensor)
+    return known if isinstance(known, list) else None
+
+
+def partial_shape(tensor: Tensor) -> Dims:
+    """The shape that a shape vector describes, -1 standing for unknown."""
+    return shapes.from_values(partial_vector(tensor))
+
+
+EXPORTS: dict[str, Any] = {
+    "constant": constant,
+    "convert_to_tensor": convert_to_tensor,
+    "convert_n_to_tensor": convert_n_to_tensor,
+    "register_tensor_conversion_function": register_tensor_conversion_function,
+}
+CONTRIB_UTIL_EXPORTS: dict[str, Any] = {"constant_value": constant_value}
+"""What gf.contrib.util offers of these."""

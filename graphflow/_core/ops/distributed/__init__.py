@@ -1,0 +1,1 @@
+"""Ops between replicas: collectives, synchronous rounds, bounded staleness."""

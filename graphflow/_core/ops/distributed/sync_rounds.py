@@ -1,0 +1,70 @@
+"""Ops of synchronous training: a replica's part in a round.
+
+graphflow._core.resources.sync_rounds says what a round is. The ops are graphflow's own: TensorFlow makes its rounds of
+accumulators, a queue of tokens and a thread of the chief.
+"""
+
+from __future__ import annotations
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops.rules import no_outputs, scalar_of
+
+
+def _ticket(op: Operation) -> Signature:
+    return [(dtypes.int64, (4,))]
+
+
+def _choice(op: Operation) -> Signature:
+    return [(dtypes.int64, (None,)), (dtypes.bool_, ()), (dtypes.bool_, ())]
+
+
+def _mean(op: Operation) -> Signature:
+    return [(op.attrs["dtype"], shapes.as_dims(op.attrs["shape"]))]
+
+
+def _mean_slices(op: Operation) -> Signature:
+    dims = shapes.as_dims(op.attrs["shape"])
+    values = None if dims is None else (None, *dims[1:])
+    return [(op.attrs["dtype"], values), (op.attrs["Tindices"], (None,))]
+
+
+BEGIN = op_def(
+    "SyncRoundBegin", ("global_step@: int32|int64",), infer=_ticket, gradient=NOT_DIFFERENTIABLE, stateful=True,
+    outputs=("ticket",),
+)  # fmt: skip
+"""A run's ticket: the round, and the run's number. Every variable that the run reads is read after it."""
+PUSH = op_def(
+    "SyncRoundPush",
+    ("ticket: int64", "gradient: T"),
+    infer=no_outputs,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
+PUSH_SLICES = op_def(
+    "SyncRoundPushSlices", ("ticket: int64", "values: T", "indices: index"), infer=no_outputs,
+    gradient=NOT_DIFFERENTIABLE, stateful=True,
+)  # fmt: skip
+ARRIVE = op_def(
+    "SyncRoundArrive", ("ticket: int64",), infer=_choice, gradient=NOT_DIFFERENTIABLE, stateful=True,
+    dynamic_shape=True, outputs=("choice", "applies", "counted"), blocks=True,
+)  # fmt: skip
+CLAIM = op_def(
+    "SyncRoundClaim", ("choice: int64",), infer=scalar_of(dtypes.bool_), gradient=NOT_DIFFERENTIABLE, stateful=True,
+    outputs=("claimed",),
+)  # fmt: skip
+DONE = op_def(
+    "SyncRoundDone", ("choice: int64",), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True
+)
+MEAN = op_def(
+    "SyncRoundMean", ("choice: int64",), infer=_mean, gradient=NOT_DIFFERENTIABLE, stateful=True, outputs=("mean",),
+)  # fmt: skip
+MEAN_SLICES = op_def(
+    "SyncRoundMeanSlices", ("choice: int64",), infer=_mean_slices, gradient=NOT_DIFFERENTIABLE, stateful=True,
+    dynamic_shape=True, outputs=("values", "indices"),
+)  # fmt: skip
+ADVANCE = op_def(
+    "SyncRoundAdvance", ("global_step&: int32|int64", "choice: int64"), infer=no_outputs,
+    gradient=NOT_DIFFERENTIABLE, stateful=True,
+)  # fmt: skip

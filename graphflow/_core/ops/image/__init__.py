@@ -1,0 +1,1 @@
+"""Pictures: boxes, colours, files, sizes."""

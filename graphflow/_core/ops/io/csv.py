@@ -1,0 +1,76 @@
+"""Lines of comma-separated values read into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops.core import apply
+
+_TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
+
+
+def _columns(op: Operation) -> Signature:
+    records, *defaults = op.inputs
+    for default in defaults:
+        if default.dims is not None and (
+            len(default.dims) > 1 or default.dims not in ((), (None,), (0,), (1,))
+        ):
+            raise ValueError(
+                "A default value is a scalar or a vector of at most one element, but one has shape "
+                f"{shapes.text(default.dims)}."
+            )
+    return [(default.dtype, records.dims) for default in defaults]
+
+
+DECODE_CSV = op_def(
+    "DecodeCSV",
+    ("records: string", f"record_defaults*: {'|'.join(t.name for t in _TYPES)}"),
+    infer=_columns,
+    gradient=NOT_DIFFERENTIABLE,
+)
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """The fields of strings of comma-separated values: a tensor of the records' shape for each column (tf.decode_csv).
+
+    record_defaults: for each column a value that stands for an empty field and gives the dtype, or an empty tensor of
+    the dtype where the field must be there. na_value: a text that counts as empty. use_quote_delim: fields may be in
+    double quotes (RFC 4180). select_cols: the columns that are wanted, in order; record_defaults are theirs. When it
+    runs, InvalidArgumentError where a record has another number of fields or one that is no number.
+    """
+    if len(field_delim.encode()) != 1:
+        raise ValueError(f"field_delim must be a single character, got {field_delim!r}.")
+    if not record_defaults:
+        raise ValueError("record_defaults must have a value for each column.")
+    columns = [int(c) for c in select_cols or ()]
+    if columns and (
+        len(columns) != len(record_defaults) or columns != sorted(set(columns)) or columns[0] < 0
+    ):
+        raise ValueError(
+            f"select_cols must be {len(record_defaults)} increasing numbers of columns, one for each of "
+            f"record_defaults, got {columns}."
+        )
+    attrs = {
+        "field_delim": field_delim,
+        "use_quote_delim": bool(use_quote_delim),
+        "na_value": na_value,
+        "select_cols": columns,
+    }
+    op = apply(DECODE_CSV, (records, list(record_defaults)), attrs, name)
+    op.attrs["OUT_TYPE"] = [t.dtype for t in op.outputs]
+    return list(op.outputs)
+
+
+EXPORTS: dict[str, Any] = {"decode_csv": decode_csv}

@@ -1,0 +1,99 @@
+"""The ops that datasets and their iterators are made of; gf.data builds them.
+
+A dataset is a value, a description that the run passes on as a variant: its source, its parameters and the functions
+it applies. An iterator is state, which lives in the store under its shared_name or its op's name. Functions are
+attributes (GraphFunction); what they capture comes as inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.ops.rules import no_outputs
+
+
+def _variant(op: Operation) -> Signature:
+    return [(dtypes.variant, ())]
+
+
+def _resource(op: Operation) -> Signature:
+    return [(dtypes.resource, ())]
+
+
+def _handle(op: Operation) -> Signature:
+    return [(dtypes.string, ())]
+
+
+def _elements(op: Operation) -> Signature:
+    types, shapes = op.attrs["output_types"], op.attrs["output_shapes"]
+    return [(dtype, shape.raw) for dtype, shape in zip(types, shapes, strict=True)]
+
+
+def _dataset(name: str, *inputs: str) -> OpDef:
+    """A dataset op. It counts as stateful so that it is made anew in each run, and never folded into a constant."""
+    return op_def(name, inputs, infer=_variant, gradient=NOT_DIFFERENTIABLE, stateful=True)
+
+
+def _iterator(name: str, *inputs: str, infer: Any = _resource, dynamic: bool = False) -> OpDef:
+    """An op of an iterator; `dynamic` is the one that may wait, for elements whose shapes are not known."""
+    return op_def(
+        name,
+        inputs,
+        infer=infer,
+        gradient=NOT_DIFFERENTIABLE,
+        stateful=True,
+        dynamic_shape=dynamic,
+        blocks=dynamic,
+    )
+
+
+_INPUT = "input_dataset: variant"
+_ARGUMENTS = "other_arguments*: any"
+
+TENSOR = _dataset("TensorDataset", "components*: any")
+TENSOR_SLICE = _dataset("TensorSliceDataset", "components*: any")
+RANGE = _dataset("RangeDataset", "start: int64", "stop: int64", "step: int64")
+GENERATOR = _dataset("GeneratorDataset", "init_func_other_args*: any")
+TEXT_LINE = _dataset("TextLineDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
+TF_RECORD = _dataset("TFRecordDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
+ZIP = _dataset("ZipDataset", "input_datasets*: variant")
+CONCATENATE = _dataset("ConcatenateDataset", _INPUT, "another_dataset: variant")
+MAP = _dataset("MapDataset", _INPUT, _ARGUMENTS)
+PARALLEL_MAP = _dataset("ParallelMapDataset", _INPUT, _ARGUMENTS, "num_parallel_calls: int32")
+FLAT_MAP = _dataset("FlatMapDataset", _INPUT, _ARGUMENTS)
+INTERLEAVE = _dataset("InterleaveDataset", _INPUT, _ARGUMENTS, "cycle_length: int64", "block_length: int64")
+PARALLEL_INTERLEAVE = _dataset(
+    "ParallelInterleaveDatasetV2",
+    _INPUT,
+    _ARGUMENTS,
+    "cycle_length: int64",
+    "block_length: int64",
+    "num_parallel_calls: int64",
+)
+FILTER = _dataset("FilterDataset", _INPUT, _ARGUMENTS)
+BATCH = _dataset("BatchDatasetV2", _INPUT, "batch_size: int64", "drop_remainder: bool")
+PADDED_BATCH = _dataset(
+    "PaddedBatchDatasetV2",
+    _INPUT,
+    "batch_size: int64",
+    "padded_shapes*: int64",
+    "padding_values*: any",
+    "drop_remainder: bool",
+)
+SHUFFLE = _dataset("ShuffleDataset", _INPUT, "buffer_size: int64", "seed: int64", "seed2: int64")
+REPEAT = _dataset("RepeatDataset", _INPUT, "count: int64")
+TAKE = _dataset("TakeDataset", _INPUT, "count: int64")
+SKIP = _dataset("SkipDataset", _INPUT, "count: int64")
+SHARD = _dataset("ShardDataset", _INPUT, "num_shards: int64", "index: int64")
+PREFETCH = _dataset("PrefetchDataset", _INPUT, "buffer_size: int64")
+CACHE = _dataset("CacheDataset", _INPUT, "filename: string")
+
+ITERATOR = _iterator("IteratorV2")
+ONE_SHOT_ITERATOR = _iterator("OneShotIterator")
+MAKE_ITERATOR = _iterator("MakeIterator", "dataset: variant", "iterator: resource", infer=no_outputs)
+GET_NEXT = _iterator("IteratorGetNext", "iterator: resource", infer=_elements, dynamic=True)
+TO_STRING_HANDLE = _iterator("IteratorToStringHandle", "resource_handle: resource", infer=_handle)
+FROM_STRING_HANDLE = _iterator("IteratorFromStringHandleV2", "string_handle: string")

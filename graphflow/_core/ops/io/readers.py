@@ -1,0 +1,180 @@
+"""Readers: ops that take names of files from a queue and give their records (tf.TextLineReader and its kin).
+
+They stay for programs that have them; gf.data reads files with less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.ops.core import apply
+from graphflow._core.ops.rules import no_outputs, scalar_of
+
+
+def _make(kind: str) -> OpDef:
+    return op_def(
+        f"{kind}ReaderV2", (), infer=scalar_of(dtypes.resource), gradient=NOT_DIFFERENTIABLE, stateful=True,
+        outputs=("reader_handle",),
+    )  # fmt: skip
+
+
+WHOLE_FILE, TEXT_LINE, FIXED_LENGTH_RECORD, TF_RECORD, IDENTITY = map(
+    _make, ("WholeFile", "TextLine", "FixedLengthRecord", "TFRecord", "Identity")
+)
+READ = op_def(
+    "ReaderReadV2", ("reader_handle: resource", "queue_handle: resource"),
+    infer=lambda op: [(dtypes.string, ()), (dtypes.string, ())], gradient=NOT_DIFFERENTIABLE, stateful=True,
+    outputs=("key", "value"), blocks=True,
+)  # fmt: skip
+READ_UP_TO = op_def(
+    "ReaderReadUpToV2", ("reader_handle: resource", "queue_handle: resource", "num_records: int64"),
+    infer=lambda op: [(dtypes.string, (None,)), (dtypes.string, (None,))], gradient=NOT_DIFFERENTIABLE, stateful=True,
+    dynamic_shape=True, outputs=("keys", "values"), blocks=True,
+)  # fmt: skip
+RECORDS_PRODUCED, WORK_UNITS_COMPLETED = (
+    op_def(
+        f"ReaderNum{what}V2", ("reader_handle: resource",), infer=scalar_of(dtypes.int64),
+        gradient=NOT_DIFFERENTIABLE, stateful=True,
+    )
+    for what in ("RecordsProduced", "WorkUnitsCompleted")
+)  # fmt: skip
+RESET = op_def(
+    "ReaderResetV2",
+    ("reader_handle: resource",),
+    infer=no_outputs,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
+
+
+class ReaderBase:
+    """A reader, whatever it reads (tf.ReaderBase). It reads a file of the queue to its end, then the next one."""
+
+    def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
+        self._reader_ref = reader_ref
+        self._supports_serialize = supports_serialize
+
+    @property
+    def reader_ref(self) -> Tensor:
+        """The handle."""
+        return self._reader_ref
+
+    @property
+    def supports_serialize(self) -> bool:
+        """Whether it is one of those whose state TensorFlow can write; here a checkpoint holds the state of all."""
+        return self._supports_serialize
+
+    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Key and value of the next record, two strings.
+
+        queue: a queue of strings, or its handle, with the names of the files; it waits for one where the last is read.
+        OutOfRangeError when the queue is closed and empty, NotFoundError and DataLossError of a file.
+        """
+        key, value = apply(READ, (self._reader_ref, _handle(queue)), {}, name).outputs
+        return key, value
+
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Keys and values of up to `num_records` records of one file, fewer at its end; see read."""
+        keys, values = apply(READ_UP_TO, (self._reader_ref, _handle(queue), num_records), {}, name).outputs
+        return keys, values
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """How many records were read, an int64 scalar."""
+        return apply(RECORDS_PRODUCED, (self._reader_ref,), {}, name).outputs[0]
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """How many files were read to their end, an int64 scalar."""
+        return apply(WORK_UNITS_COMPLETED, (self._reader_ref,), {}, name).outputs[0]
+
+    def reset(self, name: str | None = None) -> Operation:
+        """The operation that begins again, with nothing read."""
+        return apply(RESET, (self._reader_ref,), {}, name)
+
+
+def _handle(queue: Any) -> Any:
+    return getattr(queue, "queue_ref", queue)
+
+
+def _ref(definition: OpDef, attrs: dict[str, Any], name: str | None) -> Tensor:
+    return apply(definition, (), {"container": "", "shared_name": ""} | attrs, name).outputs[0]
+
+
+class WholeFileReader(ReaderBase):
+    """Gives whole files: the name as key, the content as value (tf.WholeFileReader)."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(_ref(WHOLE_FILE, {}, name), supports_serialize=True)
+
+
+class TextLineReader(ReaderBase):
+    """Gives the lines of texts without their ends; the key is name:number, from 1 on (tf.TextLineReader).
+
+    skip_header_lines: lines at the beginning of each file that are left out.
+    """
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__(_ref(TEXT_LINE, {"skip_header_lines": int(skip_header_lines or 0)}, name))
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """Gives blocks of record_bytes bytes; the key is name:number, from 0 on (tf.FixedLengthRecordReader).
+
+    header_bytes, footer_bytes: left out at the beginning and end of a file. hop_bytes: from one block to the next,
+    record_bytes if it is 0. encoding: "GZIP" or "ZLIB" for compressed files. ValueError for impossible sizes.
+    """
+
+    def __init__(
+        self,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        hop_bytes: int | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        attrs = {
+            "header_bytes": int(header_bytes or 0),
+            "record_bytes": int(record_bytes),
+            "footer_bytes": int(footer_bytes or 0),
+            "hop_bytes": int(hop_bytes or 0),
+        }
+        if attrs["record_bytes"] < 1 or min(attrs.values()) < 0:
+            raise ValueError(f"record_bytes must be > 0 and the others >= 0, got {attrs}.")
+        super().__init__(_ref(FIXED_LENGTH_RECORD, attrs | {"encoding": _compression(encoding)}, name))
+
+
+class TFRecordReader(ReaderBase):
+    """Gives the records of TFRecord files; the key is name:byte (tf.TFRecordReader).
+
+    options: gf.python_io.TFRecordOptions of compressed files.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        kind = None if options is None else type(options).get_compression_type_string(options)
+        super().__init__(_ref(TF_RECORD, {"compression_type": _compression(kind)}, name))
+
+
+class IdentityReader(ReaderBase):
+    """Gives the names themselves, as key and as value (tf.IdentityReader)."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(_ref(IDENTITY, {}, name), supports_serialize=True)
+
+
+def _compression(kind: str | None) -> str:
+    if kind not in (None, "", "GZIP", "ZLIB"):
+        raise ValueError(f'A file is compressed as "GZIP", "ZLIB" or "", not as {kind!r}.')
+    return kind or ""
+
+
+EXPORTS: dict[str, Any] = {
+    "ReaderBase": ReaderBase,
+    "WholeFileReader": WholeFileReader,
+    "TextLineReader": TextLineReader,
+    "FixedLengthRecordReader": FixedLengthRecordReader,
+    "TFRecordReader": TFRecordReader,
+    "IdentityReader": IdentityReader,
+}

@@ -1,0 +1,1 @@
+"""Ops on numbers: elementwise, reductions, products, decompositions."""

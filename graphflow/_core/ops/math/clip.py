@@ -1,0 +1,128 @@
+"""Bounding values and norms, above all those of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import arithmetic, comparison, numeric, reductions, transcendental
+from graphflow._core.ops.nn import nn
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """The values within bounds that broadcast to them (tf.clip_by_value); takes IndexedSlices too.
+
+    ValueError where the bounds would change the shape.
+    """
+    values = t.values if isinstance(t, IndexedSlices) else t
+    with op_scope(name, "clip_by_value", (values, clip_value_min, clip_value_max)) as scope:
+        values = convert_to_tensor(values, name="t")
+        below = arithmetic.minimum(values, clip_value_max)
+        shapes.merge(values.dims, below.dims)
+        clipped = arithmetic.maximum(below, clip_value_min, scope)
+        shapes.merge(values.dims, clipped.dims)
+    return _like(t, clipped)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """The tensor scaled down where its L2 norm along axes is beyond `clip_norm` (tf.clip_by_norm)."""
+    values = t.values if isinstance(t, IndexedSlices) else t
+    with op_scope(name, "clip_by_norm", (values, clip_norm)) as scope:
+        values = convert_to_tensor(values, name="t")
+        squares = reductions.reduce_sum(arithmetic.multiply(values, values, "mul"), axes, True)
+        # The square root of zero has no gradient, so it gets ones there.
+        positive = comparison.greater(squares, 0)
+        safe = array.where(positive, squares, array.ones_like(squares))
+        size = array.where(positive, transcendental.sqrt(safe), squares)
+        scaled = arithmetic.multiply(values, clip_norm, "mul")
+        shapes.merge(values.dims, scaled.dims)
+        clipped = arithmetic.truediv(scaled, arithmetic.maximum(size, clip_norm))
+        return _like(t, array.identity(clipped, name=scope))
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """The tensor scaled down where its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm)."""
+    with op_scope(name, "clip_by_average_norm", (t, clip_norm)) as scope:
+        t = convert_to_tensor(t, name="t")
+        count = numeric.cast(array.size(t), t.dtype)
+        squares = reductions.reduce_sum(arithmetic.multiply(t, t, "mul"), array.range_(array.rank(t)))
+        inverse = transcendental.rsqrt(squares)
+        limit = arithmetic.truediv(constant(1.0, dtype=t.dtype), clip_norm)
+        scale = arithmetic.minimum(arithmetic.multiply(inverse, count, "mul"), limit)
+        scaled = arithmetic.multiply(arithmetic.multiply(t, clip_norm, "mul"), scale, "mul")
+        return array.identity(scaled, name=scope)
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+    """The L2 norm of all tensors taken together (tf.global_norm); None and the shape are left out of account.
+
+    TypeError where `t_list` is no list.
+    """
+    _require_list(t_list)
+    tensors = _values(t_list, name or "global_norm")
+    present = [x for x in tensors if x is not None]
+    with op_scope(name, "global_norm", present):
+        halves = [nn.l2_loss(x) for x in present]
+        half = reductions.reduce_sum(array.stack(halves) if halves else constant([], dtype=np.float32))
+        doubled = arithmetic.multiply(half, constant(2.0, dtype=half.dtype), "mul")
+        result: Tensor = transcendental.sqrt(doubled, name="global_norm")
+        return result
+
+
+def clip_by_global_norm(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """The tensors scaled down together where their global norm is beyond `clip_norm`, and that norm.
+
+    Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. Where the norm
+    is infinite or NaN, so is the result. TypeError where `t_list` is no list.
+    """
+    _require_list(t_list)
+    items = list(t_list)
+    total = global_norm(items, name if use_norm is None else None) if use_norm is None else use_norm
+    values = _values(items, name or "clip_by_global_norm")
+    with op_scope(name, "clip_by_global_norm", [x for x in values if x is not None]) as scope:
+        total = convert_to_tensor(total)
+        one = constant(1.0, dtype=total.dtype)
+        inverse = arithmetic.truediv(1.0, total)
+        factor = arithmetic.multiply(
+            clip_norm, arithmetic.minimum(inverse, arithmetic.truediv(one, clip_norm)), "mul"
+        )
+        not_a_number = constant(float("nan"), dtype=total.dtype)
+        scale = array.where(comparison.is_finite(total), factor, not_a_number)
+        clipped = [
+            None if x is None else array.identity(arithmetic.multiply(x, scale, "mul"), name=f"{scope}_{i}")
+            for i, x in enumerate(values)
+        ]
+    return [_like(item, x) for item, x in zip(items, clipped, strict=True)], total
+
+
+def _require_list(t_list: Any) -> None:
+    if not isinstance(t_list, list | tuple):
+        raise TypeError(f"t_list should be a sequence of tensors, got {t_list!r}.")
+
+
+def _values(items: Any, scope: str) -> list[Tensor | None]:
+    found: list[Tensor | None] = []
+    for i, item in enumerate(items):
+        values = item.values if isinstance(item, IndexedSlices) else item
+        found.append(None if values is None else convert_to_tensor(values, name=f"t_{i}"))
+    return found
+
+
+def _like(original: Any, values: Any) -> Any:
+    if isinstance(original, IndexedSlices):
+        return IndexedSlices(values, original.indices, original.dense_shape)
+    return values
+
+
+EXPORTS: dict[str, Any] = {
+    function.__name__: function
+    for function in (clip_by_value, clip_by_norm, clip_by_average_norm, clip_by_global_norm, global_norm)
+}

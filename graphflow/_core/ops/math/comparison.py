@@ -1,0 +1,148 @@
+"""Comparisons, logic, and tests of floats.
+
+As in TensorFlow 1, == between tensors is identity (so that tensors can be keys); `equal` compares values.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.ops.core import apply
+from graphflow._core.ops.math.elementwise import binary, partial_arithmetic, unary
+from graphflow._core.ops.rules import broadcast_bool, same_shape
+
+EQUATABLE = "float|complex|integer|string|bool"
+
+
+def _comparison(name: str, types: str, scalar: str, compare: Callable[..., bool] | None = None) -> OpDef:
+    return op_def(
+        name,
+        (f"x: T={types}", "y: T"),
+        infer=broadcast_bool,
+        gradient=NOT_DIFFERENTIABLE,
+        scalar=scalar,
+        partial_value=None if compare is None else partial_arithmetic(compare),
+    )
+
+
+def _logic(name: str, scalar: str, combine: Callable[..., bool]) -> OpDef:
+    return op_def(
+        name,
+        ("x: bool", "y: bool"),
+        infer=broadcast_bool,
+        gradient=NOT_DIFFERENTIABLE,
+        scalar=scalar,
+        partial_value=partial_arithmetic(combine),
+    )
+
+
+def _test(name: str, scalar: str) -> OpDef:
+    return op_def(
+        name, ("x: T=float",), infer=same_shape(dtypes.bool_), gradient=NOT_DIFFERENTIABLE, scalar=scalar
+    )
+
+
+EQUAL = _comparison("Equal", EQUATABLE, "{x} == {y}", operator.eq)
+NOT_EQUAL = _comparison("NotEqual", EQUATABLE, "{x} != {y}", operator.ne)
+LESS = _comparison("Less", "real", "{x} < {y}", operator.lt)
+LESS_EQUAL = _comparison("LessEqual", "real", "{x} <= {y}", operator.le)
+GREATER = _comparison("Greater", "real", "{x} > {y}", operator.gt)
+GREATER_EQUAL = _comparison("GreaterEqual", "real", "{x} >= {y}", operator.ge)
+APPROXIMATE_EQUAL = _comparison("ApproximateEqual", "number", "abs({x} - {y}) < {@tolerance}")
+LOGICAL_AND = _logic("LogicalAnd", "{x} and {y}", operator.and_)
+LOGICAL_OR = _logic("LogicalOr", "{x} or {y}", operator.or_)
+LOGICAL_NOT = op_def(
+    "LogicalNot",
+    ("x: bool",),
+    infer=same_shape(dtypes.bool_),
+    gradient=NOT_DIFFERENTIABLE,
+    scalar="not {x}",
+    partial_value=partial_arithmetic(operator.not_),
+)
+IS_NAN = _test("IsNan", "isnan({x})")
+IS_INF = _test("IsInf", "isinf({x})")
+IS_FINITE = _test("IsFinite", "isfinite({x})")
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where x equals y; NaN equals nothing (tf.equal)."""
+    return binary(EQUAL, x, y, name)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where x differs from y (tf.not_equal)."""
+    return binary(NOT_EQUAL, x, y, name)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where x < y (tf.less)."""
+    return binary(LESS, x, y, name)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where x <= y (tf.less_equal)."""
+    return binary(LESS_EQUAL, x, y, name)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where x > y (tf.greater)."""
+    return binary(GREATER, x, y, name)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where x >= y (tf.greater_equal)."""
+    return binary(GREATER_EQUAL, x, y, name)
+
+
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
+    """Where x and y are less than `tolerance` apart (tf.approximate_equal)."""
+    return apply(APPROXIMATE_EQUAL, (x, y), {"tolerance": float(tolerance)}, name).outputs[0]
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where both are true (tf.logical_and)."""
+    return binary(LOGICAL_AND, x, y, name)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Where either is true (tf.logical_or)."""
+    return binary(LOGICAL_OR, x, y, name)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """Where x is false (tf.logical_not)."""
+    return unary(LOGICAL_NOT, x, name)
+
+
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+    """Where exactly one is true, made of and, or and not as in TensorFlow (tf.logical_xor)."""
+    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
+
+
+def is_nan(x: Any, name: str | None = None) -> Tensor:
+    """Where x is not a number (tf.is_nan)."""
+    return unary(IS_NAN, x, name)
+
+
+def is_inf(x: Any, name: str | None = None) -> Tensor:
+    """Where x is infinite (tf.is_inf)."""
+    return unary(IS_INF, x, name)
+
+
+def is_finite(x: Any, name: str | None = None) -> Tensor:
+    """Where x is neither NaN nor infinite (tf.is_finite)."""
+    return unary(IS_FINITE, x, name)
+
+
+EXPORTS: dict[str, Any] = {
+    function.__name__: function
+    for function in (
+        *(equal, not_equal, less, less_equal, greater, greater_equal, approximate_equal),
+        *(logical_and, logical_or, logical_not, logical_xor, is_nan, is_inf, is_finite),
+    )
+}

@@ -1,0 +1,106 @@
+"""What elementwise ops share: dtypes they take, how one is added, how a gradient is summed over broadcast axes.
+
+The modules of this package that use each other's functions in gradients import the modules, not the functions,
+because those uses are circular; this one stands below them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import OpDef, PartialRule
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops import core
+from graphflow._core.ops.core import apply, op_scope
+
+ARITHMETIC = "float|complex|uint8|int8|uint16|int16|int32|int64"
+MODULAR = "int32|int64|float"
+NARROW = "float|complex|int32|int64"
+
+
+def unary(definition: OpDef, x: Any, name: str | None) -> Tensor:
+    """Adds an operation of one input and one output."""
+    return apply(definition, (x,), name=name).outputs[0]
+
+
+def binary(definition: OpDef, x: Any, y: Any, name: str | None) -> Tensor:
+    """Adds an operation of two inputs and one output."""
+    return apply(definition, (x, y), name=name).outputs[0]
+
+
+def sparse_unary(definition: OpDef, x: Any, name: str | None) -> Any:
+    """Adds an operation of one input; of a SparseTensor it takes the values, so the op must map 0 to 0."""
+    if isinstance(x, SparseTensor):
+        with op_scope(name, definition.name, (x.values,)) as scope:
+            return SparseTensor(x.indices, unary(definition, x.values, scope), x.dense_shape)
+    return unary(definition, x, name)
+
+
+def unbroadcast(gradient: Tensor, target: Tensor, other: Tensor | None = None) -> Tensor:
+    """Sums a gradient over the axes along which `target` was broadcast, by `other` where that is known.
+
+    Where the static shapes prove that there are none, it is the gradient itself.
+    """
+    if gradient.dims == target.dims and _never_broadcast(target.dims, None if other is None else other.dims):
+        return gradient
+    from graphflow._core.ops.math import reductions
+
+    return reductions.sum_to_shape_of(gradient, target)
+
+
+def _never_broadcast(target: Dims, other: Dims) -> bool:
+    if target is None:
+        return False
+    if None not in target:
+        return True
+    if other is None or len(other) > len(target):
+        return False
+    aligned = (1,) * (len(target) - len(other)) + other
+    return all(size is not None or beside == 1 for size, beside in zip(target, aligned))
+
+
+def unbroadcast_pair(op: Operation, x_gradient: Tensor, y_gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """Both gradients of a broadcasting op of two inputs, summed to the inputs' shapes."""
+    x, y = op.inputs[0], op.inputs[1]
+    if x is y:
+        return x_gradient, y_gradient
+    return unbroadcast(x_gradient, x, y), unbroadcast(y_gradient, y, x)
+
+
+def partial_arithmetic(function: Callable[..., int]) -> PartialRule:
+    """The partial value of elementwise arithmetic, comparison or choice of integers and truth values (0 or 1)."""
+
+    def rule(op: Operation) -> int | list[int | None] | None:
+        known = [core.partial_value(x) for x in op.inputs]
+        if any(value is None for value in known):
+            return None
+        lengths = {len(value) for value in known if isinstance(value, list)} - {1}
+        if len(lengths) > 1:
+            return None
+        if all(isinstance(value, int) for value in known):
+            return _computed(op, function, known)
+        length = lengths.pop() if lengths else 1
+        rows = [value * length if len(value) == 1 else value for value in map(_as_list, known)]
+        return [_computed(op, function, items) for items in zip(*rows)]
+
+    return rule
+
+
+def _as_list(value: Any) -> list[int | None]:
+    return value if isinstance(value, list) else [value]
+
+
+def _computed(op: Operation, function: Callable[..., int], items: Any) -> int | None:
+    if None in items:
+        return None
+    try:
+        result = function(*items)
+    except ZeroDivisionError:
+        return None
+    dtype = op.outputs[0].dtype
+    if dtype.is_bool:
+        return int(bool(result))
+    return result if dtype.is_integer and dtype.min <= result <= dtype.max else None

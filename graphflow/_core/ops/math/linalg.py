@@ -1,0 +1,380 @@
+"""Products of matrices and tensors, norms, diagonals and bands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.math import arithmetic, numeric, reductions, transcendental
+from graphflow._core.ops.math.elementwise import binary, unary, unbroadcast
+from graphflow._core.ops.rules import deprecated, require_rank, require_rank_at_least, same_as_input
+
+PRODUCT = "float|int32|int64|complex"
+
+
+def _contracted(columns: int | None, rows: int | None, a: Dims, b: Dims) -> None:
+    if columns is not None and rows is not None and columns != rows:
+        raise ValueError(
+            f"Dimensions must be equal, but are {columns} and {rows}: inner dimensions of "
+            f"{shapes.text(a)} x {shapes.text(b)}. Transpose an input, or check the layer's size."
+        )
+
+
+def _matmul_infer(op: Operation) -> Signature:
+    a, b = (require_rank(x.dims, 2, f"input '{label}'") or () for x, label in zip(op.inputs, "ab"))
+    rows, inner_a = reversed(a) if op.attrs["transpose_a"] else a
+    inner_b, columns = reversed(b) if op.attrs["transpose_b"] else b
+    _contracted(inner_a, inner_b, op.inputs[0].dims, op.inputs[1].dims)
+    return [(op.inputs[0].dtype, (rows, columns))]
+
+
+def _batch_infer(op: Operation) -> Signature:
+    a, b = (require_rank_at_least(x.dims, 2, f"input '{label}'") for x, label in zip(op.inputs, "xy"))
+    if a is None or b is None:
+        return [(op.inputs[0].dtype, None)]
+    rows, inner_a = reversed(a[-2:]) if op.attrs["adj_x"] else a[-2:]
+    inner_b, columns = reversed(b[-2:]) if op.attrs["adj_y"] else b[-2:]
+    _contracted(inner_a, inner_b, a, b)
+    return [(op.inputs[0].dtype, (shapes.broadcast(a[:-2], b[:-2]) or ()) + (rows, columns))]
+
+
+def _product_gradients(
+    product: Any, flip_a: bool, flip_b: bool, a: Tensor, b: Tensor, g: Tensor
+) -> tuple[Any, Any]:
+    """The gradients of a product, of which each factor may have been flipped (transposed, or adjoint)."""
+    a_gradient = product(b, g, flip_b, True) if flip_a else product(g, b, False, not flip_b)
+    b_gradient = product(g, a, True, flip_a) if flip_b else product(a, g, not flip_a, False)
+    return a_gradient, b_gradient
+
+
+def _matmul_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    def product(x: Tensor, y: Tensor, flip_x: bool, flip_y: bool) -> Tensor:
+        return apply(MATMUL, (x, y), {"transpose_a": flip_x, "transpose_b": flip_y}).outputs[0]
+
+    a, b = map(numeric.conj, op.inputs)
+    return _product_gradients(product, op.attrs["transpose_a"], op.attrs["transpose_b"], a, b, g)
+
+
+def _batch_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    def product(x: Tensor, y: Tensor, flip_x: bool, flip_y: bool) -> Tensor:
+        return apply(BATCH_MATMUL, (x, y), {"adj_x": flip_x, "adj_y": flip_y}).outputs[0]
+
+    a, b = op.inputs
+    grads = _product_gradients(product, op.attrs["adj_x"], op.attrs["adj_y"], a, b, g)
+    return unbroadcast(grads[0], a), unbroadcast(grads[1], b)
+
+
+MATMUL = op_def("MatMul", (f"a: T={PRODUCT}", "b: T"), infer=_matmul_infer, gradient=_matmul_gradient)
+BATCH_MATMUL = op_def(
+    "BatchMatMulV2", (f"x: T={PRODUCT}", "y: T"), infer=_batch_infer, gradient=_batch_gradient
+)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of two matrices, or of the matrices in the last two axes of larger tensors (tf.matmul).
+
+    The other axes are broadcast. adjoint_a and adjoint_b transpose and conjugate. That a factor is sparse is not
+    made use of. ValueError where inner dimensions differ, or both transpose and adjoint are asked for.
+    """
+    with op_scope(name, "MatMul", (a, b)) as scope:
+        for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+            if transpose and adjoint:
+                raise ValueError(f"Only one of transpose_{side} and adjoint_{side} can be True.")
+        dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), None)
+        a = convert_to_tensor(a, preferred_dtype=dtype, name="a")
+        b = convert_to_tensor(b, preferred_dtype=a.dtype, name="b")
+        batched = (a.dims is None or len(a.dims) > 2) and (b.dims is None or len(b.dims) >= 2)
+        batched = batched or (b.dims is None or len(b.dims) > 2) and (a.dims is None or len(a.dims) >= 2)
+        if batched:
+            a = numeric.conj(a) if transpose_a else a
+            b = numeric.conj(b) if transpose_b else b
+            attrs = {"adj_x": bool(transpose_a or adjoint_a), "adj_y": bool(transpose_b or adjoint_b)}
+            return apply(BATCH_MATMUL, (a, b), attrs, scope).outputs[0]
+        a = numeric.conj(a) if adjoint_a else a
+        b = numeric.conj(b) if adjoint_b else b
+        attrs = {"transpose_a": bool(transpose_a or adjoint_a), "transpose_b": bool(transpose_b or adjoint_b)}
+        return apply(MATMUL, (a, b), attrs, scope).outputs[0]
+
+
+def sparse_matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of two matrices, sparse or not (tf.sparse_matmul)."""
+    return matmul(a, b, transpose_a, transpose_b, name=name or "SparseMatMul")
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices and vectors, in the last axes (tf.linalg.matvec)."""
+    with op_scope(name, "MatVec", (a, b)):
+        column = array.expand_dims(b, axis=-1)
+        return array.squeeze(matmul(a, column, transpose_a, adjoint_a=adjoint_a), axis=-1)
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """The norm of vectors (one axis, or all elements) or matrices (two axes) (tf.norm).
+
+    ord: "euclidean", a positive number or inf; of matrices "fro", "euclidean", 1, 2 or inf. ValueError for others.
+    """
+    keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
+    is_matrix = isinstance(axis, list | tuple) and len(axis) == 2
+    if is_matrix:
+        if axis[0] == axis[1] or not all(isinstance(a, int | np.integer) for a in axis):
+            raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
+        _check_order(ord, ("euclidean", "fro", 1, 2, np.inf), "matrix")
+    else:
+        if isinstance(axis, list | tuple):
+            if len(axis) != 1:
+                raise ValueError(
+                    f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+                )
+            axis = axis[0]
+        if isinstance(ord, str) or not ord > 0:
+            _check_order(ord, ("euclidean",), "vector")
+    with op_scope(name, "norm", (tensor,)):
+        x = convert_to_tensor(tensor)
+        if ord in ("fro", "euclidean", 2) and not (is_matrix and ord == 2):
+            axes = axis if axis is None or is_matrix else [axis]
+            squares = arithmetic.multiply(x, numeric.conj(x), "mul")
+            result = transcendental.sqrt(reductions.reduce_sum(squares, axes, True))
+        elif is_matrix:
+            result = _matrix_norm(x, ord, axis)
+        else:
+            result = _vector_norm(numeric.abs_(x), ord, axis)
+        return result if keep else array.squeeze(result, axis=axis)
+
+
+def _check_order(order: Any, supported: tuple[Any, ...], kind: str) -> None:
+    if order not in supported:
+        raise ValueError(f"'ord' must be a supported {kind} norm in {list(supported)}, got {order}")
+
+
+def _vector_norm(size: Tensor, order: Any, axis: Any) -> Tensor:
+    if order == 1:
+        return reductions.reduce_sum(size, axis, True)
+    if order == np.inf:
+        return reductions.reduce_max(size, axis, True)
+    total = reductions.reduce_sum(arithmetic.pow_(size, order), axis if axis is None else [axis], True)
+    return arithmetic.pow_(total, 1.0 / order)
+
+
+def _matrix_norm(x: Tensor, order: Any, axis: Any) -> Tensor:
+    if order == 2:
+        from graphflow._core.ops.math import decompositions
+
+        return decompositions.spectral_norm(x, axis)
+    first, second = (axis[0], axis[1]) if order == 1 else (axis[1], axis[0])
+    sums = reductions.reduce_sum(numeric.abs_(x), first, True)
+    return reductions.reduce_max(sums, second, True)
+
+
+# ---- diagonals and bands -------------------------------------------------------------------------------------------
+
+
+def _matrix_diag_infer(op: Operation) -> Signature:
+    dims = require_rank_at_least(op.inputs[0].dims, 1, "the diagonal")
+    return [(op.inputs[0].dtype, None if dims is None else (*dims, dims[-1]))]
+
+
+def _smaller(rows: int | None, columns: int | None) -> int | None:
+    if 0 in (rows, columns):
+        return 0
+    return None if rows is None or columns is None else min(rows, columns)
+
+
+def _matrix_diag_part_infer(op: Operation) -> Signature:
+    dims = require_rank_at_least(op.inputs[0].dims, 2, "the input")
+    return [(op.inputs[0].dtype, None if dims is None else (*dims[:-2], _smaller(*dims[-2:])))]
+
+
+def _matrix_set_diag_infer(op: Operation) -> Signature:
+    x, diagonal = op.inputs
+    dims = require_rank_at_least(x.dims, 2, "the input")
+    require_rank_at_least(diagonal.dims, 1, "the diagonal")
+    if dims is not None:
+        shapes.merge((*dims[:-2], _smaller(*dims[-2:])), diagonal.dims)
+    return [(x.dtype, dims)]
+
+
+def _matrix_diag_part_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (matrix_set_diag(array.zeros_like(op.inputs[0]), g),)
+
+
+def _matrix_set_diag_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    return matrix_set_diag(g, array.zeros_like(op.inputs[1])), matrix_diag_part(g)
+
+
+def _diag_infer(op: Operation) -> Signature:
+    dims = require_rank_at_least(op.inputs[0].dims, 1, "the diagonal")
+    return [(op.inputs[0].dtype, None if dims is None else dims + dims)]
+
+
+def _diag_part_infer(op: Operation) -> Signature:
+    dims = op.inputs[0].dims
+    if dims is None:
+        return [(op.inputs[0].dtype, None)]
+    if len(dims) % 2 or not dims:
+        raise ValueError(
+            f"Input must have even and non-zero rank, but is rank {len(dims)} with shape {shapes.text(dims)}."
+        )
+    half = len(dims) // 2
+    return [(op.inputs[0].dtype, shapes.merge(dims[:half], dims[half:]))]
+
+
+def _band_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None, None]:
+    return matrix_band_part(g, op.inputs[1], op.inputs[2]), None, None
+
+
+def _band_infer(op: Operation) -> Signature:
+    require_rank_at_least(op.inputs[0].dims, 2, "the input")
+    return same_as_input(op)
+
+
+def _cross_infer(op: Operation) -> Signature:
+    dims = require_rank_at_least(shapes.merge(op.inputs[0].dims, op.inputs[1].dims), 1, "the vectors")
+    if dims is not None and dims[-1] not in (3, None):
+        raise ValueError(
+            f"Dimension must be 3 but is {dims[-1]}: the vectors of a cross product have 3 elements."
+        )
+    return [(op.inputs[0].dtype, dims)]
+
+
+def _cross_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    a, b = op.inputs
+    return cross(b, g), cross(g, a)
+
+
+DIAGONAL = "float|int32|int64|complex"
+MATRIX_DIAG = op_def(
+    "MatrixDiag", ("diagonal: T",), infer=_matrix_diag_infer, gradient=lambda op, g: (matrix_diag_part(g),)
+)
+MATRIX_DIAG_PART = op_def(
+    "MatrixDiagPart", ("input: T",), infer=_matrix_diag_part_infer, gradient=_matrix_diag_part_gradient
+)
+MATRIX_SET_DIAG = op_def(
+    "MatrixSetDiag",
+    ("input: T", "diagonal: T"),
+    infer=_matrix_set_diag_infer,
+    gradient=_matrix_set_diag_gradient,
+)
+DIAG = op_def(
+    "Diag", (f"diagonal: T={DIAGONAL}",), infer=_diag_infer, gradient=lambda op, g: (tensor_diag_part(g),)
+)
+DIAG_PART = op_def(
+    "DiagPart", (f"input: T={DIAGONAL}",), infer=_diag_part_infer, gradient=lambda op, g: (tensor_diag(g),)
+)
+BAND_PART = op_def(
+    "MatrixBandPart",
+    ("input: T", "num_lower: Tindex=index", "num_upper: Tindex"),
+    infer=_band_infer,
+    gradient=_band_gradient,
+)
+CROSS = op_def("Cross", ("a: T=real", "b: T"), infer=_cross_infer, gradient=_cross_gradient)
+
+
+def matrix_diag(diagonal: Any, name: str | None = "diag") -> Tensor:
+    """Matrices with these diagonals, from the last axis, and zeros elsewhere (tf.matrix_diag)."""
+    return unary(MATRIX_DIAG, diagonal, name)
+
+
+def matrix_diag_part(input: Any, name: str | None = "diag_part") -> Tensor:
+    """The main diagonals of the matrices in the last two axes (tf.matrix_diag_part)."""
+    return unary(MATRIX_DIAG_PART, input, name)
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag") -> Tensor:
+    """The matrices with other main diagonals (tf.matrix_set_diag)."""
+    return apply(MATRIX_SET_DIAG, (input, diagonal), name=name).outputs[0]
+
+
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor of twice the rank, with the elements on its diagonal (tf.diag)."""
+    return unary(DIAG, diagonal, name)
+
+
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The diagonal of a tensor whose shape is one shape twice (tf.diag_part)."""
+    return unary(DIAG_PART, input, name)
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """The matrices with zeros outside a band around the diagonal (tf.matrix_band_part).
+
+    num_lower and num_upper count the diagonals that are kept below and above; negative keeps all.
+    """
+    if not isinstance(num_lower, Tensor) and not isinstance(num_upper, Tensor):
+        with op_scope(name, "MatrixBandPart", (input,)) as scope:
+            num_lower = convert_to_tensor(num_lower, dtype=dtypes.int64, name="num_lower")
+            num_upper = convert_to_tensor(num_upper, dtype=dtypes.int64, name="num_upper")
+            return apply(BAND_PART, (input, num_lower, num_upper), name=scope).outputs[0]
+    return apply(BAND_PART, (input, num_lower, num_upper), name=name).outputs[0]
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the main diagonals of the matrices in the last two axes (tf.trace)."""
+    with op_scope(name, "Trace", (x,)) as scope:
+        x = convert_to_tensor(x, name="x")
+        return reductions.reduce_sum(matrix_diag_part(x), [-1], name=scope)
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """The cross product of vectors of three elements, in the last axis (tf.cross)."""
+    return binary(CROSS, a, b, name)
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The transposed conjugate of the matrices in the last two axes (tf.linalg.adjoint)."""
+    with op_scope(name, "adjoint", (matrix,)):
+        return array.matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
+
+
+EXPORTS: dict[str, Any] = {
+    "matmul": matmul,
+    "sparse_matmul": sparse_matmul,
+    "norm": norm,
+    "matrix_diag": matrix_diag,
+    "matrix_diag_part": matrix_diag_part,
+    "matrix_set_diag": matrix_set_diag,
+    "diag": tensor_diag,
+    "diag_part": tensor_diag_part,
+    "matrix_band_part": matrix_band_part,
+    "trace": trace,
+    "cross": cross,
+}

@@ -1,0 +1,403 @@
+"""Elementwise functions of one number that are not transcendental: sign, conversion, parts of complex numbers, bits.
+
+Also the sums of many tensors (add_n, accumulate_n), which no broadcasting takes part in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.ops import core
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, convert_n_to_tensor, convert_to_tensor, graph_of, op_scope
+from graphflow._core.ops.math import arithmetic
+from graphflow._core.ops.math.elementwise import (
+    NARROW,
+    binary,
+    partial_arithmetic,
+    sparse_unary,
+    unary,
+    unbroadcast_pair,
+)
+from graphflow._core.ops.rules import broadcast_binary, same_as_input, same_shape
+from graphflow.errors import UnimplementedError
+
+_REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+_COMPLEX_OF = {real: wide for wide, real in _REAL_OF.items()}
+
+
+def _real_infer(op: Operation) -> Signature:
+    return [(_REAL_OF[op.inputs[0].dtype], op.inputs[0].dims)]
+
+
+def _complex_infer(op: Operation) -> Signature:
+    x, y = op.inputs
+    return [(_COMPLEX_OF[x.dtype], shapes.broadcast(x.dims, y.dims))]
+
+
+def _sign_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    x, y = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return (array.zeros_like(x),)
+    # Only what turns a complex number changes its sign, in proportion to 1 / abs(x).
+    outward = real(arithmetic.multiply(conj(y), g))
+    turning = arithmetic.subtract(g, arithmetic.multiply(y, complex_(outward, array.zeros_like(outward))))
+    size = abs_(x)
+    return (arithmetic.div_no_nan(turning, complex_(size, array.zeros_like(size))),)
+
+
+def _abs_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (arithmetic.multiply(g, sign(op.inputs[0])),)
+
+
+def _complex_abs_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (arithmetic.multiply(complex_(g, array.zeros_like(g)), sign(op.inputs[0])),)
+
+
+def _angle_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    x = op.inputs[0]
+    outward = arithmetic.realdiv(array.ones_like(x), complex_(imag(x), real(x)))
+    return (arithmetic.multiply(negative(outward), complex_(g, array.zeros_like(g))),)
+
+
+def _complex_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    return unbroadcast_pair(op, real(g), imag(g))
+
+
+def _real_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (complex_(g, array.zeros_like(g)),)
+
+
+def _imag_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (complex_(array.zeros_like(g), g),)
+
+
+NEG = op_def(
+    "Neg",
+    (f"x: T={NARROW}",),
+    infer=same_as_input,
+    gradient=lambda op, g: (-g,),
+    scalar="-{x}",
+    partial_value=partial_arithmetic(lambda x: -x),
+)
+SIGN = op_def(
+    "Sign",
+    (f"x: T={NARROW}",),
+    infer=same_as_input,
+    gradient=_sign_gradient,
+    scalar="sign({x})",
+)
+ABS = op_def(
+    "Abs",
+    ("x: T=float|int8|int16|int32|int64",),
+    infer=same_as_input,
+    gradient=_abs_gradient,
+    scalar="abs({x})",
+)
+COMPLEX_ABS = op_def("ComplexAbs", ("x: T=complex",), infer=_real_infer, gradient=_complex_abs_gradient)
+CONJ = op_def("Conj", ("input: T=complex",), infer=same_as_input, gradient=lambda op, g: (conj(g),))
+ANGLE = op_def("Angle", ("input: T=complex",), infer=_real_infer, gradient=_angle_gradient)
+REAL = op_def("Real", ("input: T=complex",), infer=_real_infer, gradient=_real_gradient)
+IMAG = op_def("Imag", ("input: T=complex",), infer=_real_infer, gradient=_imag_gradient)
+COMPLEX = op_def(
+    "Complex", ("real: T=float32|float64", "imag: T"), infer=_complex_infer, gradient=_complex_gradient
+)
+
+
+def negative(x: Any, name: str | None = None) -> Any:
+    """-x elementwise (tf.negative)."""
+    return sparse_unary(NEG, x, name)
+
+
+def sign(x: Any, name: str | None = None) -> Any:
+    """-1, 0 or 1 elementwise; x / abs(x) of complex numbers (tf.sign)."""
+    return sparse_unary(SIGN, x, name)
+
+
+def abs_(x: Any, name: str | None = None) -> Any:
+    """The absolute value elementwise, a real number of complex ones (tf.abs)."""
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, abs_(x.values, name), x.dense_shape)
+    with op_scope(name, "Abs", (x,)) as scope:
+        x = convert_to_tensor(x, name="x")
+        definition = COMPLEX_ABS if x.dtype.is_complex else ABS
+        return unary(definition, x, scope)
+
+
+def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Complex numbers of real and imaginary parts (tf.complex); TypeError unless both are float32 or both float64."""
+    real, imag = convert_to_tensor(real, name="real"), convert_to_tensor(imag, name="imag")
+    if real.dtype is not imag.dtype or real.dtype not in _COMPLEX_OF:
+        raise TypeError(
+            f"real and imag have incorrect types: {real.dtype.name} {imag.dtype.name}. Both must be float32 or float64."
+        )
+    return binary(COMPLEX, real, imag, name or "Complex")
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part; a real tensor is returned as it is (tf.real)."""
+    return _part(REAL, input, name)
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part; zeros of a real tensor (tf.imag)."""
+    return _part(IMAG, input, name)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The argument in radians; zeros of a real tensor, as in TensorFlow 1 (tf.angle)."""
+    return _part(ANGLE, input, name)
+
+
+def _part(definition: OpDef, value: Any, name: str | None) -> Tensor:
+    if isinstance(value, Tensor) and value.dtype.is_floating and definition is REAL:
+        return value
+    with op_scope(name, definition.name, (value,)) as scope:
+        tensor = convert_to_tensor(value, name="input")
+        if tensor.dtype.is_complex:
+            return unary(definition, tensor, scope)
+        return tensor if definition is REAL else array.zeros_like(tensor)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; a real tensor is returned as it is (tf.conj). TypeError of what is no number."""
+    if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
+        return x
+    with op_scope(name, "Conj", (x,)) as scope:
+        tensor = convert_to_tensor(x, name="x")
+        if tensor.dtype.is_complex:
+            return unary(CONJ, tensor, scope)
+        if tensor.dtype.is_floating or tensor.dtype.is_integer:
+            return tensor
+        raise TypeError(f"Expected numeric tensor, got dtype {tensor.dtype.name}.")
+
+
+# ---- conversion ----------------------------------------------------------------------------------------------------
+
+
+def _cast_infer(op: Operation) -> Signature:
+    source, target = op.inputs[0].dtype, op.attrs["DstT"]
+    op.attrs.setdefault("SrcT", source)
+    for dtype in (source, target):
+        if not dtype.is_numpy_compatible or dtype is dtypes.string:
+            raise UnimplementedError(
+                None,
+                op,
+                f"{op.describe()}: Cast {source.name} to {target.name} is not supported. "
+                f"Built at {op.line[0]}:{op.line[1]}.",
+            )
+    return [(target, op.inputs[0].dims)]
+
+
+def _cast_gradient(op: Operation, g: Tensor) -> tuple[Tensor | None]:
+    source = op.inputs[0].dtype
+    continuous = source.is_floating or source.is_complex
+    return (cast(g, source) if continuous and (g.dtype.is_floating or g.dtype.is_complex) else None,)
+
+
+CAST = op_def(
+    "Cast",
+    ("x: any",),
+    infer=_cast_infer,
+    gradient=_cast_gradient,
+    scalar="cast({x}, {@DstT})",
+    partial_value=lambda op: core.partial_value(op.inputs[0]) if op.attrs["DstT"].is_integer else None,
+)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """The values as another dtype (tf.cast): floats are truncated to integers, integers wrap, bool is 0 or 1.
+
+    Takes SparseTensor and IndexedSlices too. A tensor that has the dtype already is returned as it is.
+    """
+    target = as_dtype(dtype)
+    if isinstance(x, Tensor) and x.dtype is target:
+        return x
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, cast(x.values, target, name), x.dense_shape)
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, target, name), x.indices, x.dense_shape)
+    with op_scope(name, "Cast", (x,)) as scope:
+        tensor = convert_to_tensor(x, name="x")
+        if tensor.dtype is target:
+            return tensor
+        return apply(CAST, (tensor,), {"DstT": target, "Truncate": False}, scope).outputs[0]
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """As cast, but values beyond the range of the dtype become its nearest end (tf.saturate_cast)."""
+    with op_scope(name, "saturate_cast", (value,)) as scope:
+        value, target = convert_to_tensor(value, name="value"), as_dtype(dtype)
+        ends = (
+            value.dtype
+        )  # As Python's numbers: compared as NumPy's, they would be converted to each other's dtype.
+        if float(ends.min) < float(target.min):
+            value = arithmetic.maximum(value, _end_within(target.min, target, value.dtype, "min"))
+        if float(ends.max) > float(target.max):
+            value = arithmetic.minimum(value, _end_within(target.max, target, value.dtype, "max"))
+        result: Tensor = cast(value, target, scope)
+        return result
+
+
+def _end_within(end: Any, target: DType, source: DType, name: str) -> Tensor:
+    """The end of the target's range in the source's dtype, rounded into the range where it is no exact float."""
+    if source.is_floating and target.is_integer:
+        kind = source.as_numpy_dtype
+        limit = kind(end)
+        while not np.isfinite(limit) or not target.min <= int(limit) <= target.max:
+            limit = np.nextafter(limit, kind(0))
+        end = limit
+    return core.constant(end, dtype=source, name=name)
+
+
+def _converter(dtype: DType, default_name: str) -> Any:
+    def convert(x: Any, name: str | None = default_name) -> Any:
+        return cast(x, dtype, name)
+
+    convert.__name__ = (
+        f"to_{'double' if dtype is dtypes.float64 else 'float' if dtype is dtypes.float32 else dtype.name}"
+    )
+    convert.__doc__ = f"gf.cast to {dtype.name} (tf.{convert.__name__}, deprecated there)."
+    return convert
+
+
+to_float = _converter(dtypes.float32, "ToFloat")
+to_double = _converter(dtypes.float64, "ToDouble")
+to_int32 = _converter(dtypes.int32, "ToInt32")
+to_int64 = _converter(dtypes.int64, "ToInt64")
+to_complex64 = _converter(dtypes.complex64, "ToComplex64")
+to_complex128 = _converter(dtypes.complex128, "ToComplex128")
+
+# ---- sums of many --------------------------------------------------------------------------------------------------
+
+
+def _merged(op: Operation) -> Signature:
+    dims = op.inputs[0].dims
+    for x in op.inputs[1:]:
+        dims = shapes.merge(dims, x.dims)
+    return [(op.inputs[0].dtype, dims)]
+
+
+def _accumulate_infer(op: Operation) -> Signature:
+    dtype, dims = _merged(op)[0]
+    return [(dtype, shapes.merge(dims, op.attrs["shape"].raw))]
+
+
+ADD_N = op_def(
+    "AddN", ("inputs*: T=number",), infer=_merged, gradient=lambda op, g: tuple(g for _ in op.inputs)
+)
+ACCUMULATE_N = op_def(
+    "AccumulateNV2",
+    ("inputs*: T=number",),
+    infer=_accumulate_infer,
+    gradient=lambda op, g: tuple(g for _ in op.inputs),
+)
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype (tf.add_n); one alone is returned as it is."""
+    if not isinstance(inputs, list | tuple):
+        raise TypeError(f"inputs must be a list of tensors, got {inputs!r}.")
+    if not inputs:
+        raise ValueError(
+            "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
+    graph = graph_of(inputs)
+    with graph.as_default():
+        tensors = _as_tensors(inputs)
+        if len(tensors) == 1:
+            return array.identity(tensors[0], name=name) if name else tensors[0]
+        return apply(ADD_N, (tensors,), {"N": len(tensors)}, name).outputs[0]
+
+
+def _as_tensors(inputs: Any) -> list[Tensor]:
+    dtype = next((x.dtype for x in inputs if isinstance(x, Tensor | IndexedSlices)), None)
+    return [
+        x if isinstance(x, Tensor) else convert_to_tensor(x, preferred_dtype=dtype, name=f"inputs_{i}")
+        for i, x in enumerate(inputs)
+    ]
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype (tf.accumulate_n); ValueError where they or `shape` differ."""
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+    tensors = convert_n_to_tensor(inputs)
+    if any(x.dtype is not tensors[0].dtype for x in tensors):
+        raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not tensors[0].dtype:
+        raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {tensors[0].dtype}")
+    dims = shapes.as_dims(shape)
+    for x in tensors:
+        dims = shapes.merge(dims, x.dims)
+    if len(tensors) == 1:
+        return array.identity(tensors[0], name=name) if name else tensors[0]
+    attrs = {"N": len(tensors), "shape": shapes.TensorShape(dims)}
+    return apply(ACCUMULATE_N, (tensors,), attrs, name).outputs[0]
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A scalar times a tensor or IndexedSlices (tf.scalar_mul); ValueError where `scalar` is none."""
+    scalar = convert_to_tensor(scalar, dtype=x.dtype, name="scalar")
+    if scalar.dims is None or scalar.dims != ():
+        raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(arithmetic.multiply(scalar, x.values, name), x.indices, x.dense_shape)
+    return arithmetic.multiply(scalar, x, name)
+
+
+# ---- bits ----------------------------------------------------------------------------------------------------------
+
+
+def _bit_op(name: str, scalar: str | None) -> OpDef:
+    return op_def(
+        name, ("x: T=integer", "y: T"), infer=broadcast_binary, gradient=NOT_DIFFERENTIABLE, scalar=scalar
+    )
+
+
+BITWISE_AND = _bit_op("BitwiseAnd", "{x} & {y}")
+BITWISE_OR = _bit_op("BitwiseOr", "{x} | {y}")
+BITWISE_XOR = _bit_op("BitwiseXor", "{x} ^ {y}")
+LEFT_SHIFT = _bit_op("LeftShift", None)
+RIGHT_SHIFT = _bit_op("RightShift", None)
+INVERT = op_def("Invert", ("x: T=integer",), infer=same_as_input, gradient=NOT_DIFFERENTIABLE, scalar="~{x}")
+POPULATION_COUNT = op_def(
+    "PopulationCount", ("x: T=integer",), infer=same_shape(dtypes.uint8), gradient=NOT_DIFFERENTIABLE
+)
+
+
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits that are set in both integers (tf.bitwise.bitwise_and)."""
+    return binary(BITWISE_AND, x, y, name)
+
+
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits that are set in either integer (tf.bitwise.bitwise_or)."""
+    return binary(BITWISE_OR, x, y, name)
+
+
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits in which two integers differ (tf.bitwise.bitwise_xor)."""
+    return binary(BITWISE_XOR, x, y, name)
+
+
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """All bits inverted (tf.bitwise.invert)."""
+    return unary(INVERT, x, name)
+
+
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x shifted left by y bits, y brought into [0, bits - 1] (tf.bitwise.left_shift)."""
+    return binary(LEFT_SHIFT, x, y, name)
+
+
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x shifted right by y bits, keeping the sign, y brought into [0, bits - 1] (tf.bitwise.right_shift)."""
+    return binary(RIGHT_SHIFT, x, y, name)

@@ -1,0 +1,449 @@
+"""Reductions along axes, and the broadcasting that undoes them in gradients.
+
+The axes are an input, as in TensorFlow, so that they may be computed. Where shapes are known while the graph is built,
+gradients are made of ops with static axes, which both tiers can fuse; otherwise two ops of our own take the shape from
+a tensor that has it (SumToShape, BroadcastLike), in place of TensorFlow's chains of shape arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.shapes import Dims, TensorShape
+from graphflow._core.ops import core
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, constant, convert_to_tensor, graph_of, op_scope
+from graphflow._core.ops.math import arithmetic, comparison, numeric, scans, transcendental
+from graphflow._core.ops.rules import deprecated
+
+
+def _reduction_infer(op: Operation) -> Signature:
+    x, indices = op.inputs
+    keep = op.attrs["keep_dims"]
+    axes = known_axes(op)
+    dims: Dims
+    if indices.dims is not None and len(indices.dims) > 1:
+        raise ValueError(
+            f"the axes to reduce must be a scalar or a vector, got shape {shapes.text(indices.dims)}."
+        )
+    if axes is None or x.dims is None:
+        dims = (None,) * len(x.dims) if keep and x.dims is not None else None
+    elif keep:
+        dims = tuple(1 if i in axes else d for i, d in enumerate(x.dims))
+    else:
+        dims = tuple(d for i, d in enumerate(x.dims) if i not in axes)
+    return [(x.dtype, dims)]
+
+
+def known_axes(op: Operation) -> tuple[int, ...] | None:
+    """The axes of a reduction, counted from the front, where they and the rank are known; ValueError out of range."""
+    x, indices = op.inputs
+    values = core.constant_value(indices)
+    if values is None or x.dims is None:
+        return None
+    rank = len(x.dims)
+    for axis in np.atleast_1d(values):
+        if not -rank <= axis < rank:
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions.")
+    return tuple(sorted({int(axis) % rank for axis in np.atleast_1d(values)}))
+
+
+def _with_kept_axes(op: Operation, tensor: Tensor) -> Tensor:
+    """What has the shape of a reduction's result, with the reduced axes put back as axes of one element."""
+    axes = known_axes(op)
+    if op.attrs["keep_dims"] or axes == ():
+        return tensor
+    if axes is None:
+        return apply(RESTORE_AXES, (tensor, *op.inputs)).outputs[0]
+    for axis in axes:
+        tensor = array.expand_dims(tensor, axis)
+    return tensor
+
+
+def _spread(op: Operation, g: Tensor) -> Tensor:
+    """The gradient of a reduction's result at each element that went into it."""
+    axes = known_axes(op)
+    leading = axes is not None and axes == tuple(range(len(axes)))
+    everything = op.outputs[0].dims == ()
+    return broadcast_like(g if leading or everything else _with_kept_axes(op, g), op.inputs[0])
+
+
+def _sum_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    return _spread(op, g), None
+
+
+def _mean_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    x, axes = op.inputs[0], known_axes(op)
+    count = None if axes is None or x.dims is None else shapes.size_of(tuple(x.dims[i] for i in axes))
+    if count is not None:
+        return _spread(op, arithmetic.realdiv(g, max(count, 1))), None
+    whole, kept = array.size(x), arithmetic.maximum(array.size(op.outputs[0]), 1)
+    divisor = numeric.cast(arithmetic.floor_div(whole, kept), g.dtype)
+    return _spread(op, arithmetic.realdiv(g, divisor)), None
+
+
+def _extremum_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    # Elements that tie share the gradient evenly, as in TensorFlow.
+    x, indices = op.inputs
+    y, g = _with_kept_axes(op, op.outputs[0]), _with_kept_axes(op, g)
+    chosen = numeric.cast(comparison.equal(y, x), g.dtype)
+    count = reduce_sum(chosen, indices, keepdims=True)
+    return arithmetic.multiply(arithmetic.realdiv(chosen, count), g), None
+
+
+def _product_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    # The product of all other elements from the products before and after each one, so that zeros do no harm.
+    x, axes, g = op.inputs[0], known_axes(op), _with_kept_axes(op, g)
+    if axes is None:
+        return arithmetic.multiply(g, _product_of_others_over(x, op.inputs[1])), None
+    for axis in axes:
+        g = arithmetic.multiply(g, _product_of_others(x, axis))
+        x = reduce_prod(x, axis, keepdims=True)
+    g.set_shape(op.inputs[0].dims)
+    return g, None
+
+
+def _product_of_others_over(x: Tensor, indices: Tensor) -> Tensor:
+    """The same over several axes that are computed: brought to the front, and made one."""
+    chosen, free = split_axes(x, indices)
+    order = array.concat([chosen, free], 0)
+    turned, shape = array.transpose(x, order), array.shape(x)
+    sizes = [reduce_prod(array.gather(shape, axes)) for axes in (chosen, free)]
+    flat = _product_of_others(array.reshape(turned, array.stack(sizes)), 0)
+    return array.transpose(array.reshape(flat, array.shape(turned)), array.invert_permutation(order))
+
+
+def split_axes(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor]:
+    """The axes counted from the front, and all the others, ascending; computed while the graph runs."""
+    chosen = arithmetic.floormod(array.reshape(axes, [-1]), numeric.cast(array.rank(x), axes.dtype))
+    every = numeric.cast(array.range_(array.rank(x)), axes.dtype)
+    matches = comparison.equal(array.expand_dims(every, 1), array.expand_dims(chosen, 0))
+    return chosen, array.boolean_mask(every, comparison.logical_not(reduce_any(matches, 1)))
+
+
+def _product_of_others(x: Tensor, axis: Any) -> Tensor:
+    before = scans.cumprod(x, axis, exclusive=True)
+    after = scans.cumprod(x, axis, exclusive=True, reverse=True)
+    return arithmetic.multiply(numeric.conj(before), numeric.conj(after))
+
+
+def _euclidean_norm_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    y = _with_kept_axes(op, op.outputs[0])
+    if g.dtype.is_complex:  # The norm's imaginary part is always 0.
+        g = numeric.cast(numeric.real(g), g.dtype)
+    return arithmetic.multiply(op.inputs[0], arithmetic.realdiv(_with_kept_axes(op, g), y)), None
+
+
+def _reduction(name: str, types: str, gradient: Any, partial: Any = None) -> OpDef:
+    inputs = (f"input: {types}", "reduction_indices: Tidx=index")
+    return op_def(name, inputs, infer=_reduction_infer, gradient=gradient, partial_value=partial)
+
+
+def _partial(function: Callable[[list[int]], int]) -> Callable[[Operation], int | None]:
+    """The value of a reduction of a shape vector, as in `reduce_prod(gf.shape(x))`."""
+
+    def rule(op: Operation) -> int | None:
+        known = core.partial_value(op.inputs[0])
+        if not isinstance(known, list) or op.outputs[0].dims != ():
+            return None
+        values = [v for v in known if v is not None]
+        return function(values) if len(values) == len(known) and values else None
+
+    return rule
+
+
+SUM = _reduction("Sum", "T=number", _sum_gradient, _partial(sum))
+MEAN = _reduction("Mean", "T=number", _mean_gradient)
+MAX = _reduction("Max", "T=number", _extremum_gradient, _partial(max))
+MIN = _reduction("Min", "T=number", _extremum_gradient, _partial(min))
+PROD = _reduction(
+    "Prod", "T=number", _product_gradient, _partial(lambda values: int(np.prod(values, dtype=object)))
+)
+EUCLIDEAN_NORM = _reduction("EuclideanNorm", "T=number", _euclidean_norm_gradient)
+ALL = _reduction("All", "bool", NOT_DIFFERENTIABLE)
+ANY = _reduction("Any", "bool", NOT_DIFFERENTIABLE)
+
+
+def _restore_infer(op: Operation) -> Signature:
+    reduced, x, indices = op.inputs
+    values = core.constant_value(indices)
+    if x.dims is None or values is None:
+        return [(reduced.dtype, None if x.dims is None else (None,) * len(x.dims))]
+    axes = {int(axis) % max(len(x.dims), 1) for axis in np.atleast_1d(values)}
+    return [(reduced.dtype, tuple(1 if i in axes else size for i, size in enumerate(x.dims)))]
+
+
+RESTORE_AXES = op_def(
+    "RestoreReducedAxes",
+    ("reduced: T", "input: any", "reduction_indices: Tidx=index"),
+    infer=_restore_infer,
+    gradient=lambda op, g: (array.reshape(g, array.shape(op.inputs[0])), None, None),
+)
+
+# ---- broadcasting and its inverse ----------------------------------------------------------------------------------
+
+
+def _broadcast_like_infer(op: Operation) -> Signature:
+    x, target = op.inputs
+    return [(x.dtype, shapes.merge(target.dims, _fits(x.dims, target.dims)))]
+
+
+def _fits(x: Dims, target: Dims) -> Dims:
+    if x is None or target is None:
+        return target
+    if len(x) > len(target):
+        raise ValueError(f"cannot broadcast shape {shapes.text(x)} to {shapes.text(target)}.")
+    return shapes.broadcast(x, target)
+
+
+def _static_infer(op: Operation) -> Signature:
+    x, target = op.inputs[0], op.attrs["shape"].raw
+    return [(x.dtype, shapes.merge(target, _fits(x.dims, target)))]
+
+
+BROADCAST_LIKE = op_def(
+    "BroadcastLike",
+    ("x: T", "like: any"),
+    infer=_broadcast_like_infer,
+    gradient=lambda op, g: (sum_to_shape_of(g, op.inputs[0]), None),
+    scalar="{x}",
+)
+BROADCAST_STATIC = op_def(
+    "BroadcastStatic",
+    ("x: T",),
+    infer=_static_infer,
+    gradient=lambda op, g: (sum_to_shape_of(g, op.inputs[0]),),
+    scalar="{x}",
+)
+SUM_TO_SHAPE = op_def(
+    "SumToShape",
+    ("x: T=number", "like: any"),
+    infer=lambda op: [(op.inputs[0].dtype, op.inputs[1].dims)],
+    gradient=lambda op, g: (broadcast_like(g, op.inputs[0]), None),
+)
+
+
+def broadcast_like(x: Tensor, target: Tensor) -> Tensor:
+    """`x` repeated along the axes that `target` has more elements of; the value of `target` is not looked at."""
+    if target.dims is None or None in target.dims:
+        return apply(BROADCAST_LIKE, (x, target)).outputs[0]
+    if x.dims == target.dims:
+        return x
+    return apply(BROADCAST_STATIC, (x,), {"shape": TensorShape(target.dims)}).outputs[0]
+
+
+def sum_to_shape_of(x: Tensor, target: Tensor) -> Tensor:
+    """`x` summed over the axes along which `target` would be broadcast to it; only the shape of `target` counts."""
+    wanted = target.dims
+    if wanted is None or None in wanted or x.dims is None:
+        return apply(SUM_TO_SHAPE, (x, target)).outputs[0]
+    extra = len(x.dims) - len(wanted)
+    inner = [extra + i for i, size in enumerate(wanted) if size == 1 and x.dims[extra + i] != 1]
+    if inner:
+        x = reduce_sum(x, inner, keepdims=True)
+    if extra:
+        x = reduce_sum(x, list(range(extra)))
+    x.set_shape(wanted)
+    return x
+
+
+# ---- public functions ----------------------------------------------------------------------------------------------
+
+
+def _reduce(
+    definition: OpDef,
+    x: Any,
+    axis: Any,
+    keepdims: Any,
+    name: str | None,
+    reduction_indices: Any,
+    keep_dims: Any,
+) -> Tensor:
+    axis = deprecated(axis, reduction_indices, "axis", "reduction_indices")
+    keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
+    everything = axis is None
+    if everything:
+        with graph_of((x,)).as_default():
+            x = convert_to_tensor(x, name="Const")
+            axis = (
+                array.range_(0, array.rank(x))
+                if x.dims is None
+                else constant(np.arange(len(x.dims), dtype=np.int32))
+            )
+    result = apply(definition, (x, axis), {"keep_dims": keep}, name).outputs[0]
+    if everything and not keep:
+        result.set_shape(())
+    return result
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """The sum of the elements along axes, all of them by default (tf.reduce_sum).
+
+    axis: an int, a list of ints or a tensor; a negative one counts from the end. keepdims leaves an axis of one element
+    in place of each that is reduced. Of nothing, the sum is 0. ValueError where an axis does not exist.
+    """
+    return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """The mean along axes (tf.reduce_mean); of nothing it is NaN, of integers it is truncated. See reduce_sum."""
+    return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """The largest element along axes, NaN where there is one; of nothing the lowest value (tf.reduce_max)."""
+    return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """The smallest element along axes, NaN where there is one; of nothing the highest value (tf.reduce_min)."""
+    return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """The product along axes; of nothing it is 1 (tf.reduce_prod). See reduce_sum."""
+    return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """Whether all booleans along axes are true (tf.reduce_all). See reduce_sum."""
+    return _reduce(ALL, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """Whether any boolean along axes is true (tf.reduce_any). See reduce_sum."""
+    return _reduce(ANY, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares along axes (tf.math.reduce_euclidean_norm). See reduce_sum."""
+    return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name, None, None)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean squared distance from the mean along axes (tf.math.reduce_variance)."""
+    with op_scope(name, "reduce_variance", (input_tensor,)):
+        x = convert_to_tensor(input_tensor)
+        distance = arithmetic.subtract(x, reduce_mean(x, axis, True), "sub")
+        return reduce_mean(transcendental.square(distance), axis, keepdims)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the variance along axes (tf.math.reduce_std)."""
+    with op_scope(name, "reduce_std", (input_tensor,)):
+        result: Tensor = transcendental.sqrt(reduce_variance(input_tensor, axis, keepdims))
+        return result
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """log(sum(exp(x))) along axes, without overflow (tf.reduce_logsumexp). See reduce_sum."""
+    keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
+    axis = deprecated(axis, reduction_indices, "axis", "reduction_indices")
+    x = convert_to_tensor(input_tensor)
+    with op_scope(name, "ReduceLogSumExp", (x,)):
+        largest = reduce_max(x, axis, True)
+        usable = array.where(comparison.is_finite(largest), largest, array.zeros_like(largest))
+        usable = array.stop_gradient(usable)
+        total = transcendental.log(reduce_sum(transcendental.exp(arithmetic.subtract(x, usable)), axis, keep))
+        if not keep:
+            usable = array.reshape(usable, array.shape(total))
+        return arithmetic.add(total, usable)
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+    input: Any = None,
+) -> Tensor:
+    """How many elements along axes are not zero (or not empty, of strings), as `dtype` (tf.count_nonzero)."""
+    keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
+    values = deprecated(input_tensor, input, "input_tensor", "input")
+    axis = deprecated(axis, reduction_indices, "axis", "reduction_indices")
+    with op_scope(name, "count_nonzero", (values,)):
+        x = convert_to_tensor(values, name="input")
+        zero = constant("" if x.dtype is dtypes.string else x.dtype.as_numpy_dtype(0), name="zeros")
+        counted = numeric.cast(comparison.not_equal(x, zero), dtypes.int64)
+        result: Tensor = numeric.cast(reduce_sum(counted, axis, keep), dtype)
+        return result
+
+
+EXPORTS: dict[str, Any] = {
+    function.__name__: function
+    for function in (
+        *(reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod, reduce_all, reduce_any),
+        *(reduce_logsumexp, count_nonzero),
+    )
+}

@@ -1,0 +1,169 @@
+"""Running sums and products along an axis, and the place of the largest element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.ops import core
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.math import arithmetic, comparison, numeric, reductions, transcendental
+from graphflow._core.ops.rules import deprecated, same_as_input
+
+
+def _argument_infer(op: Operation) -> Signature:
+    x, axis = op.inputs
+    dims: Dims = None
+    if axis.dims not in (None, ()):
+        raise ValueError(f"the axis must be a scalar, got shape {shapes.text(axis.dims)}.")
+    known = core.constant_value(axis)
+    if x.dims == ():
+        raise ValueError("a scalar has no axis to look along.")
+    if x.dims is not None:
+        dims = (None,) * (len(x.dims) - 1)
+        if known is not None:
+            place = shapes.normalize_axis(int(known), len(x.dims), "Dimension")
+            dims = x.dims[:place] + x.dims[place + 1 :]
+    return [(op.attrs["output_type"], dims)]
+
+
+def _argument(name: str) -> OpDef:
+    inputs = ("input: T=number", "dimension: Tidx=index")
+    return op_def(name, inputs, infer=_argument_infer, gradient=NOT_DIFFERENTIABLE)
+
+
+ARG_MAX = _argument("ArgMax")
+ARG_MIN = _argument("ArgMin")
+
+
+def _place(
+    definition: OpDef, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None
+) -> Tensor:
+    axis = deprecated(axis, dimension, "axis", "dimension")
+    attrs = {"output_type": as_dtype(output_type)}
+    return apply(definition, (x, 0 if axis is None else axis), attrs, name).outputs[0]
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """The index of the largest element along an axis, the first of equals; a NaN counts as largest (tf.argmax).
+
+    axis is 0 by default; output_type is int32 or int64. InvalidArgumentError where the axis has no elements.
+    """
+    return _place(ARG_MAX, input, axis, dimension, output_type, name)
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """The index of the smallest element along an axis, the first of equals; a NaN counts as smallest (tf.argmin)."""
+    return _place(ARG_MIN, input, axis, dimension, output_type, name)
+
+
+def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """argmax with its older arguments (tf.arg_max)."""
+    return _place(ARG_MAX, input, dimension, None, output_type, name)
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """argmin with its older arguments (tf.arg_min)."""
+    return _place(ARG_MIN, input, dimension, None, output_type, name)
+
+
+def _scan_infer(op: Operation) -> Signature:
+    if op.inputs[1].dims not in (None, ()):
+        raise ValueError(f"the axis must be a scalar, got shape {shapes.text(op.inputs[1].dims)}.")
+    return same_as_input(op)
+
+
+def _scanned(op: Operation, g: Tensor) -> Tensor:
+    """The running sum of a gradient in the opposite direction."""
+    return cumsum(g, op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"])
+
+
+def _cumprod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    x, y = numeric.conj(op.inputs[0]), numeric.conj(op.outputs[0])
+    return arithmetic.realdiv(_scanned(op, arithmetic.multiply(y, g)), x), None
+
+
+def _log_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    # In logarithms, positive and negative parts of the gradient apart, so that nothing overflows.
+    x, y = op.inputs[0], op.outputs[0]
+    lowest = core.constant(g.dtype.min / 2, dtype=g.dtype)
+    parts = []
+    for part in (g, numeric.negative(g)):
+        positive = comparison.greater(part, 0)
+        safe = array.where(positive, part, array.ones_like(part))
+        logarithm = array.where(positive, transcendental.log(safe), reductions.broadcast_like(lowest, part))
+        total = cumulative_logsumexp(
+            arithmetic.subtract(logarithm, y), op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]
+        )
+        parts.append(transcendental.exp(arithmetic.add(total, x)))
+    return arithmetic.subtract(parts[0], parts[1]), None
+
+
+def _scan(name: str, types: str, gradient: Any) -> OpDef:
+    return op_def(name, (f"x: T={types}", "axis: Tidx=index"), infer=_scan_infer, gradient=gradient)
+
+
+CUMSUM = _scan("Cumsum", "number", lambda op, g: (_scanned(op, g), None))
+CUMPROD = _scan("Cumprod", "number", _cumprod_gradient)
+CUMULATIVE_LOGSUMEXP = _scan("CumulativeLogsumexp", "float", _log_gradient)
+
+
+def _running(
+    definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
+) -> Tensor:
+    with op_scope(name, definition.name, (x,)) as scope:
+        x = convert_to_tensor(x, name="x")
+        attrs = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
+        return apply(definition, (x, axis), attrs, scope).outputs[0]
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The running sum along an axis (tf.cumsum).
+
+    exclusive leaves each element out of its own sum, reverse runs from the end. InvalidArgumentError where the axis
+    does not exist.
+    """
+    return _running(CUMSUM, x, axis, exclusive, reverse, name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The running product along an axis (tf.cumprod). See cumsum; the gradient is NaN at zeros, as in TensorFlow."""
+    return _running(CUMPROD, x, axis, exclusive, reverse, name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The logarithm of the running sum of exp(x), without overflow (tf.math.cumulative_logsumexp)."""
+    return _running(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
+
+
+EXPORTS: dict[str, Any] = {
+    "argmax": argmax,
+    "argmin": argmin,
+    "arg_max": arg_max,
+    "arg_min": arg_min,
+    "cumsum": cumsum,
+    "cumprod": cumprod,
+}

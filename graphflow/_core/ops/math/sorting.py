@@ -1,0 +1,357 @@
+"""Order and sets: the largest, sorting, searching, distinct values, counting."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops import rules
+from graphflow._core.ops.array.creation import ones, range_
+from graphflow._core.ops.array.indexing import scatter_nd
+from graphflow._core.ops.array.joining import stack
+from graphflow._core.ops.array.shaping import expand_dims, reshape, scalar_value, shape, squeeze, transpose
+from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor, op_scope
+
+
+class TopKV2(NamedTuple):
+    """The largest elements and their places."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Unique(NamedTuple):
+    """The distinct elements, and which of them each element is."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple("UniqueWithCounts", [("y", Tensor), ("idx", Tensor), ("count", Tensor)])):
+    """The distinct elements, which of them each element is, and how often each occurs."""
+
+
+class ListDiff(NamedTuple):
+    """The elements that are left, and their places."""
+
+    out: Tensor
+    idx: Tensor
+
+
+def _top_k_infer(op: Operation) -> Signature:
+    x, k = op.inputs
+    if k.dims not in (None, ()):
+        raise ValueError(f"k must be a scalar, but has shape {shapes.text(k.dims)}.")
+    count = scalar_value(k)
+    if count is not None and count < 0:
+        raise ValueError(f"Need k >= 0, got {count}")
+    rules.require_rank_at_least(x.dims, 1, "input")
+    if x.dims is None:
+        return [(x.dtype, None), (dtypes.int32, None)]
+    last = x.dims[-1]
+    if count is not None and last is not None and last < count:
+        raise ValueError(f"input must have last dimension >= k = {count} but is {last}")
+    dims = (*x.dims[:-1], count)
+    return [(x.dtype, dims), (dtypes.int32, dims)]
+
+
+def _top_k_gradient(op: Operation, g: Any, _: Any) -> tuple[Any, None]:
+    from graphflow._core.ops.math import reductions
+
+    x = op.inputs[0]
+    extents = shape(x)
+    length = extents[-1]
+    total = reductions.reduce_prod(extents)
+    places = op.outputs[1]
+    count = reductions.reduce_prod(extents[:-1])
+    rows = reshape(places, [count, shape(places)[-1]])
+    starts = expand_dims(range_(count) * length, -1)
+    flat = reshape(rows + starts, [-1, 1])
+    result = reshape(scatter_nd(flat, reshape(g, [-1]), reshape(total, [1])), extents)
+    result.set_shape(x.dims)
+    return result, None
+
+
+TOP_K = op_def(
+    "TopKV2",
+    ("input: T=real", "k: int32"),
+    infer=_top_k_infer,
+    gradient=_top_k_gradient,
+    outputs=("values", "indices"),
+)
+IN_TOP_K = op_def(
+    "InTopKV2", ("predictions: float32", "targets: T=index", "k: T"), gradient=NOT_DIFFERENTIABLE,
+    infer=lambda op: _in_top_k_infer(op),
+)  # fmt: skip
+
+
+def _in_top_k_infer(op: Operation) -> Signature:
+    predictions = rules.require_rank(op.inputs[0].dims, 2, "predictions")
+    targets = rules.require_rank(op.inputs[1].dims, 1, "targets")
+    assert predictions is not None
+    return [(dtypes.bool_, shapes.merge(predictions[:1], targets))]
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+    """The k largest elements of the last axis, the largest first, and their places (tf.nn.top_k).
+
+    Of equal elements the one with the lower index comes first. ValueError or InvalidArgumentError where the axis has
+    fewer than k.
+    """
+    return TopKV2(*apply(TOP_K, (input, k), {"sorted": sorted}, name).outputs)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether the prediction for each row's target is among the row's k largest (tf.nn.in_top_k).
+
+    predictions: [batch, classes] float32; targets: [batch]. Ties count as within; a row with a value that is not finite
+    is False.
+    """
+    with op_scope(name, "in_top_k", [predictions, targets]):
+        return apply(IN_TOP_K, (predictions, targets, k)).outputs[0]
+
+
+# ---- sorting ------------------------------------------------------------------------------------------------------
+
+
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """The elements in order along an axis (tf.sort); direction is ASCENDING or DESCENDING."""
+    with op_scope(name, "sort", [values]):
+        return _ordered(values, axis, direction, want_indices=False)
+
+
+def argsort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """The places of the elements in order along an axis, int32 (tf.argsort); it is always stable."""
+    with op_scope(name, "argsort", [values]):
+        return _ordered(values, axis, direction, want_indices=True)
+
+
+def _ordered(values: Any, axis: Any, direction: str, want_indices: bool) -> Tensor:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"Direction should be ASCENDING or DESCENDING, but is {direction!r}.")
+    tensor = convert_to_tensor(values, name="values")
+    known = scalar_value(axis) if isinstance(axis, Tensor) else int(axis)
+    if known is None:
+        raise ValueError("axis must be a constant scalar")
+    moved, order = tensor, None
+    if known != -1:
+        if tensor.dims is None:
+            raise ValueError("Sorting along an axis other than the last needs a tensor of known rank.")
+        count = len(tensor.dims)
+        known = shapes.normalize_axis(known, count)
+        if known != count - 1:
+            order = list(range(count))
+            order[known], order[-1] = order[-1], order[known]
+            moved = transpose(tensor, order)
+    length = shape(moved)[-1]
+    ascending = direction == "ASCENDING"
+    found = top_k(_backwards(moved) if ascending else moved, length)
+    result = found.indices if want_indices else _backwards(found.values) if ascending else found.values
+    return result if order is None else transpose(result, order)
+
+
+def _backwards(tensor: Tensor) -> Tensor:
+    """A tensor with the opposite order: of integers the complement, which unlike the negative never overflows."""
+    if tensor.dtype.is_integer:
+        largest = tensor.dtype.max if tensor.dtype.is_unsigned else -1
+        return constant(largest, tensor.dtype) - tensor
+    return -tensor
+
+
+def _bound_infer(op: Operation) -> Signature:
+    return [(op.attrs["out_type"], op.inputs[1].dims)]
+
+
+LOWER_BOUND = op_def(
+    "LowerBound", ("sorted_inputs: T", "values: T"), infer=_bound_infer, gradient=NO_GRADIENT
+)
+UPPER_BOUND = op_def(
+    "UpperBound", ("sorted_inputs: T", "values: T"), infer=_bound_infer, gradient=NO_GRADIENT
+)
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where each value would be put into its row of a sorted tensor, before equals or after them (tf.searchsorted)."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
+    sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
+    rows = reshape(sequence, [-1, shape(sequence)[-1]])
+    columns = reshape(wanted, [-1, shape(wanted)[-1]])
+    definition = LOWER_BOUND if side == "left" else UPPER_BOUND
+    found = apply(definition, (rows, columns), {"out_type": as_dtype(out_type)}, name).outputs[0]
+    return reshape(found, shape(wanted))
+
+
+# ---- distinct values and counts -----------------------------------------------------------------------------------
+
+
+def _unique_infer(op: Operation) -> Signature:
+    dims = rules.require_rank(op.inputs[0].dims, 1, "x")
+    kind = op.attrs["out_idx"]
+    result: list[Any] = [(op.inputs[0].dtype, (None,)), (kind, dims)]
+    return [*result, (kind, (None,))] if op.type == "UniqueWithCounts" else result
+
+
+UNIQUE = op_def(
+    "Unique", ("x: T",), infer=_unique_infer, gradient=NO_GRADIENT, dynamic_shape=True, outputs=("y", "idx")
+)
+UNIQUE_WITH_COUNTS = op_def(
+    "UniqueWithCounts", ("x: T",), infer=_unique_infer, gradient=NO_GRADIENT, dynamic_shape=True,
+    outputs=("y", "idx", "count"),
+)  # fmt: skip
+LIST_DIFF = op_def(
+    "ListDiff", ("x: T", "y: T"), infer=lambda op: [(op.inputs[0].dtype, (None,)), (op.attrs["out_idx"], (None,))],
+    gradient=NO_GRADIENT, dynamic_shape=True, outputs=("out", "idx"),
+)  # fmt: skip
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+    """The distinct elements of a vector in the order of their first appearance (tf.unique)."""
+    return Unique(*apply(UNIQUE, (x,), {"out_idx": as_dtype(out_idx)}, name).outputs)
+
+
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+    """As gf.unique, and how often each occurs (tf.unique_with_counts)."""
+    return UniqueWithCounts(*apply(UNIQUE_WITH_COUNTS, (x,), {"out_idx": as_dtype(out_idx)}, name).outputs)
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
+    """The elements of x that are not in y, in order, and their places (tf.setdiff1d)."""
+    return ListDiff(*apply(LIST_DIFF, (x, y), {"out_idx": as_dtype(index_dtype)}, name).outputs)
+
+
+def _sized(position: int) -> Any:
+    """Counts of the dtype of the attribute, as many as the input at `position` says."""
+    return lambda op: [(op.attrs["dtype"], (scalar_value(op.inputs[position]),))]
+
+
+BINCOUNT = op_def(
+    "Bincount", ("arr: int32", "size: int32", "weights: T=int32|int64|float32|float64"),
+    infer=lambda op: [(op.inputs[2].dtype, (scalar_value(op.inputs[1]),))], gradient=NO_GRADIENT,
+)  # fmt: skip
+HISTOGRAM = op_def(
+    "HistogramFixedWidth", ("values: T=int32|int64|float32|float64", "value_range: T", "nbins: int32"), infer=_sized(2),
+    gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """How often each non-negative integer occurs, or the sum of its weights (tf.bincount).
+
+    The result has max(arr) + 1 elements, at least `minlength`, at most `maxlength`.
+    """
+    from graphflow._core.ops.math import arithmetic
+
+    with op_scope(name, "bincount", [arr, weights]):
+        numbers = convert_to_tensor(arr, dtype=None if isinstance(arr, Tensor) else dtypes.int32, name="arr")
+        if numbers.dtype is not dtypes.int32:
+            raise TypeError(
+                f"bincount counts int32 numbers, not {numbers.dtype.name}. Cast them with gf.cast."
+            )
+        size = _count_of(numbers)
+        if minlength is not None:
+            size = arithmetic.maximum(convert_to_tensor(minlength, dtypes.int32), size)
+        if maxlength is not None:
+            size = arithmetic.minimum(convert_to_tensor(maxlength, dtypes.int32), size)
+        kind = as_dtype(dtype)
+        heavy = constant(np.zeros(0, kind.as_numpy_dtype)) if weights is None else weights
+        return apply(BINCOUNT, (numbers, size, heavy)).outputs[0]
+
+
+def _count_of(numbers: Tensor) -> Tensor:
+    """The largest number and 1; 0 where there is none."""
+    known = constant_value(numbers)
+    if known is not None:
+        return constant(int(known.max()) + 1 if known.size else 0, dtypes.int32)
+    from graphflow._core.ops.math import arithmetic, numeric, reductions
+
+    largest = numeric.cast(reductions.reduce_max(numbers), dtypes.int32)
+    return arithmetic.maximum(largest, -1) + 1
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """How many values fall into each of `nbins` bins of equal width; what lies outside counts at the ends
+
+    (tf.histogram_fixed_width).
+    """
+    with op_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
+        attrs = {"dtype": as_dtype(dtype)}
+        return apply(HISTOGRAM, (values, value_range, nbins), attrs, scope).outputs[0]
+
+
+def confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = dtypes.int32, name: str | None = None,
+    weights: Any = None,
+) -> Tensor:  # fmt: skip
+    """How often, or with what weight, each label (row) was predicted as each class (column) (tf.confusion_matrix).
+
+    InvalidArgumentError where a label or prediction is negative or at least `num_classes`.
+    """
+    from graphflow._core.ops.math import arithmetic, numeric
+
+    with op_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
+        rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))
+        rows, columns = numeric.cast(rows, dtypes.int64), numeric.cast(columns, dtypes.int64)
+        if num_classes is None:
+            sizes = [numeric.cast(_int_count(t), dtypes.int64) for t in (rows, columns)]
+            count = arithmetic.maximum(*sizes)
+        else:
+            count = numeric.cast(convert_to_tensor(num_classes), dtypes.int64)
+        places = stack([rows, columns], axis=1)
+        kind = as_dtype(dtype)
+        amounts = ones(shape(rows), kind) if weights is None else numeric.cast(weights, kind)
+        return scatter_nd(places, amounts, stack([count, count]))
+
+
+def _int_count(numbers: Tensor) -> Tensor:
+    known = constant_value(numbers)
+    if known is None and numbers.op.type == "Cast":
+        known = constant_value(numbers.op.inputs[0])
+    if known is not None:
+        return constant(int(known.real.max()) + 1 if known.size else 0, dtypes.int64)
+    from graphflow._core.ops.math import reductions
+
+    return reductions.reduce_max(numbers) + 1
+
+
+def _without_extra_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
+    """Labels and predictions of one rank: the one that has an axis of length 1 more loses it."""
+    if labels.dims is None or predictions.dims is None:
+        return labels, predictions
+    surplus = len(predictions.dims) - len(labels.dims)
+    if surplus == 1 and predictions.dims[-1] in (1, None):
+        return labels, squeeze(predictions, [-1])
+    if surplus == -1 and labels.dims[-1] in (1, None):
+        return squeeze(labels, [-1]), predictions
+    return labels, predictions
+
+
+EXPORTS: dict[str, Any] = {
+    "sort": sort, "argsort": argsort, "searchsorted": searchsorted, "unique": unique,
+    "unique_with_counts": unique_with_counts, "setdiff1d": setdiff1d, "bincount": bincount,
+    "histogram_fixed_width": histogram_fixed_width, "confusion_matrix": confusion_matrix,
+}  # fmt: skip
+MATH_EXPORTS: dict[str, Any] = {
+    "top_k": top_k, "in_top_k": in_top_k, "bincount": bincount, "confusion_matrix": confusion_matrix,
+}  # fmt: skip
+"""What gf.math offers of these."""
+NN_EXPORTS: dict[str, Any] = {"top_k": top_k, "in_top_k": in_top_k}
+"""What gf.nn offers of these."""

@@ -1,0 +1,297 @@
+"""Elementwise functions of one float: roots, exponential, trigonometric and hyperbolic functions, rounding.
+
+Functions whose derivative follows from their value (sqrt, tanh, sigmoid, ...) have a gradient op of their own, as in
+TensorFlow: the backward pass then needs the result and not the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import arithmetic, numeric
+from graphflow._core.ops.math.elementwise import NARROW, binary, sparse_unary, unary, unbroadcast_pair
+from graphflow._core.ops.rules import broadcast_binary, same_as_input
+
+Slope = Callable[[Tensor, Tensor], Tensor]
+"""The derivative of a function, from its input x and its value y."""
+
+
+def _function(
+    name: str, slope: Slope | None, scalar: str | None, types: str = "continuous", gradient: Any = None
+) -> OpDef:
+    def chain(op: Operation, g: Tensor) -> tuple[Tensor]:
+        assert slope is not None
+        x, y = numeric.conj(op.inputs[0]), numeric.conj(op.outputs[0])
+        return (arithmetic.multiply(g, slope(x, y)),)
+
+    rule = gradient or (NOT_DIFFERENTIABLE if slope is None else chain)
+    return op_def(name, (f"x: T={types}",), infer=same_as_input, gradient=rule, scalar=scalar)
+
+
+def _from_value(name: str, definition: OpDef, scalar: str, types: str = "continuous") -> OpDef:
+    """A function whose gradient is computed by an op of its value and the gradient."""
+
+    def rule(op: Operation, g: Tensor) -> tuple[Tensor]:
+        return (binary(definition, op.outputs[0], g, None),)
+
+    return op_def(name, (f"x: T={types}",), infer=same_as_input, gradient=rule, scalar=scalar)
+
+
+def _value_gradient(name: str, scalar: str, gradient: Any) -> OpDef:
+    return op_def(
+        name, ("y: T=continuous", "dy: T"), infer=broadcast_binary, gradient=gradient, scalar=scalar
+    )
+
+
+def _reciprocal(x: Tensor) -> Tensor:
+    return unary(RECIPROCAL, x, None)
+
+
+def _one_minus_square(x: Tensor) -> Tensor:
+    return arithmetic.subtract(1, square(x))
+
+
+# Second order. Each of these ops is dy * h(conj(y)), so its gradient is conj(g) * dy * h'(conj(y)) in y and
+# g * h(y) in dy; of real numbers the conjugates are the numbers themselves.
+
+
+def _sqrt_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    ratio = arithmetic.realdiv(g, op.inputs[0])
+    negated = numeric.negative(numeric.conj(ratio))
+    return arithmetic.multiply(negated, op.outputs[0]), arithmetic.multiply(ratio, 0.5)
+
+
+def _rsqrt_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    y, product = _conjugated(op, g)
+    slope = arithmetic.multiply(arithmetic.multiply(product, -1.5), square(y))
+    return slope, binary(RSQRT_GRAD, y, g, None)
+
+
+def _reciprocal_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    y, product = _conjugated(op, g)
+    return arithmetic.multiply(arithmetic.multiply(product, -2), y), binary(RECIPROCAL_GRAD, y, g, None)
+
+
+def _tanh_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    y, product = _conjugated(op, g)
+    return arithmetic.multiply(arithmetic.multiply(product, -2), y), binary(TANH_GRAD, y, g, None)
+
+
+def _sigmoid_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    y, product = _conjugated(op, g)
+    slope = arithmetic.subtract(product, arithmetic.multiply(arithmetic.multiply(product, 2), y))
+    return slope, binary(SIGMOID_GRAD, y, g, None)
+
+
+def _conjugated(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    """conj(y), and conj(g) * dy."""
+    return numeric.conj(op.inputs[0]), arithmetic.multiply(numeric.conj(g), op.inputs[1])
+
+
+SQRT_GRAD = _value_gradient("SqrtGrad", "{dy} * 0.5 / {y}", _sqrt_grad_gradient)
+RSQRT_GRAD = _value_gradient("RsqrtGrad", "{dy} * -0.5 * ({y} * {y} * {y})", _rsqrt_grad_gradient)
+RECIPROCAL_GRAD = _value_gradient("ReciprocalGrad", "-{y} * {y} * {dy}", _reciprocal_grad_gradient)
+TANH_GRAD = _value_gradient("TanhGrad", "{dy} * (1 - {y} * {y})", _tanh_grad_gradient)
+SIGMOID_GRAD = _value_gradient("SigmoidGrad", "{dy} * {y} * (1 - {y})", _sigmoid_grad_gradient)
+
+SQRT = _from_value("Sqrt", SQRT_GRAD, "sqrt({x})")
+RSQRT = _from_value("Rsqrt", RSQRT_GRAD, "rsqrt({x})")
+RECIPROCAL = _from_value("Reciprocal", RECIPROCAL_GRAD, "1 / {x}", NARROW)
+TANH = _from_value("Tanh", TANH_GRAD, "tanh({x})")
+SIGMOID = _from_value("Sigmoid", SIGMOID_GRAD, "sigmoid({x})")
+SQUARE = _function("Square", lambda x, y: arithmetic.multiply(x, 2), "{x} * {x}", types=NARROW)
+EXP = _function("Exp", lambda x, y: y, "exp({x})")
+EXPM1 = _function("Expm1", lambda x, y: exp(x), "expm1({x})")
+LOG = _function("Log", lambda x, y: _reciprocal(x), "log({x})")
+LOG1P = _function("Log1p", lambda x, y: _reciprocal(arithmetic.add(1, x)), "log1p({x})")
+SIN = _function("Sin", lambda x, y: cos(x), "sin({x})")
+COS = _function("Cos", lambda x, y: numeric.negative(sin(x)), "cos({x})")
+TAN = _function("Tan", lambda x, y: square(_reciprocal(cos(x))), "tan({x})")
+ASIN = _function("Asin", lambda x, y: rsqrt(_one_minus_square(x)), "asin({x})")
+ACOS = _function("Acos", lambda x, y: numeric.negative(rsqrt(_one_minus_square(x))), "acos({x})")
+ATAN = _function("Atan", lambda x, y: _reciprocal(arithmetic.add(1, square(x))), "atan({x})")
+SINH = _function("Sinh", lambda x, y: cosh(x), "sinh({x})")
+COSH = _function("Cosh", lambda x, y: sinh(x), "cosh({x})")
+ASINH = _function("Asinh", lambda x, y: _reciprocal(cosh(y)), "asinh({x})")
+ACOSH = _function("Acosh", lambda x, y: _reciprocal(sinh(y)), "acosh({x})")
+ATANH = _function("Atanh", lambda x, y: _reciprocal(_one_minus_square(x)), "atanh({x})")
+FLOOR = _function("Floor", None, "floor({x})", "float")
+CEIL = _function("Ceil", None, "ceil({x})", "float")
+RINT = _function("Rint", None, "rint({x})", "float")
+ROUND = _function("Round", None, "round({x})", NARROW)
+
+
+def _atan2_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    y, x = op.inputs
+    scaled = arithmetic.realdiv(g, arithmetic.add(square(x), square(y)))
+    return unbroadcast_pair(
+        op, arithmetic.multiply(x, scaled), arithmetic.multiply(numeric.negative(y), scaled)
+    )
+
+
+ATAN2 = op_def(
+    "Atan2",
+    ("y: T=float", "x: T"),
+    infer=broadcast_binary,
+    gradient=_atan2_gradient,
+    scalar="atan2({y}, {x})",
+)
+
+
+def square(x: Any, name: str | None = None) -> Any:
+    """x * x elementwise (tf.square)."""
+    return sparse_unary(SQUARE, x, name)
+
+
+def sqrt(x: Any, name: str | None = None) -> Any:
+    """The square root elementwise; NaN of negative numbers (tf.sqrt)."""
+    return sparse_unary(SQRT, x, name)
+
+
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
+    """1 / sqrt(x) elementwise (tf.rsqrt)."""
+    return unary(RSQRT, x, name)
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """1 / x elementwise (tf.math.reciprocal); of integers, truncated."""
+    return unary(RECIPROCAL, x, name)
+
+
+def exp(x: Any, name: str | None = None) -> Tensor:
+    """e to the power of x, elementwise (tf.exp)."""
+    return unary(EXP, x, name)
+
+
+def expm1(x: Any, name: str | None = None) -> Tensor:
+    """exp(x) - 1 without loss of digits near 0 (tf.math.expm1)."""
+    return unary(EXPM1, x, name)
+
+
+def log(x: Any, name: str | None = None) -> Tensor:
+    """The natural logarithm elementwise; -inf of 0, NaN of negative numbers (tf.log)."""
+    return unary(LOG, x, name)
+
+
+def log1p(x: Any, name: str | None = None) -> Tensor:
+    """log(1 + x) without loss of digits near 0 (tf.log1p)."""
+    return unary(LOG1P, x, name)
+
+
+def sin(x: Any, name: str | None = None) -> Tensor:
+    """The sine of x radians (tf.sin)."""
+    return unary(SIN, x, name)
+
+
+def cos(x: Any, name: str | None = None) -> Tensor:
+    """The cosine of x radians (tf.cos)."""
+    return unary(COS, x, name)
+
+
+def tan(x: Any, name: str | None = None) -> Tensor:
+    """The tangent of x radians (tf.tan)."""
+    return unary(TAN, x, name)
+
+
+def asin(x: Any, name: str | None = None) -> Tensor:
+    """The arc sine, in radians; NaN outside [-1, 1] (tf.asin)."""
+    return unary(ASIN, x, name)
+
+
+def acos(x: Any, name: str | None = None) -> Tensor:
+    """The arc cosine, in radians; NaN outside [-1, 1] (tf.acos)."""
+    return unary(ACOS, x, name)
+
+
+def atan(x: Any, name: str | None = None) -> Tensor:
+    """The arc tangent, in radians (tf.atan)."""
+    return unary(ATAN, x, name)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (x, y) in radians, in [-pi, pi] (tf.atan2)."""
+    return binary(ATAN2, y, x, name)
+
+
+def sinh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic sine (tf.sinh)."""
+    return unary(SINH, x, name)
+
+
+def cosh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic cosine (tf.cosh)."""
+    return unary(COSH, x, name)
+
+
+def tanh(x: Any, name: str | None = None) -> Any:
+    """The hyperbolic tangent (tf.tanh)."""
+    return sparse_unary(TANH, x, name)
+
+
+def asinh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic sine (tf.asinh)."""
+    return unary(ASINH, x, name)
+
+
+def acosh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1 (tf.acosh)."""
+    return unary(ACOSH, x, name)
+
+
+def atanh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic tangent; NaN outside [-1, 1] (tf.atanh)."""
+    return unary(ATANH, x, name)
+
+
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """1 / (1 + exp(-x)) elementwise (tf.sigmoid)."""
+    return unary(SIGMOID, x, name)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)), computed as -softplus(-x) (tf.log_sigmoid)."""
+    from graphflow._core.ops.nn import nn
+
+    with op_scope(name, "LogSigmoid", (x,)) as scope:
+        x = convert_to_tensor(x, name="x")
+        result: Tensor = numeric.negative(nn.softplus(numeric.negative(x)), name=scope)
+        return result
+
+
+def floor(x: Any, name: str | None = None) -> Tensor:
+    """The largest integer not above x, as a float (tf.floor)."""
+    return unary(FLOOR, x, name)
+
+
+def ceil(x: Any, name: str | None = None) -> Tensor:
+    """The smallest integer not below x, as a float (tf.ceil)."""
+    return unary(CEIL, x, name)
+
+
+def rint(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer as a float; halves go to the even one (tf.rint)."""
+    return unary(RINT, x, name)
+
+
+def round_(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer as a float; halves go to the even one, integers are left as they are (tf.round)."""
+    x = convert_to_tensor(x, name="x")
+    return x if x.dtype.is_integer else unary(ROUND, x, name)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """A polynomial by Horner's rule, coefficients from the highest power down (tf.math.polyval)."""
+    with op_scope(name, "polyval", (*coeffs, x)) as scope:
+        x = convert_to_tensor(x, name="x")
+        if not coeffs:
+            return array.zeros_like(x, name=scope)
+        terms = [convert_to_tensor(c, name=f"coeff_{i}") for i, c in enumerate(coeffs)]
+        total = terms[0]
+        for term in terms[1:]:
+            total = arithmetic.add_v2(term, arithmetic.multiply(total, x, "mul"), "add")
+        return total

@@ -1,0 +1,170 @@
+"""Looking up rows of a table, whole or in parts, and sums of them.
+
+The gradient of a look-up is IndexedSlices, so that a step touches only the rows that were used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops.array import array, indexing
+from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math import clip, math, segments, sorting
+
+
+def _parts(params: Any) -> list[Any]:
+    """The parts of a table, as tensors and variables; ValueError where there is none."""
+    if params is None:
+        raise ValueError("params must be specified")
+    if isinstance(params, list | tuple):
+        if not params:
+            raise ValueError("Need at least one param")
+        return list(params)
+    return list(params) if hasattr(params, "as_tensor") and hasattr(params, "__iter__") else [params]
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:
+    """The rows `ids` of a table, of shape ids.shape + row shape (tf.nn.embedding_lookup).
+
+    `params` is a tensor or variable, or a list of parts over which rows are dealt out in turn ("mod") or in runs
+    ("div"). Rows longer than `max_norm` are scaled down to it. ValueError for an unknown strategy or no part; when
+    run, InvalidArgumentError for an id outside the table.
+    """
+    parts = _parts(params)
+    with op_scope(name, "embedding_lookup", [*parts, ids]) as scope:
+        tables = [convert_to_tensor(part, name=f"params_{i}") for i, part in enumerate(parts)]
+        wanted = convert_to_tensor(ids, name="ids")
+        if len(tables) == 1:
+            with wanted.graph.colocate_with(tables[0], ignore_existing=True):
+                rows = _limited(indexing.gather(tables[0], wanted, name=scope), wanted, max_norm)
+            return array.identity(rows)
+        rows = _from_parts(tables, wanted, partition_strategy, scope)
+        return _limited(rows, wanted, max_norm)
+
+
+def _from_parts(tables: list[Tensor], ids: Tensor, strategy: str, scope: str) -> Tensor:
+    flat = array.reshape(ids, [-1])
+    places = array.range_(array.size(flat))
+    count = len(tables)
+    if strategy == "mod":
+        chosen, local = flat % count, flat // count
+    elif strategy == "div":
+        chosen, local = _divided(tables, flat)
+    else:
+        raise ValueError(f"Unrecognized partition strategy: {strategy!r}. It must be 'mod' or 'div'.")
+    chosen = math.cast(chosen, dtypes.int32)
+    locals_of = segments.dynamic_partition(local, chosen, count)
+    places_of = segments.dynamic_partition(places, chosen, count)
+    found = []
+    for table, part_ids in zip(tables, locals_of, strict=True):
+        with table.graph.colocate_with(table, ignore_existing=True):
+            found.append(indexing.gather(table, part_ids))
+    rows = segments.dynamic_stitch(places_of, found, name=scope)
+    row_dims: shapes.Dims = None
+    for table in tables:
+        row_dims = shapes.merge(row_dims, None if table.dims is None else table.dims[1:])
+    if row_dims is not None and None not in row_dims:
+        row_shape: Any = list(row_dims)
+    else:
+        row_shape = array.shape(tables[0])[1:]
+    result = array.reshape(rows, array.concat([array.shape(ids), math.cast(row_shape, dtypes.int32)], 0))
+    result.set_shape(shapes.concatenated([ids.dims, row_dims]))
+    return result
+
+
+def _divided(tables: list[Tensor], flat: Any) -> tuple[Any, Any]:
+    """The part and the row within it, for rows in runs; the first parts have one row more where it is uneven."""
+    sizes = [None if table.dims is None else table.dims[0] for table in tables]
+    if None not in sizes:
+        total: Any = convert_to_tensor(sum(s or 0 for s in sizes), dtype=flat.dtype)
+    else:
+        lengths = [array.shape(table, out_type=flat.dtype)[0] for table in tables]
+        total = math.add_n(lengths)
+    count = len(tables)
+    each, extra = total // count, total % count
+    chosen = math.maximum(flat // (each + 1), (flat - extra) // math.maximum(each, 1))
+    in_long = chosen < extra
+    local = indexing.where(in_long, flat % (each + 1), (flat - extra) % math.maximum(each, 1))
+    return chosen, local
+
+
+def _limited(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
+    if max_norm is None:
+        return rows
+    if ids.dims is not None and rows.dims is not None:
+        axes: Any = list(range(len(ids.dims), len(rows.dims)))
+    else:
+        axes = array.range_(array.rank(ids), array.rank(rows))
+    limited: Tensor = clip.clip_by_norm(rows, max_norm, axes=axes)
+    return limited
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: float | None = None,
+) -> Tensor:
+    """For each row of a SparseTensor of ids, the combined rows of a table (tf.nn.embedding_lookup_sparse).
+
+    `combiner` is "sum", "mean" (the default) or "sqrtn" (the sum over the root of the sum of squared weights);
+    `sp_weights` is None or a SparseTensor with the ids' indices. A row without ids, other than at the end, gives zeros.
+    """
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner!r}")
+    parts = _parts(params)
+    if not isinstance(sp_ids, SparseTensor):
+        raise TypeError(f"sp_ids must be SparseTensor, got {sp_ids!r}")
+    if sp_weights is not None and not isinstance(sp_weights, SparseTensor):
+        raise TypeError(f"sp_weights must be either None or SparseTensor, got {sp_weights!r}")
+    if sp_weights is not None:
+        sp_ids.values.shape.assert_is_compatible_with(sp_weights.values.shape)
+        sp_ids.indices.shape.assert_is_compatible_with(sp_weights.indices.shape)
+    with op_scope(name, "embedding_lookup_sparse", [*parts, sp_ids.values]) as scope:
+        rows_of = math.cast(sp_ids.indices[:, 0], dtypes.int32)
+        unique_ids, positions = sorting.unique(sp_ids.values)
+        found = embedding_lookup(parts, unique_ids, partition_strategy, max_norm=max_norm)
+        if found.dtype is dtypes.float16:
+            found = math.cast(found, dtypes.float32)
+        if sp_weights is None:
+            function = {
+                "sum": segments.sparse_segment_sum,
+                "mean": segments.sparse_segment_mean,
+                "sqrtn": segments.sparse_segment_sqrt_n,
+            }[combiner]
+            return function(found, positions, rows_of, name=scope)
+        return _weighted(found, positions, rows_of, sp_weights.values, combiner, scope)
+
+
+def _weighted(
+    found: Any, positions: Tensor, rows_of: Tensor, weights: Any, combiner: str, scope: str
+) -> Tensor:
+    weights = math.cast(weights, found.dtype)
+    picked = indexing.gather(found, positions)
+    if picked.dims is not None:
+        factors = array.reshape(weights, [-1] + [1] * (len(picked.dims) - 1))
+    else:
+        ones = array.fill(array.expand_dims(array.rank(picked) - 1, 0), 1)
+        factors = array.reshape(weights, array.concat([array.shape(weights), ones], 0))
+    picked = picked * factors
+    if combiner == "sum":
+        return segments.segment_sum(picked, rows_of, name=scope)
+    total = segments.segment_sum(picked, rows_of)
+    if combiner == "mean":
+        return math.truediv(total, segments.segment_sum(factors, rows_of), name=scope)
+    squares = segments.segment_sum(math.square(factors), rows_of)
+    return math.truediv(total, math.sqrt(squares), name=scope)

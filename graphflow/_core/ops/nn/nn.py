@@ -1,0 +1,319 @@
+"""Activations, bias_add and l2_loss: the ops of a layer that are elementwise or nearly so.
+
+The gradient of each activation is an op of its own, as in TensorFlow, because it is written on the value that is at
+hand (the result for elu and selu, the input elsewhere), so that a training step keeps one array alive and not two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NUMBERS, Signature, op_def
+from graphflow._core.graph.shapes import Dims, merge, text
+from graphflow._core.ops.array import array, indexing
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.math import math
+from graphflow._core.ops.rules import require_rank, require_rank_at_least, same_as_input
+
+SELU_SCALE = 1.0507009873554804934193349852946
+SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+
+def _merged(op: Operation) -> Signature:
+    return [(op.inputs[0].dtype, merge(op.inputs[0].dims, op.inputs[1].dims))]
+
+
+def _through(op: Operation, *gradients: Tensor) -> Any:
+    """The gradient of a gradient op that is linear in its first input and constant in its second."""
+    gradient = apply(op.op_def, (gradients[0], op.inputs[1]), _own_attrs(op)).outputs[0]
+    return gradient, array.zeros_like(op.inputs[1])
+
+
+def _own_attrs(op: Operation) -> dict[str, Any]:
+    return {name: value for name, value in op.attrs.items() if not name.startswith("_")}
+
+
+RELU_GRAD = op_def(
+    "ReluGrad",
+    ("gradients: T=real", "features: T"),
+    infer=_merged,
+    gradient=_through,
+    scalar="{gradients} if {features} > 0 else 0",
+    outputs=("backprops",),
+)
+RELU = op_def(
+    "Relu",
+    ("features: T=real",),
+    infer=same_as_input,
+    gradient=lambda op, g: (apply(RELU_GRAD, (g, op.outputs[0])).outputs[0],),
+    scalar="max({features}, 0)",
+    outputs=("activations",),
+)
+RELU6_GRAD = op_def(
+    "Relu6Grad",
+    ("gradients: T=real", "features: T"),
+    infer=_merged,
+    gradient=_through,
+    scalar="{gradients} if ({features} > 0) & ({features} < 6) else 0",
+    outputs=("backprops",),
+)
+RELU6 = op_def(
+    "Relu6",
+    ("features: T=real",),
+    infer=same_as_input,
+    gradient=lambda op, g: (apply(RELU6_GRAD, (g, op.outputs[0])).outputs[0],),
+    scalar="min(max({features}, 0), 6)",
+    outputs=("activations",),
+)
+LEAKY_RELU_GRAD = op_def(
+    "LeakyReluGrad",
+    ("gradients: T=float", "features: T"),
+    infer=_merged,
+    gradient=_through,
+    scalar="{gradients} if {features} > 0 else {gradients} * {@alpha}",
+    outputs=("backprops",),
+)
+LEAKY_RELU = op_def(
+    "LeakyRelu",
+    ("features: T=float(float32)",),
+    infer=same_as_input,
+    gradient=lambda op, g: (
+        apply(LEAKY_RELU_GRAD, (g, op.inputs[0]), {"alpha": op.attrs["alpha"]}).outputs[0],
+    ),
+    scalar="max({features}, {features} * {@alpha})",
+    outputs=("activations",),
+)
+
+
+def _elu_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    gradients, outputs = op.inputs
+    below = math.less(outputs, array.zeros_like(outputs))
+    return (
+        apply(ELU_GRAD, (g, outputs)).outputs[0],
+        indexing.where(below, math.multiply(g, gradients), array.zeros_like(gradients)),
+    )
+
+
+ELU_GRAD = op_def(
+    "EluGrad",
+    ("gradients: T=float", "outputs: T"),
+    infer=_merged,
+    gradient=_elu_grad_gradient,
+    scalar="{gradients} * ({outputs} + 1) if {outputs} < 0 else {gradients}",
+    outputs=("backprops",),
+)
+ELU = op_def(
+    "Elu",
+    ("features: T=float",),
+    infer=same_as_input,
+    gradient=lambda op, g: (apply(ELU_GRAD, (g, op.outputs[0])).outputs[0],),
+    scalar="expm1({features}) if {features} < 0 else {features}",
+    outputs=("activations",),
+)
+
+
+def _selu_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    gradients, outputs = op.inputs
+    below = math.less(outputs, array.zeros_like(outputs))
+    return (
+        apply(SELU_GRAD, (g, outputs)).outputs[0],
+        indexing.where(below, math.multiply(g, gradients), array.zeros_like(gradients)),
+    )
+
+
+SELU_GRAD = op_def(
+    "SeluGrad",
+    ("gradients: T=float", "outputs: T"),
+    infer=_merged,
+    gradient=_selu_grad_gradient,
+    scalar=(
+        f"{{gradients}} * ({{outputs}} + {SELU_SCALE_ALPHA!r}) if {{outputs}} < 0 "
+        f"else {{gradients}} * {SELU_SCALE!r}"
+    ),
+    outputs=("backprops",),
+)
+SELU = op_def(
+    "Selu",
+    ("features: T=float",),
+    infer=same_as_input,
+    gradient=lambda op, g: (apply(SELU_GRAD, (g, op.outputs[0])).outputs[0],),
+    scalar=(
+        f"{SELU_SCALE_ALPHA!r} * expm1({{features}}) if {{features}} < 0 else {SELU_SCALE!r} * {{features}}"
+    ),
+    outputs=("activations",),
+)
+SOFTPLUS = op_def(
+    "Softplus",
+    ("features: T=float",),
+    infer=same_as_input,
+    gradient=lambda op, g: (math.multiply(g, math.sigmoid(op.inputs[0])),),
+    scalar="softplus({features})",
+    outputs=("activations",),
+)
+
+
+def _softsign_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    gradients, x = op.inputs
+    toward_x = math.multiply(apply(SOFTSIGN_GRAD, (g, x)).outputs[0], gradients)
+    slope = math.divide(-2.0 * math.sign(x), 1.0 + math.abs_(x))
+    return apply(SOFTSIGN_GRAD, (g, x)).outputs[0], math.multiply(toward_x, slope)
+
+
+SOFTSIGN_GRAD = op_def(
+    "SoftsignGrad",
+    ("gradients: T=float", "features: T"),
+    infer=_merged,
+    gradient=_softsign_grad_gradient,
+    scalar="{gradients} / ((1 + abs({features})) * (1 + abs({features})))",
+    outputs=("backprops",),
+)
+SOFTSIGN = op_def(
+    "Softsign",
+    ("features: T=float",),
+    infer=same_as_input,
+    gradient=lambda op, g: (apply(SOFTSIGN_GRAD, (g, op.inputs[0])).outputs[0],),
+    scalar="{features} / (1 + abs({features}))",
+    outputs=("activations",),
+)
+L2_LOSS = op_def(
+    "L2Loss",
+    ("t: T=float",),
+    infer=lambda op: [(op.inputs[0].dtype, ())],
+    gradient=lambda op, g: (math.multiply(op.inputs[0], g),),
+)
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """max(features, 0) elementwise (tf.nn.relu)."""
+    return apply(RELU, (features,), name=name).outputs[0]
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """min(max(features, 0), 6) elementwise (tf.nn.relu6)."""
+    with op_scope(name, "Relu6", (features,)) as scope:
+        return apply(RELU6, (convert_to_tensor(features, name="features"),), name=scope).outputs[0]
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """exp(features) - 1 where negative, features elsewhere (tf.nn.elu)."""
+    return apply(ELU, (features,), name=name).outputs[0]
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """The scaled elu that keeps unit variance (tf.nn.selu; Klambauer et al. 2017)."""
+    return apply(SELU, (features,), name=name).outputs[0]
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """log(exp(features) + 1) elementwise, without overflow (tf.nn.softplus)."""
+    return apply(SOFTPLUS, (features,), name=name).outputs[0]
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """features / (abs(features) + 1) elementwise (tf.nn.softsign)."""
+    return apply(SOFTSIGN, (features,), name=name).outputs[0]
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """max(features, alpha * features) elementwise (tf.nn.leaky_relu).
+
+    Integer features become float32. `alpha` is a Python number: TypeError for a tensor.
+    """
+    with op_scope(name, "LeakyRelu", (features,)) as scope:
+        x = convert_to_tensor(features, name="features")
+        if x.dtype.is_integer:
+            x = math.cast(x, np.float32)
+        if isinstance(alpha, np.ndarray | np.generic):
+            alpha = alpha.item()
+        if not isinstance(alpha, int | float):
+            raise TypeError(f"Expected float for argument 'alpha' not {alpha!r}.")
+        # The attribute is a float32, also for float64 features.
+        return apply(LEAKY_RELU, (x,), {"alpha": float(np.float32(alpha))}, scope).outputs[0]
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """relu of [features, -features] concatenated along `axis` (tf.nn.crelu)."""
+    with op_scope(name, "CRelu", (features,)) as scope:
+        x = convert_to_tensor(features, name="features")
+        return relu(array.concat([x, -x], axis, name=scope))
+
+
+def swish(features: Any) -> Tensor:
+    """features * sigmoid(features) elementwise (tf.nn.swish; Ramachandran et al. 2017)."""
+    x = convert_to_tensor(features, name="features")
+    return array.identity_n([x * math.sigmoid(x)])[0]
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """sum(t ** 2) / 2 as a scalar (tf.nn.l2_loss)."""
+    return apply(L2_LOSS, (t,), name=name).outputs[0]
+
+
+def _channel_axis(dims: Dims, data_format: str) -> int:
+    return 1 if data_format == "NCHW" else len(dims or ()) - 1
+
+
+def _bias_add_infer(op: Operation) -> Signature:
+    value, bias = op.inputs
+    data_format = op.attrs["data_format"]
+    dims = require_rank_at_least(value.dims, 3 if data_format == "NCHW" else 2, "the value")
+    channels = require_rank(bias.dims, 1, "the bias")[0]  # type: ignore[index]
+    if dims is None:
+        return [(value.dtype, None)]
+    axis = _channel_axis(dims, data_format)
+    own = dims[axis]
+    if None not in (own, channels) and own != channels:
+        raise ValueError(
+            f"Dimensions must be equal, but are {own} and {channels}: a value of shape {text(dims)} ({data_format}) "
+            f"needs a bias of {own} elements."
+        )
+    return [(value.dtype, (*dims[:axis], channels if own is None else own, *dims[axis + 1 :]))]
+
+
+def _bias_add_grad_infer(op: Operation) -> Signature:
+    dims = op.inputs[0].dims
+    if dims is None:
+        return [(op.inputs[0].dtype, (None,))]
+    data_format = op.attrs["data_format"]
+    require_rank_at_least(dims, 3 if data_format == "NCHW" else 2, "the gradient of bias_add")
+    return [(op.inputs[0].dtype, (dims[_channel_axis(dims, data_format)],))]
+
+
+BIAS_ADD_GRAD = op_def(
+    "BiasAddGrad",
+    ("out_backprop: T=number",),
+    infer=_bias_add_grad_infer,
+    gradient=lambda op, g: (bias_add(array.zeros_like(op.inputs[0]), g, op.attrs["data_format"]),),
+)
+BIAS_ADD = op_def(
+    "BiasAdd",
+    ("value: T=number", "bias: T"),
+    infer=_bias_add_infer,
+    gradient=lambda op, g: (
+        g,
+        apply(BIAS_ADD_GRAD, (g,), {"data_format": op.attrs["data_format"]}).outputs[0],
+    ),
+)
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Adds a vector along the channels of `value` (tf.nn.bias_add).
+
+    Channels are the last axis, or axis 1 where `data_format` is "NCHW" (or any "NC..."). ValueError where the number
+    of channels differs or the format is none.
+    """
+    layout = "NHWC"
+    if data_format is not None:
+        if data_format.startswith("NC"):
+            layout = "NCHW"
+        elif not (data_format.startswith("N") and data_format.endswith("C")):
+            raise ValueError(f"data_format must be of the form `N...C` or `NC...`, got {data_format!r}")
+    with op_scope(name, "BiasAdd", (value, bias)) as scope:
+        x = convert_to_tensor(value, name="input")
+        if x.dtype not in NUMBERS:
+            raise TypeError(f"bias_add takes numbers, got a value of {x.dtype.name}.")
+        b = convert_to_tensor(bias, dtype=x.dtype, name="bias")
+        return apply(BIAS_ADD, (x, b), {"data_format": layout}, scope).outputs[0]

@@ -1,0 +1,190 @@
+"""Pooling of images: the largest or the mean element of each window, and its gradients.
+
+The gradient of a maximum goes to the first largest element of the window, in row-major order, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.shapes import Dims, merge
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
+from graphflow._core.ops.nn.convolution import LAYOUTS, check_layout, check_padding, per_axis, windows_along
+from graphflow._core.ops.rules import deprecated, require_rank
+
+
+def _pooled(op: Operation) -> Dims:
+    dims = list(require_rank(op.inputs[0].dims, 4, "the input") or ())
+    for axis in LAYOUTS[op.attrs["data_format"]][:2]:
+        dims[axis] = windows_along(
+            dims[axis], op.attrs["ksize"][axis], op.attrs["strides"][axis], op.attrs["padding"]
+        )
+    if any(size < 1 for size in op.attrs["ksize"]):
+        raise ValueError(f"The window must have positive sizes, got {op.attrs['ksize']}.")
+    return tuple(dims)
+
+
+def _pool_infer(op: Operation) -> Signature:
+    return [(op.inputs[0].dtype, _pooled(op))]
+
+
+def _first_input_shape(op: Operation) -> Signature:
+    return [(op.inputs[0].dtype, require_rank(op.inputs[0].dims, 4, "the input"))]
+
+
+def _window(op: Operation) -> dict[str, Any]:
+    return {name: op.attrs[name] for name in ("ksize", "strides", "padding", "data_format")}
+
+
+def _max_pool_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (apply(MAX_POOL_GRAD, (op.inputs[0], op.outputs[0], g), _window(op)).outputs[0],)
+
+
+def _max_pool_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    x, y, _ = op.inputs
+    second = apply(MAX_POOL_GRAD_GRAD, (x, y, g), _window(op)).outputs[0]
+    return array.zeros_like(x), array.zeros_like(y), second
+
+
+def _max_pool_grad_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    x, y, _ = op.inputs
+    first = apply(MAX_POOL_GRAD, (x, y, g), _window(op)).outputs[0]
+    return array.zeros_like(x), array.zeros_like(y), first
+
+
+MAX_POOL = op_def("MaxPool", ("input: T=real(float32)",), infer=_pool_infer, gradient=_max_pool_gradient)
+MAX_POOL_GRAD = op_def(
+    "MaxPoolGrad",
+    ("orig_input: T=real", "orig_output: T", "grad: T"),
+    infer=_first_input_shape,
+    gradient=_max_pool_grad_gradient,
+)
+MAX_POOL_GRAD_GRAD = op_def(
+    "MaxPoolGradGrad",
+    ("orig_input: T=real", "orig_output: T", "grad: T"),
+    infer=lambda op: [(op.inputs[1].dtype, require_rank(op.inputs[1].dims, 4, "the pooled input"))],
+    gradient=_max_pool_grad_grad_gradient,
+)
+
+
+def _avg_pool_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (apply(AVG_POOL_GRAD, (array.shape(op.inputs[0]), g), _window(op)).outputs[0],)
+
+
+AVG_POOL = op_def("AvgPool", ("value: T=float",), infer=_pool_infer, gradient=_avg_pool_gradient)
+AVG_POOL_GRAD = op_def(
+    "AvgPoolGrad",
+    ("orig_input_shape: int32", "grad: T=float"),
+    infer=lambda op: [(op.inputs[1].dtype, merge(partial_shape(op.inputs[0]), (None,) * 4))],
+    gradient=lambda op, g: (None, apply(AVG_POOL, (g,), _window(op)).outputs[0]),
+)
+
+
+def _argmax_gradient(op: Operation, g: Tensor, g_argmax: Tensor | None) -> tuple[Tensor]:
+    return _max_pool_gradient(op, g)
+
+
+MAX_POOL_WITH_ARGMAX = op_def(
+    "MaxPoolWithArgmax",
+    ("input: T=real",),
+    infer=lambda op: [(op.inputs[0].dtype, _pooled(op)), (op.attrs["Targmax"], _pooled(op))],
+    gradient=_argmax_gradient,
+    outputs=("output", "argmax"),
+)
+
+
+def _pool_attrs(ksize: Any, strides: Any, padding: Any, data_format: Any) -> dict[str, Any]:
+    layout = check_layout(data_format)
+    return {
+        "ksize": per_axis(ksize, layout, "ksize"),
+        "strides": per_axis(strides, layout, "strides"),
+        "padding": check_padding(padding),
+        "data_format": layout,
+    }
+
+
+def max_pool(
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """The largest element of each window of images [N, rows, columns, channels] (tf.nn.max_pool).
+
+    `ksize` and `strides` are one number, two, or four in the order of `data_format`.
+    """
+    value = deprecated(input, value, "input", "value")
+    with op_scope(name, "MaxPool", (value,)) as scope:
+        attrs = _pool_attrs(ksize, strides, padding, data_format)
+        return apply(MAX_POOL, (value,), attrs, scope).outputs[0]
+
+
+def max_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The largest element of each window of images (tf.nn.max_pool2d)."""
+    with op_scope(name, "MaxPool2d", (input,)) as scope:
+        attrs = _pool_attrs(ksize, strides, padding, data_format)
+        return apply(MAX_POOL, (input,), attrs, scope).outputs[0]
+
+
+def avg_pool(
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """The mean of each window of images, padding not counted (tf.nn.avg_pool)."""
+    value = deprecated(input, value, "input", "value")
+    with op_scope(name, "AvgPool", (value,)) as scope:
+        attrs = _pool_attrs(ksize, strides, padding, data_format)
+        return apply(AVG_POOL, (convert_to_tensor(value, name="value"),), attrs, scope).outputs[0]
+
+
+def avg_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of images, padding not counted (tf.nn.avg_pool2d)."""
+    return avg_pool(input, ksize, strides, padding, data_format, name)
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    Targmax: Any = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+    include_batch_in_index: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The largest element of each window and its place, (row * columns + column) * channels + channel.
+
+    TensorFlow: tf.nn.max_pool_with_argmax.
+    """
+    dtype = dtypes.as_dtype(deprecated(output_dtype, Targmax, "output_dtype", "Targmax") or dtypes.int64)
+    attrs = _pool_attrs(ksize, strides, padding, data_format)
+    attrs |= {"Targmax": dtype, "include_batch_in_index": bool(include_batch_in_index)}
+    output, argmax = apply(MAX_POOL_WITH_ARGMAX, (input,), attrs, name).outputs
+    return output, argmax

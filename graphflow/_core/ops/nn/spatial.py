@@ -1,0 +1,161 @@
+"""Blocks of an image moved between space, depth and batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.ops import rules
+from graphflow._core.ops.array.layout import matrix_rows
+from graphflow._core.ops.array.shaping import full_value
+from graphflow._core.ops.core import apply, convert_to_tensor
+
+
+def _axes(op: Operation) -> tuple[int, int, int]:
+    """Height, width and channel axis."""
+    return (2, 3, 1) if op.attrs["data_format"] == "NCHW" else (1, 2, 3)
+
+
+def _divided(extent: int | None, divisor: int, what: str) -> int | None:
+    if extent is not None and extent % divisor:
+        raise ValueError(f"Dimension size must be evenly divisible by {divisor} but is {extent}: {what}.")
+    return None if extent is None else extent // divisor
+
+
+def _depth_infer(op: Operation) -> Signature:
+    x = op.inputs[0]
+    dims = list(rules.require_rank(x.dims, 4, "input") or ())
+    block, (high, wide, deep) = op.attrs["block_size"], _axes(op)
+    if block < 2:
+        raise ValueError(f"Block size should be > 1: {block}")
+    if op.type == "SpaceToDepth":
+        for axis in (high, wide):
+            dims[axis] = _divided(dims[axis], block, "height and width by the block size")
+        dims[deep] = None if dims[deep] is None else (dims[deep] or 0) * block * block
+    else:
+        for axis in (high, wide):
+            dims[axis] = None if dims[axis] is None else (dims[axis] or 0) * block
+        dims[deep] = _divided(dims[deep], block * block, "the depth by the square of the block size")
+    return [(x.dtype, tuple(dims))]
+
+
+def _depth_gradient(op: Operation, g: Any) -> tuple[Any]:
+    function = depth_to_space if op.type == "SpaceToDepth" else space_to_depth
+    return (function(g, op.attrs["block_size"], data_format=op.attrs["data_format"]),)
+
+
+SPACE_TO_DEPTH = op_def("SpaceToDepth", ("input: T",), infer=_depth_infer, gradient=_depth_gradient)
+DEPTH_TO_SPACE = op_def("DepthToSpace", ("input: T",), infer=_depth_infer, gradient=_depth_gradient)
+
+
+def _depth_attrs(block_size: int, data_format: str) -> dict[str, Any]:
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError(f"data_format must be NHWC or NCHW, got {data_format!r}.")
+    return {"block_size": int(block_size), "data_format": data_format}
+
+
+def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+    """Blocks of block_size x block_size pixels moved into channels (tf.space_to_depth)."""
+    return apply(SPACE_TO_DEPTH, (input,), _depth_attrs(block_size, data_format), name).outputs[0]
+
+
+def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+    """Channels moved into blocks of block_size x block_size pixels (tf.depth_to_space)."""
+    return apply(DEPTH_TO_SPACE, (input,), _depth_attrs(block_size, data_format), name).outputs[0]
+
+
+def _batch_infer(op: Operation) -> Signature:
+    x, block_shape, margins = op.inputs
+    blocks, rows = full_value(block_shape), matrix_rows(margins)
+    if x.dims is None:
+        return [(x.dtype, None)]
+    if not isinstance(blocks, list):
+        return [(x.dtype, (None,) * len(x.dims))]
+    if len(x.dims) < 1 + len(blocks):
+        raise ValueError(
+            f"The input must have at least {1 + len(blocks)} axes, but its shape is {shapes.text(x.dims)}."
+        )
+    if any(b < 1 for b in blocks):
+        raise ValueError(f"block_shape must be positive, got {blocks}.")
+    product = int(np.prod(blocks))
+    grow = op.type == "SpaceToBatchND"
+    batch = x.dims[0]
+    if batch is not None:
+        batch = (
+            batch * product if grow else _divided(batch, product, "the batch by the product of block_shape")
+        )
+    space: list[int | None] = []
+    unknown: list[list[int | None]] = [[None, None] for _ in blocks]
+    for extent, block, row in zip(x.dims[1:], blocks, rows or unknown, strict=False):
+        before, after = row
+        if extent is None or before is None or after is None:
+            space.append(None)
+        elif grow:
+            space.append(_divided(extent + before + after, block, "the padded space by block_shape"))
+        else:
+            rest = extent * block - before - after
+            if rest < 0:
+                raise ValueError(f"The crops {row} are larger than the axis, {extent * block}.")
+            space.append(rest)
+    return [(x.dtype, (batch, *space, *x.dims[1 + len(blocks) :]))]
+
+
+def _batch_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
+    function = batch_to_space_nd if op.type == "SpaceToBatchND" else space_to_batch_nd
+    return function(g, op.inputs[1], op.inputs[2]), None, None
+
+
+SPACE_TO_BATCH = op_def(
+    "SpaceToBatchND", ("input: T", "block_shape: Tblock_shape=index", "paddings: Tpaddings=index"), infer=_batch_infer,
+    gradient=_batch_gradient,
+)  # fmt: skip
+BATCH_TO_SPACE = op_def(
+    "BatchToSpaceND", ("input: T", "block_shape: Tblock_shape=index", "crops: Tcrops=index"), infer=_batch_infer,
+    gradient=_batch_gradient,
+)  # fmt: skip
+
+
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """The padded tensor's blocks moved into the batch (tf.space_to_batch_nd)."""
+    return apply(SPACE_TO_BATCH, (input, block_shape, paddings), name=name).outputs[0]
+
+
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The batch moved into blocks of space, which is then cropped (tf.batch_to_space_nd)."""
+    return apply(BATCH_TO_SPACE, (input, block_shape, crops), name=name).outputs[0]
+
+
+def _square(block_size: Any, block_shape: Any) -> Any:
+    chosen = rules.deprecated(block_shape, block_size, "block_shape", "block_size")
+    if isinstance(chosen, int | np.integer):
+        return np.array([chosen, chosen], np.int64)
+    return convert_to_tensor(chosen)
+
+
+def space_to_batch(
+    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """space_to_batch_nd with square blocks (tf.space_to_batch)."""
+    return space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """batch_to_space_nd with square blocks (tf.batch_to_space)."""
+    return batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
+
+
+EXPORTS: dict[str, Any] = {
+    "space_to_depth": space_to_depth, "depth_to_space": depth_to_space, "space_to_batch": space_to_batch,
+    "space_to_batch_nd": space_to_batch_nd, "batch_to_space": batch_to_space, "batch_to_space_nd": batch_to_space_nd,
+}  # fmt: skip
+NN_EXPORTS: dict[str, Any] = {
+    "space_to_depth": space_to_depth, "depth_to_space": depth_to_space, "space_to_batch": space_to_batch,
+    "batch_to_space": batch_to_space,
+}  # fmt: skip
+"""What gf.nn offers of these."""

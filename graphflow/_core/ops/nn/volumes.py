@@ -1,0 +1,205 @@
+"""Convolution and pooling over three axes, for volumes [N, depth, rows, columns, channels]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import OpDef, Signature, op_def
+from graphflow._core.graph.shapes import Dims, merge
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import apply, op_scope, partial_shape
+from graphflow._core.ops.nn.convolution import (
+    check_padding,
+    convolution_family,
+    filter_gradient_gradient,
+    input_gradient_gradient,
+    linear_gradient,
+    windows_along,
+)
+from graphflow._core.ops.rules import deprecated, require_rank
+
+
+def _five(value: Any, what: str) -> list[int]:
+    """One number for each of five axes, from one, three or five."""
+    values = [1] if value is None else [value] if not hasattr(value, "__len__") else list(value)
+    if len(values) == 1:
+        values = values * 3
+    if len(values) == 3:
+        values = [1, *values, 1]
+    if len(values) != 5:
+        raise ValueError(f"{what} should be of length 1, 3 or 5 but was {len(values)}")
+    return [int(v) for v in values]
+
+
+def _check_layout(data_format: str | None) -> str:
+    if data_format not in (None, "NDHWC"):
+        raise ValueError(f"Volumes must be in the format NDHWC, got {data_format!r}. Transpose them.")
+    return "NDHWC"
+
+
+def _windows(op: Operation, dims: tuple[int | None, ...], window: Any) -> list[int | None]:
+    dilations = op.attrs.get("dilations", [1] * 5)
+    return [
+        windows_along(dims[i], window[i - 1], op.attrs["strides"][i], op.attrs["padding"], dilations[i])
+        for i in (1, 2, 3)
+    ]
+
+
+def _conv_infer(op: Operation) -> Signature:
+    x, kernel = op.inputs
+    dims = require_rank(x.dims, 5, "the input") or ()
+    window = require_rank(kernel.dims, 5, "the filter") or ()
+    if None not in (dims[4], window[3]) and dims[4] != window[3]:
+        raise ValueError(
+            f"Dimensions must be equal, but are {dims[4]} and {window[3]}: the input's channels and the filter's "
+            "fourth axis."
+        )
+    return [(x.dtype, (dims[0], *_windows(op, dims, window), window[4]))]
+
+
+CONV = op_def("Conv3D", ("input: T=float", "filter: T"), infer=_conv_infer, gradient=linear_gradient)
+CONV_INPUT = op_def(
+    "Conv3DBackpropInputV2",
+    ("input_sizes: index", "filter: T=float", "out_backprop: T"),
+    infer=lambda op: [(op.inputs[2].dtype, merge(partial_shape(op.inputs[0]), (None,) * 5))],
+    gradient=input_gradient_gradient,
+)
+CONV_FILTER = op_def(
+    "Conv3DBackpropFilterV2",
+    ("input: T=float", "filter_sizes: int32", "out_backprop: T"),
+    infer=lambda op: [(op.inputs[2].dtype, merge(partial_shape(op.inputs[1]), (None,) * 5))],
+    gradient=filter_gradient_gradient,
+)
+convolution_family(CONV, CONV_INPUT, CONV_FILTER)
+
+
+def _pooled(op: Operation) -> Signature:
+    dims = require_rank(op.inputs[0].dims, 5, "the input") or ()
+    sizes: Dims = (dims[0], *_windows(op, dims, op.attrs["ksize"][1:4]), dims[4])
+    return [(op.inputs[0].dtype, sizes)]
+
+
+def _window(op: Operation) -> dict[str, Any]:
+    return {name: op.attrs[name] for name in ("ksize", "strides", "padding", "data_format")}
+
+
+def _volume_like(position: int) -> Any:
+    return lambda op: [(op.inputs[position].dtype, require_rank(op.inputs[position].dims, 5, "the input"))]
+
+
+def _zeros_and(definition: Any, op: Operation, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    x, y, _ = op.inputs
+    return array.zeros_like(x), array.zeros_like(y), apply(definition, (x, y, g), _window(op)).outputs[0]
+
+
+MAX_POOL: OpDef = op_def(
+    "MaxPool3D",
+    ("input: T=float",),
+    infer=_pooled,
+    gradient=lambda op, g: (apply(MAX_POOL_GRAD, (op.inputs[0], op.outputs[0], g), _window(op)).outputs[0],),
+)
+MAX_POOL_GRAD: OpDef = op_def(
+    "MaxPool3DGrad",
+    ("orig_input: T=float", "orig_output: T", "grad: T"),
+    infer=_volume_like(0),
+    gradient=lambda op, g: _zeros_and(MAX_POOL_GRAD_GRAD, op, g),
+)
+MAX_POOL_GRAD_GRAD: OpDef = op_def(
+    "MaxPool3DGradGrad",
+    ("orig_input: T=float", "orig_output: T", "grad: T"),
+    infer=_volume_like(1),
+    gradient=lambda op, g: _zeros_and(MAX_POOL_GRAD, op, g),
+)
+AVG_POOL = op_def(
+    "AvgPool3D",
+    ("input: T=float",),
+    infer=_pooled,
+    gradient=lambda op, g: (apply(AVG_POOL_GRAD, (array.shape(op.inputs[0]), g), _window(op)).outputs[0],),
+)
+AVG_POOL_GRAD: OpDef = op_def(
+    "AvgPool3DGrad",
+    ("orig_input_shape: int32", "grad: T=float"),
+    infer=lambda op: [(op.inputs[1].dtype, merge(partial_shape(op.inputs[0]), (None,) * 5))],
+    gradient=lambda op, g: (None, apply(AVG_POOL, (g,), _window(op)).outputs[0]),
+)
+
+
+def _attrs(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
+    return {
+        "strides": _five(strides, "strides"),
+        "padding": check_padding(padding),
+        "data_format": _check_layout(data_format),
+        "dilations": _five(dilations, "dilations"),
+    }
+
+
+def conv3d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str | None = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The convolution of volumes with a filter [depth, rows, columns, channels, outputs] (tf.nn.conv3d)."""
+    filter = deprecated(filters, filter, "filters", "filter")
+    return apply(CONV, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[0]
+
+
+def conv3d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: str = "SAME",
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The gradient of conv3d, used as a layer that enlarges volumes to `output_shape` (tf.nn.conv3d_transpose)."""
+    value = deprecated(input, value, "input", "value")
+    filter = deprecated(filters, filter, "filters", "filter")
+    with op_scope(name, "conv3d_transpose", (value, filter, output_shape)) as scope:
+        attrs = _attrs(strides, padding, data_format, dilations)
+        return apply(CONV_INPUT, (output_shape, filter, value), attrs, scope).outputs[0]
+
+
+def _pool(
+    definition: Any, input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any, name: Any
+) -> Tensor:
+    attrs = {
+        "ksize": _five(ksize, "ksize"),
+        "strides": _five(strides, "strides"),
+        "padding": check_padding(padding),
+        "data_format": _check_layout(data_format),
+    }
+    return apply(definition, (input,), attrs, name).outputs[0]
+
+
+def max_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The largest element of each window of volumes (tf.nn.max_pool3d)."""
+    return _pool(MAX_POOL, input, ksize, strides, padding, data_format, name or "MaxPool3D")
+
+
+def avg_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of volumes, padding not counted (tf.nn.avg_pool3d)."""
+    return _pool(AVG_POOL, input, ksize, strides, padding, data_format, name or "AvgPool3D")

@@ -1,0 +1,1 @@
+"""Variables: their making, scopes, initial values, updates and checkpoints."""

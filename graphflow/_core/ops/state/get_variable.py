@@ -1,0 +1,134 @@
+"""get_variable: a variable by its name, made or shared as the variable scope says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.state.partitioning import PartitionedVariable
+from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_scope import scopes_of, variable_scope
+from graphflow._core.ops.state.variable_store import Request
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Callable[[Tensor], Tensor] | None = None,
+    synchronization: int = VariableSynchronization.AUTO,
+    aggregation: int = VariableAggregation.NONE,
+) -> Any:
+    """The variable of that name in the current variable scope: made, or shared where the scope says so.
+
+    TensorFlow's tf.get_variable.
+
+    shape: must be known for a new variable, unless `initializer` is a value or a function without arguments. dtype:
+    float32 by default. initializer: a value, or a function of shape, dtype and partition_info; by default
+    Glorot's for floats, zeros for other types. regularizer: its result for the variable goes to the collection
+    REGULARIZATION_LOSSES. partitioner: makes a PartitionedVariable. For the rest see Variable. ValueError where
+    the variable exists and must not, is missing and must not be made, or has another shape or dtype; it names both
+    lines. Thread-safe.
+    """
+    request = Request(
+        name, shape, None, initializer, regularizer, None, trainable, collections, caching_device, partitioner,
+        validate_shape, use_resource, constraint, synchronization, aggregation,
+    )  # fmt: skip
+    graph = get_default_graph()
+    scopes = scopes_of(graph)
+    scope = scopes.threads.current
+    with graph.name_scope(None):
+        if dtype is not None and initializer is not None and not callable(initializer):
+            given = convert_to_tensor(initializer).dtype
+            if given is not dtypes.as_dtype(dtype):
+                raise ValueError(
+                    f"Variable {scope.full_name(name)}: initializer type {given.name!r} and explicit dtype "
+                    f"{dtypes.as_dtype(dtype).name!r} don't match. Leave the dtype out, or convert the initializer."
+                )
+        scope.complete(request, dtype)
+        return scopes.store.get(request, scope.custom_getter if custom_getter is None else custom_getter)
+
+
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Callable[[Tensor], Tensor] | None = None,
+    synchronization: int = VariableSynchronization.AUTO,
+    aggregation: int = VariableAggregation.NONE,
+) -> Any:
+    """The same as get_variable, for a variable that is local to the process: not trained, not saved, not on a ps task.
+
+    Its collection is LOCAL_VARIABLES; `trainable` is ignored (tf.get_local_variable).
+    """
+    return get_variable(
+        name, shape, dtype, initializer, regularizer, False, [*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        caching_device, partitioner, validate_shape, use_resource, custom_getter, constraint, synchronization,
+        aggregation,
+    )  # fmt: skip
+
+
+def create_partitioned_variables(
+    shape: Sequence[int],
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = dtypes.float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a variable cut as `slicing` says: a count for each axis (tf.create_partitioned_variables)."""
+    if len(shape) != len(slicing):
+        raise ValueError(
+            f"'shape' and 'slicing' must have the same length: shape: {shape}, slicing: {slicing}"
+        )
+    with (
+        variable_scope(name, "PartitionedVariable", reuse=reuse) as scope,
+        get_default_graph().name_scope(None),
+    ):
+        request = Request(
+            "",
+            shape,
+            None,
+            initializer,
+            None,
+            None,
+            trainable,
+            collections,
+            partitioner=lambda shape, dtype: slicing,
+        )
+        scope.complete(request, dtype)
+        request.name = scope.name
+        variable: PartitionedVariable = scopes_of().store.get(request)
+        return list(variable)
+
+
+EXPORTS: dict[str, Any] = {
+    "get_variable": get_variable,
+    "get_local_variable": get_local_variable,
+    "create_partitioned_variables": create_partitioned_variables,
+}

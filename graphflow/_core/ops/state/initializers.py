@@ -1,0 +1,467 @@
+"""Initializers: what a variable starts with, as objects that know everything but the shape.
+
+An initializer is called with the shape when the variable is built. One that depends on the shape (its fans) looks at
+the whole variable's, also where it makes only one part of a partitioned variable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops import random
+from graphflow._core.ops.array import array
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.math.decompositions import qr
+from graphflow._core.ops.math.linalg import matrix_diag_part
+from graphflow._core.ops.math.math import sign
+from graphflow._core.ops.state.variable_collections import (
+    global_variables_initializer,
+    local_variables_initializer,
+    variables_initializer,
+)
+
+# The standard deviation of a standard normal that is cut off at two.
+_TRUNCATED_STDDEV: Final = 0.87962566103423978
+_MODES: Final = ("fan_in", "fan_out", "fan_avg")
+_DISTRIBUTIONS: Final = ("normal", "uniform", "truncated_normal", "untruncated_normal")
+
+
+class Initializer:
+    """Makes the initial value of a variable of a given shape.
+
+    dtype: the type of the elements where the call does not say it.
+    """
+
+    dtype: DType
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value; `partition_info` says of what whole the shape is a part."""
+        return self.make(shape, self.dtype if dtype is None else as_dtype(dtype), partition_info)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """The initial value; what a subclass defines."""
+        raise TypeError(
+            f"{type(self).__name__} does not say how to make a value: define make() or __call__()."
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """The initializer of a configuration that get_config() returned."""
+        return cls(**config)
+
+
+def _float_type(dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found.name}.")
+    return found
+
+
+def _extents(shape: Any) -> list[int]:
+    """A shape that has to be known, as ints."""
+    dims = shapes.as_dims(shape)
+    if dims is None or None in dims:
+        raise ValueError(f"This initializer needs a known shape, got {shapes.text(dims)}.")
+    return [d for d in dims if d is not None]
+
+
+def _whole(shape: Any, partition_info: Any) -> list[int]:
+    return _extents(shape if partition_info is None else partition_info.full_shape)
+
+
+class _Typed(Initializer):
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"dtype": self.dtype.name}
+
+
+class Zeros(_Typed):
+    """Zeros (tf.zeros_initializer); False or empty strings for these types."""
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Zeros of the shape."""
+        return array.zeros(shape, dtype)
+
+
+class Ones(_Typed):
+    """Ones (tf.ones_initializer); True for bool."""
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Ones of the shape."""
+        return array.ones(shape, dtype)
+
+
+class Constant(Initializer):
+    """A given value (tf.constant_initializer): a scalar for all elements, or a list or array of them.
+
+    A list is laid out in the variable's shape, its last element filling what is missing; with verify_shape it must
+    have that shape. TypeError where the value is no number, list or array, ValueError where it has too many elements.
+    """
+
+    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+        if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
+            raise TypeError(
+                f"Invalid initial value of type {type(value).__name__}: give a scalar, list or array."
+            )
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self.verify_shape = verify_shape
+
+    def __call__(
+        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+    ) -> Tensor:
+        """The value in that shape."""
+        verify = self.verify_shape if verify_shape is None else verify_shape
+        element_type = self.dtype if dtype is None else as_dtype(dtype)
+        return constant(self.value, dtype=element_type, shape=shape, verify_shape=verify)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"value": self.value, "dtype": self.dtype.name}
+
+
+class RandomUniform(Initializer):
+    """Uniform draws from [minval, maxval) (tf.random_uniform_initializer); maxval is 1 for floats if not given."""
+
+    def __init__(
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Draws of the shape."""
+        return random.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class RandomNormal(Initializer):
+    """Normal draws (tf.random_normal_initializer). ValueError for a dtype that is no float."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Draws of the shape."""
+        return random.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal draws within two standard deviations (tf.truncated_normal_initializer)."""
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Draws of the shape."""
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform draws that keep the variance of what they multiply (tf.uniform_unit_scaling_initializer).
+
+    The limit is factor * sqrt(3 / inputs), inputs being the product of all extents but the last (Sussillo and Abbott,
+    2014; factor 1 for linear layers, 1.43 for relu, 1.15 for tanh).
+    """
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Draws of the shape."""
+        inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
+        limit = math.sqrt(3 / inputs) * self.factor
+        return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
+
+
+def _fans(shape: Sequence[int]) -> tuple[float, float]:
+    """Inputs and outputs of a weight of that shape, the filter's area counted for a convolution's."""
+    if len(shape) < 2:
+        return (shape[0], shape[0]) if shape else (1, 1)
+    area = math.prod(shape[:-2])
+    return shape[-2] * area, shape[-1] * area
+
+
+class VarianceScaling(Initializer):
+    """Draws whose variance is scale / n (tf.variance_scaling_initializer).
+
+    mode: n is the number of inputs ("fan_in"), of outputs ("fan_out") or their mean ("fan_avg"). distribution:
+    "truncated_normal" (also called "normal"), "untruncated_normal" or "uniform". ValueError for others.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError(f"`scale` must be positive, got {scale}.")
+        if mode not in _MODES:
+            raise ValueError(f"Invalid `mode` argument: {mode!r}, expected one of {', '.join(_MODES)}.")
+        if distribution.lower() not in _DISTRIBUTIONS:
+            known = ", ".join(_DISTRIBUTIONS)
+            raise ValueError(f"Invalid `distribution` argument: {distribution!r}, expected one of {known}.")
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution.lower()
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Draws of the shape."""
+        fan_in, fan_out = _fans(_whole(shape, partition_info))
+        count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
+        variance = self.scale / max(1.0, count)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
+        return random.truncated_normal(
+            shape, 0.0, math.sqrt(variance) / _TRUNCATED_STDDEV, dtype, seed=self.seed
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class GlorotUniform(VarianceScaling):
+    """Uniform draws of variance 2 / (inputs + outputs) (tf.glorot_uniform_initializer; Glorot and Bengio, 2010).
+
+    As in TensorFlow, `dtype` is only checked: without a dtype the call makes float32.
+    """
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        _float_type(dtype)
+        super().__init__(1.0, "fan_avg", "uniform", seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal draws of variance 2 / (inputs + outputs) (tf.glorot_normal_initializer).
+
+    As in TensorFlow, `dtype` is only checked: without a dtype the call makes float32.
+    """
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        _float_type(dtype)
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthonormal rows or columns, times `gain` (tf.orthogonal_initializer; Saxe et al., 2014).
+
+    A shape of more axes is seen as a matrix of its last axis. ValueError for a shape of less than two axes.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """A matrix of the shape."""
+        extents = _extents(shape)
+        if len(extents) < 2:
+            raise ValueError(
+                f"The tensor to initialize must be at least two-dimensional, got shape {extents}."
+            )
+        rows, columns = math.prod(extents[:-1]), extents[-1]
+        drawn = random.random_normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
+        q, r = qr(drawn, full_matrices=False)
+        q = q * sign(matrix_diag_part(r))
+        if rows < columns:
+            q = array.matrix_transpose(q)
+        return self.gain * array.reshape(q, extents)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class Identity(Initializer):
+    """The identity matrix, times `gain` (tf.initializers.identity). ValueError for a shape of other than two axes."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.dtype = _float_type(dtype)
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """The matrix of the shape."""
+        extents = _whole(shape, partition_info)
+        if len(extents) != 2:
+            raise ValueError(
+                f"Identity matrix initializer can only be used for 2D matrices, got shape {extents}."
+            )
+        matrix = array.eye(extents[0], extents[1], dtype=dtype)
+        if partition_info is not None:
+            matrix = array.slice_(matrix, partition_info.var_offset, _extents(shape))
+        return self.gain * matrix
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {"gain": self.gain, "dtype": self.dtype.name}
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal draws of variance 1 / inputs (tf.initializers.lecun_normal)."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform draws of variance 1 / inputs (tf.initializers.lecun_uniform)."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal draws of variance 2 / inputs (tf.initializers.he_normal; He et al., 2015)."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform draws of variance 2 / inputs (tf.initializers.he_uniform)."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+class ContribVarianceScaling(Initializer):
+    """Draws of variance factor / n (tf.contrib.layers.variance_scaling_initializer).
+
+    mode: "FAN_IN", "FAN_OUT" or "FAN_AVG". The normal draws are truncated, with a factor 1.3 for what that takes away
+    of the variance, which is not what VarianceScaling does.
+    """
+
+    def __init__(
+        self,
+        factor: float = 2.0,
+        mode: str = "FAN_IN",
+        uniform: bool = False,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if mode.lower() not in _MODES:
+            raise TypeError(f"Unknown mode {mode!r}: expected FAN_IN, FAN_OUT or FAN_AVG.")
+        found = as_dtype(dtype)
+        if not found.is_floating:
+            raise TypeError(f"Cannot create initializer for non-floating point type {found.name}.")
+        self.factor = factor
+        self.mode = mode
+        self.uniform = uniform
+        self.seed = seed
+        self.dtype = found
+
+    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        """Draws of the shape."""
+        fan_in, fan_out = _fans(_extents(shape))
+        count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode.lower()]
+        if self.uniform:
+            limit = math.sqrt(3.0 * self.factor / count)
+            return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        return random.truncated_normal(
+            shape, 0.0, math.sqrt(1.3 * self.factor / count), dtype, seed=self.seed
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {
+            "factor": self.factor,
+            "mode": self.mode,
+            "uniform": self.uniform,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+) -> ContribVarianceScaling:
+    """Draws of variance 2 / (inputs + outputs) (tf.contrib.layers.xavier_initializer)."""
+    return ContribVarianceScaling(1.0, "FAN_AVG", uniform, seed, dtype)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that initialises all tables of the default graph (tf.tables_initializer)."""
+    return group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+
+
+_OF_SHAPES: Final[dict[str, Any]] = {
+    "zeros_initializer": Zeros,
+    "ones_initializer": Ones,
+    "constant_initializer": Constant,
+    "random_uniform_initializer": RandomUniform,
+    "random_normal_initializer": RandomNormal,
+    "truncated_normal_initializer": TruncatedNormal,
+    "uniform_unit_scaling_initializer": UniformUnitScaling,
+    "variance_scaling_initializer": VarianceScaling,
+    "orthogonal_initializer": Orthogonal,
+    "glorot_uniform_initializer": GlorotUniform,
+    "glorot_normal_initializer": GlorotNormal,
+}
+EXPORTS: dict[str, Any] = {**_OF_SHAPES, "tables_initializer": tables_initializer}
+INITIALIZERS_EXPORTS: dict[str, Any] = {
+    **{name.removesuffix("_initializer"): made for name, made in _OF_SHAPES.items()},
+    "identity": Identity,
+    "he_normal": he_normal,
+    "he_uniform": he_uniform,
+    "lecun_normal": lecun_normal,
+    "lecun_uniform": lecun_uniform,
+    "global_variables": global_variables_initializer,
+    "local_variables": local_variables_initializer,
+    "variables": variables_initializer,
+    "tables_initializer": tables_initializer,
+}
+CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
+    "xavier_initializer": xavier_initializer,
+    "xavier_initializer_conv2d": xavier_initializer,
+    "variance_scaling_initializer": ContribVarianceScaling,
+}

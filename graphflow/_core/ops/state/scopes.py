@@ -1,0 +1,114 @@
+"""The scopes of the default graph as functions: names, devices, control dependencies, colocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.core import graph_of
+
+
+class name_scope:
+    """Prefixes the names of operations built inside (tf.name_scope).
+
+    name: the scope, or None for `default_name`; a name that ends in "/" re-enters a scope. values: tensors whose graph
+    is made the default inside.
+    """
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+        self._name = default_name if name is None else name
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"A name scope is a string, not {name!r}.")
+        self._values = list(values or ())
+        if self._name is None and self._values:
+            raise ValueError("At least one of name and default_name must be given with values.")
+        self._scopes: list[AbstractContextManager[str]] = []
+
+    @property
+    def name(self) -> str | None:
+        """The scope asked for."""
+        return self._name
+
+    def __enter__(self) -> str:
+        scope = _entered(graph_of(self._values), self._name)
+        self._scopes.append(scope)
+        return scope.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._scopes.pop().__exit__(*exc)
+
+
+@contextmanager
+def _entered(graph: Graph, name: str | None) -> Iterator[str]:
+    with graph.as_default(), graph.name_scope(name) as scope:
+        yield scope
+
+
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> name_scope:
+    """name_scope() with its arguments in the old order (tf.op_scope)."""
+    return name_scope(name, default_name, values)
+
+
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+    """Asks for a device for operations built inside: a string, a DeviceSpec, a function of the operation, or None."""
+    return get_default_graph().device(device_name_or_function)
+
+
+def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
+    """Makes operations built inside run after `control_inputs` (tf.control_dependencies).
+
+    None forgets the outer dependencies.
+    """
+    if callable(control_inputs):
+        raise TypeError("control_dependencies() takes operations and tensors, not functions.")
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Places operations built inside where `op` is (tf.colocate_with)."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(container_name: str) -> AbstractContextManager[str]:
+    """Puts the state of operations built inside in a container, which Session.reset() can clear (tf.container)."""
+    return get_default_graph().container(container_name)
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Appends a value to a collection of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Appends a value to several collections of the default graph."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection of the default graph, of items whose name matches `scope` if one is given."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """A collection of the default graph itself."""
+    return get_default_graph().get_collection_ref(key)
+
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        name_scope,
+        op_scope,
+        device,
+        control_dependencies,
+        colocate_with,
+        container,
+        add_to_collection,
+        add_to_collections,
+        get_collection,
+        get_collection_ref,
+    )
+}

@@ -1,0 +1,244 @@
+"""Ops on variables: making, reading, assigning. The value itself lives in the session's store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.ops.core import apply
+
+
+def _variable_infer(op: Operation) -> Signature:
+    return [(op.attrs["dtype"], shapes.as_dims(op.attrs["shape"]))]
+
+
+VARIABLE = op_def("VariableV2", (), infer=_variable_infer, gradient=NOT_DIFFERENTIABLE, stateful=True)
+
+
+def _assign_infer(op: Operation) -> Signature:
+    ref, value = op.inputs
+    if not op.attrs.get("validate_shape", True):
+        return [(ref.dtype, value.dims)]
+    if not shapes.compatible(ref.dims, value.dims):
+        raise ValueError(
+            f"Dimensions must be equal: a variable of shape {shapes.text(ref.dims)} cannot take a value of shape "
+            f"{shapes.text(value.dims)}. Use validate_shape=False to let it change its shape."
+        )
+    return [(ref.dtype, shapes.merge(ref.dims, value.dims))]
+
+
+def _update_infer(op: Operation) -> Signature:
+    ref, value = op.inputs
+    if not shapes.compatible(ref.dims, value.dims):
+        raise ValueError(
+            f"A variable of shape {shapes.text(ref.dims)} cannot be changed by a value of shape "
+            f"{shapes.text(value.dims)}."
+        )
+    return [(ref.dtype, ref.dims)]
+
+
+def _writer(name: str, inputs: tuple[str, ...], infer: Any, scalar: str | None = None) -> OpDef:
+    return op_def(
+        name, inputs, infer=infer, gradient=NOT_DIFFERENTIABLE, scalar=scalar, stateful=True, outputs=("ref",)
+    )
+
+
+ASSIGN = _writer("Assign", ("ref&: T", "value: T"), _assign_infer, "{value}")
+ASSIGN_ADD = _writer("AssignAdd", ("ref&: T=number", "value: T"), _update_infer, "{ref} + {value}")
+ASSIGN_SUB = _writer("AssignSub", ("ref&: T=number", "value: T"), _update_infer, "{ref} - {value}")
+IS_INITIALIZED = op_def(
+    "IsVariableInitialized",
+    ("ref@: T",),
+    infer=lambda op: [(dtypes.bool_, ())],
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
+
+
+def _scatter_infer(op: Operation) -> Signature:
+    ref, indices, updates = op.inputs
+    if ref.dims is not None and indices.dims is not None and updates.dims is not None and updates.dims != ():
+        expected = indices.dims + ref.dims[1:]
+        if not shapes.compatible(expected, updates.dims):
+            raise ValueError(
+                f"updates of shape {shapes.text(updates.dims)} do not fit: expected indices.shape + ref.shape[1:] = "
+                f"{shapes.text(expected)}."
+            )
+    return [(ref.dtype, ref.dims)]
+
+
+def _scatter(name: str, types: str = "number") -> OpDef:
+    return _writer(name, (f"ref&: T={types}", "indices: I=index", "updates: T"), _scatter_infer)
+
+
+SCATTER = {
+    "update": _scatter("ScatterUpdate", "any"),
+    "add": _scatter("ScatterAdd"),
+    "sub": _scatter("ScatterSub"),
+    "mul": _scatter("ScatterMul"),
+    "div": _scatter("ScatterDiv"),
+    "min": _scatter("ScatterMin", "real"),
+    "max": _scatter("ScatterMax", "real"),
+}
+
+
+def _scatter_nd_infer(op: Operation) -> Signature:
+    return [(op.inputs[0].dtype, op.inputs[0].dims)]
+
+
+SCATTER_ND = {
+    kind: _writer(
+        f"ScatterNd{kind.capitalize()}", ("ref&: T", "indices: I=index", "updates: T"), _scatter_nd_infer
+    )
+    for kind in ("update", "add", "sub")
+}
+COUNT_UP_TO = op_def(
+    "CountUpTo",
+    ("ref&: T=index",),
+    infer=lambda op: [(op.inputs[0].dtype, op.inputs[0].dims)],
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+)
+
+
+def _write(
+    definition: OpDef, ref: Any, values: tuple[Any, ...], attrs: dict[str, Any], name: str | None
+) -> Tensor:
+    """Builds a write of a variable; one that has copies, as under a distribution strategy, says to which."""
+    write_copies = getattr(ref, "write_copies", None)
+    if write_copies is None:
+        return apply(definition, (ref, *values), attrs, name).outputs[0]
+    result: Tensor = write_copies(
+        lambda copy, *values: apply(definition, (copy, *values), dict(attrs), name).outputs[0], values
+    )
+    return result
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Sets a variable and gives its new value (tf.assign).
+
+    ValueError where the shapes differ and validate_shape is not False. An assignment is always whole, so `use_locking`
+    changes nothing.
+    """
+    attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}
+    return _write(ASSIGN, ref, (value,), attrs, name)
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+    """Adds to a variable and gives its new value (tf.assign_add)."""
+    return _write(ASSIGN_ADD, ref, (value,), {"use_locking": bool(use_locking)}, name)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+    """Subtracts from a variable and gives its new value (tf.assign_sub)."""
+    return _write(ASSIGN_SUB, ref, (value,), {"use_locking": bool(use_locking)}, name)
+
+
+def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
+    """Whether a variable has a value (tf.is_variable_initialized)."""
+    return apply(IS_INITIALIZED, (ref,), {}, name).outputs[0]
+
+
+def scatter(
+    kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Changes rows of a variable, "update", "add", "sub", "mul", "div", "min" or "max"; duplicate rows in order."""
+    return _write(SCATTER[kind], ref, (indices, updates), {"use_locking": use_locking}, name)
+
+
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """Replaces rows of a variable (tf.scatter_update); of rows named twice the last one stays."""
+    return scatter("update", ref, indices, updates, use_locking, name)
+
+
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Adds to rows of a variable (tf.scatter_add)."""
+    return scatter("add", ref, indices, updates, use_locking, name)
+
+
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Subtracts from rows of a variable (tf.scatter_sub)."""
+    return scatter("sub", ref, indices, updates, use_locking, name)
+
+
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Multiplies rows of a variable (tf.scatter_mul)."""
+    return scatter("mul", ref, indices, updates, use_locking, name)
+
+
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Divides rows of a variable (tf.scatter_div)."""
+    return scatter("div", ref, indices, updates, use_locking, name)
+
+
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """The smaller of rows of a variable and updates (tf.scatter_min)."""
+    return scatter("min", ref, indices, updates, use_locking, name)
+
+
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """The greater of rows of a variable and updates (tf.scatter_max)."""
+    return scatter("max", ref, indices, updates, use_locking, name)
+
+
+def _scatter_nd(
+    kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None
+) -> Tensor:
+    return _write(SCATTER_ND[kind], ref, (indices, updates), {"use_locking": use_locking}, name)
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """Replaces slices of a variable at n-dimensional indices (tf.scatter_nd_update)."""
+    return _scatter_nd("update", ref, indices, updates, use_locking, name)
+
+
+def scatter_nd_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Adds to slices of a variable at n-dimensional indices (tf.scatter_nd_add)."""
+    return _scatter_nd("add", ref, indices, updates, use_locking, name)
+
+
+def scatter_nd_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """Subtracts from slices of a variable at n-dimensional indices (tf.scatter_nd_sub)."""
+    return _scatter_nd("sub", ref, indices, updates, use_locking, name)
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Counts a variable up by one and gives the value before; OutOfRangeError at the limit (tf.count_up_to)."""
+    return _write(COUNT_UP_TO, ref, (), {"limit": int(limit)}, name)
+
+
+EXPORTS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        assign, assign_add, assign_sub, is_variable_initialized, scatter_update, scatter_add, scatter_sub, scatter_mul,
+        scatter_div, scatter_min, scatter_max, scatter_nd_update, scatter_nd_add, scatter_nd_sub, count_up_to,
+    )
+}  # fmt: skip

@@ -1,0 +1,399 @@
+"""Variable: state that outlives a run.
+
+A variable used as a tensor is read where its consumer runs, under the consumer's control dependencies, so
+`with control_dependencies([update]): v + 1` sees the update. `read_value()` and `value()` read at an operation of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph, get_default_session
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.state import state
+from graphflow._core.ops.state.variable_creators import Creatable
+from graphflow._core.ops.state.variable_proto import read_into, to_proto
+
+
+class VariableSynchronization:
+    """When copies of a variable on several devices are kept equal."""
+
+    AUTO, NONE, ON_WRITE, ON_READ = range(4)
+
+
+class VariableAggregation:
+    """How writes of several towers to one variable are combined."""
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
+    ONLY_FIRST_TOWER = 3
+
+
+class SliceInfo:
+    """Which part of a larger, partitioned variable a variable is."""
+
+    def __init__(
+        self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]
+    ) -> None:
+        self.full_name = full_name
+        self.full_shape = list(full_shape)
+        self.var_offset = list(var_offset)
+        self.var_shape = list(var_shape)
+
+    @property
+    def spec(self) -> str:
+        """The part as text: the full shape, then offset and length along each axis."""
+        full = " ".join(str(d) for d in self.full_shape)
+        parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
+        return f"{full} {parts}"
+
+
+class Variable(metaclass=Creatable):
+    """State held by the session, with the initial value given here (tf.Variable).
+
+    initial_value: a tensor, a value, or a function without arguments that makes one (then `dtype` must be given).
+    trainable: whether optimizers train it. collections: by default GLOBAL_VARIABLES. validate_shape=False lets the
+    shape be unknown and change. constraint: applied to the value after an optimizer's update. variable_def: a
+    VariableDef message that names its operations, which are there already, in place of all the rest. The value does not
+    exist before its `initializer` ran. ValueError where the initial value has no shape.
+    """
+
+    SaveSliceInfo = SliceInfo
+    _creatable = True
+    container_variable: Variable
+    """What a copy is one of; a variable that is none has no such attribute."""
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: int = VariableSynchronization.AUTO,
+        aggregation: int = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            read_into(self, variable_def, import_scope, SliceInfo)
+            return
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        trainable = True if trainable is None else trainable
+        if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections.append(GraphKeys.TRAINABLE_VARIABLES)
+        self._trainable = trainable
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        self._save_slice_info: SliceInfo | None = None
+        graph = get_default_graph()
+        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+            self._build(
+                graph,
+                scope,
+                initial_value,
+                dtype,
+                shape if shape is not None else expected_shape,
+                validate_shape,
+            )
+        graph.add_to_collections(collections, self)
+
+    def _build(
+        self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool
+    ) -> None:
+        base = scope[:-1]
+        if callable(initial_value):
+            with graph.name_scope("Initializer"), graph.device(None):
+                value = convert_to_tensor(initial_value(), dtype=dtype, name="initial_value")
+        else:
+            value = convert_to_tensor(initial_value, dtype=dtype, name="initial_value")
+        if value.op.control_flow_context is not None:
+            raise ValueError(
+                f"Initializer for variable {base!r} is from inside a control-flow construct, such as a "
+                "loop or conditional. "
+                "Use a lambda as the initializer."
+            )
+        dims = shapes.merge(value.dims, shapes.as_dims(shape)) if validate else shapes.as_dims(shape)
+        if validate and (dims is None or None in dims):
+            raise ValueError(
+                f"initial_value must have a shape specified: {value}. Give the variable a value of known "
+                "shape, or validate_shape=False."
+            )
+        attrs = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
+        self._tensor = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
+        self._initial_value = value
+        with graph.colocate_with(self._tensor.op):
+            self._setter = self._initializer = graph.add(
+                state.ASSIGN,
+                (self._tensor, value),
+                {"T": value.dtype, "validate_shape": validate, "use_locking": True, "_initializer": True},
+                f"{base}/Assign/",
+            )
+            self._snapshot = identity(self._tensor, name=f"{base}/read/")
+
+    # ---- standing for a tensor ------------------------------------------------------------------------------------
+
+    @property
+    def _variable(self) -> Tensor:
+        """The tensor that it is where it is read."""
+        return self._tensor
+
+    def _ref(self) -> Tensor:
+        return self._variable
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def as_graph_tensor(self, dtype: Any = None, name: str | None = None) -> Tensor:
+        """The variable as an input of an operation, read when that runs; ValueError where the dtype is another."""
+        if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for "
+                f"variable {self.name!r} "
+                f"of type {self.dtype.name!r}"
+            )
+        return self._variable
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name, with ":0" at the end."""
+        return self._variable.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that stands for it."""
+        return self._variable.op
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it belongs to."""
+        return self._variable.graph
+
+    @property
+    def device(self) -> str:
+        """The device asked for it."""
+        return self._variable.device
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The type of its elements."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> shapes.TensorShape:
+        """Its shape."""
+        return self._variable.shape
+
+    @property
+    def dims(self) -> shapes.Dims:
+        """Its shape as a tuple."""
+        return self._variable.dims
+
+    def get_shape(self) -> shapes.TensorShape:
+        """Its shape."""
+        return self._variable.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what the caller knows of the shape."""
+        self._variable.set_shape(shape)
+        self.value().set_shape(shape)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train it."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Tensor], Tensor] | None:
+        """The function applied after an optimizer's update, or None."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> int:
+        """When its copies are kept equal."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> int:
+        """How writes of several towers are combined."""
+        return self._aggregation
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives it its initial value."""
+        return self._initializer
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor of its initial value."""
+        return self._initial_value
+
+    def set_initializer(self, value: Tensor, initializer: Operation) -> None:
+        """Lets it begin with another value, which `initializer` assigns to it."""
+        if len(initializer.inputs) == 2:
+            self._setter = initializer
+        self._initial_value = value
+        self._initializer = initializer
+
+    # ---- reading --------------------------------------------------------------------------------------------------
+
+    def value(self) -> Tensor:
+        """Its value, read by the operation NAME/read."""
+        return self._snapshot
+
+    def read_value(self) -> Tensor:
+        """Its value, read by a new operation, under the current control dependencies."""
+        return identity(self._variable, name="read")
+
+    def initialized_value(self) -> Tensor:
+        """Its value, or its initial value where it has none yet: for initial values that depend on it."""
+        from graphflow._core.ops.control_flow.control_flow import cond
+
+        graph = self.graph
+        with graph.control_dependencies(None):
+            initialized = state.is_variable_initialized(self)
+            value: Tensor = cond(initialized, self.read_value, lambda: self.initial_value)
+        return value
+
+    def eval(self, session: Any = None) -> Any:
+        """Its value in a session, by default the default one."""
+        return self._variable.eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Sets its value in a session, by default the default one, without adding to the graph."""
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError(
+                "Either session argument should be provided or default session should be established"
+            )
+        session.run(self._setter, {self._setter.inputs[1]: value})
+
+    # ---- writing --------------------------------------------------------------------------------------------------
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Sets it; gives the new value, or with read_value=False the operation."""
+        return _result(state.assign(self, value, use_locking=use_locking, name=name), read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds to it; gives the new value, or with read_value=False the operation."""
+        return _result(state.assign_add(self, delta, use_locking, name), read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts from it; gives the new value, or with read_value=False the operation."""
+        return _result(state.assign_sub(self, delta, use_locking, name), read_value)
+
+    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Tensor:
+        if not hasattr(slices, "indices"):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {slices!r}")
+        return state.scatter(kind, self, slices.indices, slices.values, use_locking, name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Adds IndexedSlices to it."""
+        return self._scatter("add", sparse_delta, use_locking, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtracts IndexedSlices from it."""
+        return self._scatter("sub", sparse_delta, use_locking, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces its rows by IndexedSlices."""
+        return self._scatter("update", sparse_delta, use_locking, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Adds to its slices at n-dimensional indices."""
+        return state.scatter_nd_add(self, indices, updates, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtracts from its slices at n-dimensional indices."""
+        return state.scatter_nd_sub(self, indices, updates, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Replaces its slices at n-dimensional indices."""
+        return state.scatter_nd_update(self, indices, updates, name=name)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Counts it up by one; OutOfRangeError at the limit."""
+        return state.count_up_to(self, limit)
+
+    # ---- partitions -----------------------------------------------------------------------------------------------
+
+    def set_save_slice_info(self, info: SliceInfo | None) -> None:
+        """Says which part of a larger variable it is."""
+        self._save_slice_info = info
+
+    def get_save_slice_info(self) -> SliceInfo | None:
+        """Which part of a larger variable it is, or None."""
+        return self._save_slice_info
+
+    # ---- as data --------------------------------------------------------------------------------------------------
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """TensorFlow's VariableDef message, names taken relative to a scope; None where it is not in that scope."""
+        return to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable of a VariableDef, whose operations are in the default graph, under import_scope if given."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"The Variable {self.name!r} is not iterable.")
+
+    def __repr__(self) -> str:
+        return f"<gf.Variable {self.name!r} shape={shapes.text(self.dims)} dtype={self.dtype.name}>"
+
+    __array_priority__ = 100
+    __array_ufunc__ = None
+
+
+def _result(tensor: Tensor, read_value: bool) -> Any:
+    return tensor if read_value else tensor.op
+
+
+def install_operators() -> None:
+    """Gives Variable the operators of Tensor; called once all of them are installed."""
+
+    def forward(operator: str) -> Callable[..., Any]:
+        def call(self: Variable, *args: Any) -> Any:
+            return getattr(Tensor, operator)(self._variable, *args)
+
+        call.__name__ = operator
+        return call
+
+    for operator in Tensor.OVERLOADABLE_OPERATORS:
+        if operator not in ("__eq__", "__ne__", "__hash__"):
+            setattr(Variable, operator, forward(operator))
+
+
+EXPORTS: dict[str, Any] = {
+    "Variable": Variable,
+    "VariableAggregation": VariableAggregation,
+    "VariableSynchronization": VariableSynchronization,
+}

@@ -1,0 +1,104 @@
+"""The variables of a graph, by what they are for; what initialises them, and what tells which have no value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.array.array import rank, stack
+from graphflow._core.ops.array.indexing import boolean_mask
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import constant
+from graphflow._core.ops.math.math import logical_not
+from graphflow._core.ops.state.state import is_variable_initialized
+
+
+def _in_collection(key: str, scope: str | None) -> list[Any]:
+    return get_default_graph().get_collection(key, scope)
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """The global variables of the default graph (tf.global_variables)."""
+    return _in_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """The local variables of the default graph (tf.local_variables)."""
+    return _in_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """The model variables of the default graph (tf.model_variables)."""
+    return _in_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """The trainable variables of the default graph (tf.trainable_variables)."""
+    return _in_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """The variables with moving averages (tf.moving_average_variables)."""
+    return _in_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """An operation that initialises the variables, in the order of their dependencies (tf.variables_initializer)."""
+    return group(*[v.initializer for v in var_list], name=name)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initialises all global variables (tf.global_variables_initializer)."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initialises all local variables (tf.local_variables_initializer)."""
+    return variables_initializer(local_variables())
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names, as a vector of strings, of the variables without a value (tf.report_uninitialized_variables)."""
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    graph = get_default_graph()
+    with graph.name_scope(name), graph.device(None), graph.control_dependencies(None):
+        if not variables:
+            return constant([], dtype=dtypes.string)
+        missing = logical_not(stack([is_variable_initialized(v) for v in variables]))
+        return boolean_mask(constant([v.op.name for v in variables]), missing)
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+    """A tensor that fails where a variable has no value (tf.assert_variables_initialized).
+
+    Running it raises FailedPreconditionError then. None where there are no variables.
+    """
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    if not variables:
+        return None
+    return stack([rank(identity(v)) for v in variables])
+
+
+EXPORTS: dict[str, Any] = {
+    "global_variables": global_variables,
+    "all_variables": global_variables,
+    "local_variables": local_variables,
+    "model_variables": model_variables,
+    "trainable_variables": trainable_variables,
+    "moving_average_variables": moving_average_variables,
+    "variables_initializer": variables_initializer,
+    "initialize_variables": variables_initializer,
+    "global_variables_initializer": global_variables_initializer,
+    "initialize_all_variables": global_variables_initializer,
+    "local_variables_initializer": local_variables_initializer,
+    "initialize_local_variables": local_variables_initializer,
+    "report_uninitialized_variables": report_uninitialized_variables,
+    "assert_variables_initialized": assert_variables_initialized,
+}

@@ -1,0 +1,52 @@
+"""Variable creators: functions that are asked for each new gf.Variable in a block, and may make it otherwise.
+
+This is how a distribution strategy makes copies of variables without the model's code knowing. A creator gets the next
+one in line and the arguments by name, those of gf.Variable and what outer creators added.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from graphflow._core.graph.defaults import get_default_graph
+
+Creator = Callable[..., Any]
+
+
+class Creatable(type):
+    """The class of gf.Variable: a call goes through the creators in force. Derived classes are made directly."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A variable, or what a creator made in its place."""
+        make = partial(type.__call__, cls)
+        creators = get_default_graph().scopes.creators
+        if not creators or "_creatable" not in cls.__dict__ or kwargs.get("variable_def") is not None:
+            return make(*args, **kwargs)
+        build = cls.__dict__["__init__"]
+        given = dict(zip(list(inspect.signature(build).parameters)[1:], args, strict=False)) | kwargs
+        for creator in creators:
+            make = partial(creator, make)
+        return make(**given)
+
+
+@contextmanager
+def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+    """Asks `variable_creator(next_creator, **arguments)` for each gf.Variable in the block (tf.variable_creator_scope).
+
+    It returns the variable, as a rule what next_creator(**arguments) made. The innermost creator is asked first. Holds
+    for the default graph and this thread.
+    """
+    scopes = get_default_graph().scopes
+    outer = scopes.creators
+    scopes.creators = (*outer, variable_creator)
+    try:
+        yield
+    finally:
+        scopes.creators = outer
+
+
+EXPORTS: dict[str, Any] = {"variable_creator_scope": variable_creator_scope}

@@ -1,0 +1,440 @@
+"""Variable scopes: names and settings for the variables that get_variable makes inside, and whether they are shared.
+
+A scope is data (VariableScope), immutable but for its setters; `with variable_scope(...)` makes one from the arguments
+and from the scope around it and puts it in force for the thread and the graph. A name scope is opened with it, made
+unique where variables are shared, so that operations of two uses have different names.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.ops.core import graph_of
+from graphflow._core.ops.state.variable_store import Request, VariableStore
+
+
+class ReuseMode(enum.Enum):
+    """Ways of sharing besides True and False."""
+
+    AUTO_REUSE = 1
+
+
+AUTO_REUSE = ReuseMode.AUTO_REUSE
+"""Makes get_variable share a variable where it exists and make it where it does not."""
+
+
+class VariableScope:
+    """The settings of a variable scope; what `with variable_scope(...)` yields.
+
+    `name` is the prefix of variables, `original_name_scope` that of the operations built when the scope was first
+    opened. Setters change the scope for what follows.
+    """
+
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        name_scope: str = "",
+        dtype: Any = dtypes.float32,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self._reuse = reuse
+        self._name = name
+        self._initializer = initializer
+        self._regularizer = regularizer
+        self._caching_device = caching_device
+        self._partitioner = partitioner
+        self._custom_getter = custom_getter
+        self._name_scope = name_scope
+        self._dtype = dtype
+        self._use_resource = use_resource
+        self._constraint = constraint
+
+    @property
+    def name(self) -> str:
+        """The prefix of its variables, without a "/" at the end."""
+        return self._name
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name scope opened with it first, with a "/" at the end."""
+        return self._name_scope
+
+    @property
+    def reuse(self) -> Any:
+        """Whether its variables are shared: False, True or AUTO_REUSE."""
+        return self._reuse
+
+    @property
+    def initializer(self) -> Any:
+        """The initializer of variables that are given none."""
+        return self._initializer
+
+    @property
+    def regularizer(self) -> Any:
+        """The regularizer of variables that are given none."""
+        return self._regularizer
+
+    @property
+    def caching_device(self) -> Any:
+        """The caching device of variables that are given none."""
+        return self._caching_device
+
+    @property
+    def partitioner(self) -> Any:
+        """The partitioner of variables that are given none."""
+        return self._partitioner
+
+    @property
+    def custom_getter(self) -> Any:
+        """The function that makes its variables, or None."""
+        return self._custom_getter
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of variables that are given none."""
+        return self._dtype
+
+    @property
+    def use_resource(self) -> bool | None:
+        """Accepted for compatibility: there is one kind of variable."""
+        return self._use_resource
+
+    @property
+    def constraint(self) -> Any:
+        """The constraint of variables that are given none."""
+        return self._constraint
+
+    def reuse_variables(self) -> None:
+        """Shares its variables from now on."""
+        self._reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Sets the initializer of variables that are given none."""
+        self._initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Sets the regularizer of variables that are given none."""
+        self._regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Sets the caching device of variables that are given none."""
+        self._caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Sets the partitioner of variables that are given none."""
+        self._partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """Sets the function that makes its variables."""
+        self._custom_getter = custom_getter
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Sets the dtype of variables that are given none."""
+        self._dtype = dtype
+
+    def set_use_resource(self, use_resource: bool | None) -> None:
+        """Accepted for compatibility: there is one kind of variable."""
+        self._use_resource = use_resource
+
+    def get_collection(self, name: str) -> list[Any]:
+        """The items of a collection whose names begin with the scope's."""
+        return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
+
+    def global_variables(self) -> list[Any]:
+        """Its global variables."""
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def trainable_variables(self) -> list[Any]:
+        """Its trainable variables."""
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def local_variables(self) -> list[Any]:
+        """Its local variables."""
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+    def full_name(self, name: str) -> str:
+        """A variable's name inside the scope."""
+        return f"{self._name}/{name}" if self._name else name
+
+    def complete(self, request: Request, dtype: Any) -> None:
+        """Fills in what a caller of get_variable left open."""
+        request.name = self.full_name(request.name)
+        request.reuse = self._reuse
+        request.dtype = self._dtype if dtype is None else dtype
+        for setting in (
+            "initializer",
+            "regularizer",
+            "caching_device",
+            "partitioner",
+            "constraint",
+            "use_resource",
+        ):
+            if getattr(request, setting) is None:
+                setattr(request, setting, getattr(self, setting))
+
+    def __repr__(self) -> str:
+        return f"<gf.VariableScope {self._name!r} reuse={self._reuse}>"
+
+
+class _ThreadScopes(threading.local):
+    """The scope in force in a thread, and how often each name was opened there."""
+
+    def __init__(self) -> None:
+        self.current = VariableScope(False)
+        self.opened: dict[str, int] = {}
+
+    def unique(self, prefix: str) -> str:
+        """The prefix, with _1, _2, ... where a scope of that name was opened already."""
+        name = self.current.full_name(prefix)
+        if not self.opened.get(name):
+            return prefix
+        index = 1
+        while self.opened.get(f"{name}_{index}"):
+            index += 1
+        return f"{prefix}_{index}"
+
+
+class GraphScopes:
+    """What a graph holds for get_variable: its variables, and each thread's scopes."""
+
+    def __init__(self) -> None:
+        self.store = VariableStore()
+        self.threads = _ThreadScopes()
+
+
+_making = threading.Lock()
+
+
+def scopes_of(graph: Graph | None = None) -> GraphScopes:
+    """What a graph, by default the default one, holds for get_variable; made on first use."""
+    graph = graph or get_default_graph()
+    if graph.variable_store is None:
+        with _making:
+            if graph.variable_store is None:
+                graph.variable_store = GraphScopes()
+    scopes: GraphScopes = graph.variable_store
+    return scopes
+
+
+def unique_scope_name(prefix: str) -> str:
+    """The name that a scope opened in the current one would get for a default name."""
+    return scopes_of().threads.unique(prefix)
+
+
+def get_variable_scope() -> VariableScope:
+    """The variable scope in force in this thread, for the default graph (tf.get_variable_scope)."""
+    return scopes_of().threads.current
+
+
+def _chained(inner: Any, outer: Any) -> Any:
+    """A custom getter inside another one: the inner is asked first, and asks the outer."""
+    if outer is None:
+        return inner
+
+    def chained(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return inner(functools.partial(outer, getter), *args, **kwargs)
+
+    return chained
+
+
+class ScopeSettings:
+    """What the arguments of variable_scope change in the scope around it, or in one opened again."""
+
+    def __init__(
+        self,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self.reuse = reuse
+        self.constraint = constraint
+        self.custom_getter = custom_getter
+        self.given = {
+            "_initializer": initializer,
+            "_regularizer": regularizer,
+            "_caching_device": caching_device,
+            "_partitioner": partitioner,
+            "_dtype": dtype,
+            "_use_resource": use_resource,
+        }
+
+    def scope(self, base: VariableScope, name: str, name_scope: str) -> VariableScope:
+        """The scope of that name with these settings, the rest as in `base`; a constraint is never inherited."""
+        result = VariableScope(
+            self.reuse or base.reuse, name, name_scope=name_scope, constraint=self.constraint
+        )
+        for setting, value in self.given.items():
+            setattr(result, setting, getattr(base, setting) if value is None else value)
+        result._custom_getter = base.custom_getter
+        if self.custom_getter is not None:
+            result._custom_getter = _chained(self.custom_getter, base.custom_getter)
+        return result
+
+
+@contextmanager
+def pure_scope(
+    name_or_scope: str | VariableScope, settings: ScopeSettings, name_scope: str | None
+) -> Iterator[VariableScope]:
+    """A variable scope without a name scope: one inside the current, or one opened again."""
+    threads = scopes_of().threads
+    outer = threads.current
+    if isinstance(name_or_scope, VariableScope):
+        name = name_or_scope.name
+        scope = settings.scope(name_or_scope, name, name_or_scope.original_name_scope)
+    else:
+        name = outer.full_name(name_or_scope)
+        scope = settings.scope(outer, name, name_or_scope if name_scope is None else name_scope)
+    threads.opened[name] = threads.opened.get(name, 0) + 1
+    opened = dict(threads.opened)
+    threads.current = scope
+    try:
+        yield scope
+    finally:
+        if isinstance(name_or_scope, VariableScope):
+            threads.opened = opened
+        else:
+            for other in threads.opened:
+                if other.startswith(f"{name}/"):
+                    threads.opened[other] = 0
+        threads.current = outer
+
+
+class variable_scope:
+    """A context in which get_variable makes or shares variables named NAME/... (tf.variable_scope).
+
+    name_or_scope: a name, put after the name of the scope around; or a VariableScope, opened again wherever this is.
+    default_name: the name if name_or_scope is None, made unique. values: tensors, whose graph is taken. initializer,
+    regularizer, caching_device, partitioner, dtype, use_resource: for variables that are given none; inherited by
+    scopes inside. custom_getter: a function (getter, name, ...) that is asked for each variable instead of `getter`,
+    which makes it. reuse: None inherits, True shares and makes none, AUTO_REUSE does either. constraint: not
+    inherited. auxiliary_name_scope=False opens no name scope. TypeError and ValueError where these do not fit together.
+    """
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: str | None = None,
+        values: Sequence[Any] | None = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        if name_or_scope is None and default_name is None:
+            raise TypeError("If default_name is None then name_or_scope is required")
+        if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
+            raise TypeError(f"name_or_scope must be a string or a VariableScope, got {name_or_scope!r}.")
+        if reuse not in (None, False, True) and reuse is not AUTO_REUSE:
+            raise ValueError(
+                f"The reuse parameter must be True, False, None or gf.AUTO_REUSE, got {reuse!r}."
+            )
+        if name_or_scope is None and reuse:
+            raise ValueError(
+                "reuse=True cannot be used without a name_or_scope: a default name is a new one."
+            )
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(f"The auxiliary_name_scope must be True or False, got {auxiliary_name_scope!r}.")
+        self._name_or_scope = name_or_scope
+        self._default_name = default_name
+        self._graph = graph_of(list(values or ()))
+        self._settings = ScopeSettings(
+            initializer, regularizer, caching_device, partitioner, custom_getter, reuse or None, dtype, use_resource,
+            constraint,
+        )  # fmt: skip
+        self._auxiliary = auxiliary_name_scope
+        # Entered again, it is the same scope: only its operations get names of their own.
+        self._unique_name: str | None = None
+        self._name_scope: str | None = None
+        self._entered: list[ExitStack] = []
+
+    def __enter__(self) -> VariableScope:
+        with ExitStack() as stack:
+            stack.enter_context(self._graph.as_default())
+            target = self._name_or_scope
+            if isinstance(target, VariableScope):
+                part = target.name.split("/")[-1]
+            else:
+                part = str(self._default_name if target is None else target)
+            name_scope = self._open_name_scope(stack, part)
+            if target is None:
+                target = self._unique_name = self._unique_name or scopes_of(self._graph).threads.unique(part)
+            if self._name_scope is None:
+                self._name_scope = name_scope
+            scope = stack.enter_context(pure_scope(target, self._settings, self._name_scope))
+            self._entered.append(stack.pop_all())
+        return scope
+
+    def _open_name_scope(self, stack: ExitStack, part: str) -> str | None:
+        """Opens the name scope that goes with the variable scope; the current one again without an auxiliary one."""
+        if not self._auxiliary:
+            current = self._graph.get_name_scope()
+            return stack.enter_context(self._graph.name_scope(f"{current}/" if current else ""))
+        return stack.enter_context(self._graph.name_scope(part)) if part else None
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
+@contextmanager
+def variable_op_scope(
+    values: Sequence[Any],
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> Iterator[VariableScope]:
+    """The old form of variable_scope, with `values` first (tf.variable_op_scope)."""
+    with variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter,
+        reuse, dtype, use_resource, constraint,
+    ) as scope:  # fmt: skip
+        yield scope
+
+
+def no_regularizer(_: Any) -> None:
+    """Regularizes nothing: for a variable inside a scope with a regularizer (tf.no_regularizer)."""
+
+
+EXPORTS: dict[str, Any] = {
+    "AUTO_REUSE": AUTO_REUSE,
+    "VariableScope": VariableScope,
+    "variable_scope": variable_scope,
+    "variable_op_scope": variable_op_scope,
+    "get_variable_scope": get_variable_scope,
+    "no_regularizer": no_regularizer,
+}

@@ -1,0 +1,225 @@
+"""Strings: tensors of bytes, taken apart, joined and turned into numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
+from graphflow._core.ops.rules import deprecated, same_as_input, same_shape
+
+
+def _define(name: str, *inputs: str, infer: Any = same_as_input, dynamic: bool = False) -> OpDef:
+    return op_def(name, inputs, infer=infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=dynamic)
+
+
+def _join_infer(op: Operation) -> Signature:
+    dims: shapes.Dims = ()
+    for x in op.inputs:
+        if x.dims == ():
+            continue
+        dims = x.dims if dims == () else shapes.merge(dims, x.dims)
+    return [(dtypes.string, dims)]
+
+
+def _split_infer(op: Operation) -> Signature:
+    return [(dtypes.int64, (None, 2)), (dtypes.string, (None,)), (dtypes.int64, (2,))]
+
+
+def _reduce_infer(op: Operation) -> Signature:
+    dims = op.inputs[0].dims
+    axes = constant_value(op.inputs[1])
+    if dims is None or axes is None:
+        return [(dtypes.string, None)]
+    chosen = {shapes.normalize_axis(int(a), len(dims)) for a in axes.reshape(-1)}
+    keep = op.attrs["keep_dims"]
+    return [
+        (dtypes.string, tuple(1 if i in chosen else d for i, d in enumerate(dims) if keep or i not in chosen))
+    ]
+
+
+def _raw_infer(op: Operation) -> Signature:
+    dims = op.inputs[0].dims
+    return [(op.attrs["out_type"], None if dims is None else (*dims, None))]
+
+
+AS_STRING = _define("AsString", "input: any", infer=same_shape(dtypes.string))
+STRING_JOIN = _define("StringJoin", "inputs*: string", infer=_join_infer)
+STRING_SPLIT = _define("StringSplit", "input: string", "delimiter: string", infer=_split_infer, dynamic=True)
+STRING_SPLIT_V2 = _define("StringSplitV2", "input: string", "sep: string", infer=_split_infer, dynamic=True)
+STRING_TO_NUMBER = _define(
+    "StringToNumber", "string_tensor: string", infer=lambda op: [(op.attrs["out_type"], op.inputs[0].dims)]
+)
+SUBSTR = _define(
+    "Substr", "input: string", "pos: T=index", "len: T",
+    infer=lambda op: [(dtypes.string, shapes.broadcast(op.inputs[0].dims, op.inputs[1].dims))],
+)  # fmt: skip
+REGEX_REPLACE = _define("StaticRegexReplace", "input: string")
+REGEX_FULL_MATCH = _define("StaticRegexFullMatch", "input: string", infer=same_shape(dtypes.bool_))
+STRING_STRIP = _define("StringStrip", "input: string")
+STRING_LOWER = _define("StringLower", "input: string")
+STRING_UPPER = _define("StringUpper", "input: string")
+STRING_LENGTH = _define("StringLength", "input: string", infer=same_shape(dtypes.int32))
+REDUCE_JOIN = _define("ReduceJoin", "inputs: string", "reduction_indices: int32", infer=_reduce_infer)
+ENCODE_BASE64 = _define("EncodeBase64", "input: string")
+DECODE_BASE64 = _define("DecodeBase64", "input: string")
+DECODE_RAW = _define("DecodeRaw", "bytes: string", infer=_raw_infer, dynamic=True)
+
+
+def _one(definition: OpDef, value: Any, name: str | None, **attrs: Any) -> Tensor:
+    return apply(definition, (value,), attrs, name).outputs[0]
+
+
+def as_string(
+    input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Numbers and booleans as text (tf.as_string); ValueError for a format that does not go with the dtype."""
+    if scientific and shortest:
+        raise ValueError("Cannot specify both scientific and shortest notation.")
+    if len(fill) > 1:
+        raise ValueError(f"fill must be one character, got {fill!r}.")
+    return _one(
+        AS_STRING,
+        input,
+        name,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+    )
+
+
+def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+    """Strings of several tensors joined element by element; scalars broadcast (tf.string_join)."""
+    parts = list(inputs)
+    return apply(STRING_JOIN, (parts,), {"separator": separator, "N": len(parts)}, name).outputs[0]
+
+
+def string_split(
+    source: Any = None, sep: Any = None, skip_empty: bool = True, delimiter: Any = None,
+    result_type: Any = "SparseTensor",
+    input: Any = None, name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """Each string of a vector split at any character of `sep` (a space), as a SparseTensor (tf.string_split)."""
+    if result_type != "SparseTensor":
+        raise ValueError("string_split gives a SparseTensor: ragged tensors are no part of graphflow.")
+    text = deprecated(source, input, "source", "input")
+    at = deprecated(sep, delimiter, "sep", "delimiter")
+    with op_scope(name, "StringSplit", [text]):
+        strings = convert_to_tensor(text, dtype=dtypes.string)
+        where = convert_to_tensor(" " if at is None else at, dtype=dtypes.string)
+        return SparseTensor(*apply(STRING_SPLIT, (strings, where), {"skip_empty": skip_empty}).outputs)
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SparseTensor:
+    """Each string of a vector split as Python's str.split does, as a SparseTensor (tf.strings.split)."""
+    with op_scope(name, "StringSplit", [input]):
+        where = "" if sep is None else sep
+        return SparseTensor(*apply(STRING_SPLIT_V2, (input, where), {"maxsplit": maxsplit}).outputs)
+
+
+def string_to_number(string_tensor: Any, out_type: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """The number that each string writes (tf.string_to_number); InvalidArgumentError where it writes none."""
+    return _one(STRING_TO_NUMBER, string_tensor, name, out_type=as_dtype(out_type))
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Tensor:
+    """`len` bytes from byte `pos` of each string (tf.substr); InvalidArgumentError where pos is out of range."""
+    return apply(SUBSTR, (input, pos, len), name=name).outputs[0]
+
+
+def regex_replace(
+    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    r"""Matches of a pattern replaced; \1 to \9 in `rewrite` are its groups (tf.regex_replace)."""
+    return _one(REGEX_REPLACE, input, name, pattern=pattern, rewrite=rewrite, replace_global=replace_global)
+
+
+def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tensor:
+    """Whether each whole string matches a pattern (tf.strings.regex_full_match)."""
+    return _one(REGEX_FULL_MATCH, input, name, pattern=pattern)
+
+
+def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """The strings without white space at their ends (tf.string_strip)."""
+    return _one(STRING_STRIP, input, name)
+
+
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """The strings in lower case (tf.strings.lower)."""
+    return _one(STRING_LOWER, input, name, encoding=encoding)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """The strings in upper case (tf.strings.upper)."""
+    return _one(STRING_UPPER, input, name, encoding=encoding)
+
+
+def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """The length of each string in bytes, or with unit UTF8_CHAR in characters (tf.strings.length)."""
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise ValueError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}.")
+    return _one(STRING_LENGTH, input, name, unit=unit)
+
+
+def reduce_join(
+    inputs: Any, axis: Any = None, keep_dims: Any = None, separator: str = "", name: str | None = None,
+    reduction_indices: Any = None, keepdims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Strings joined along axes, all of them by default (tf.reduce_join)."""
+    keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
+    axes = deprecated(axis, reduction_indices, "axis", "reduction_indices")
+    with op_scope(name, "ReduceJoin", [inputs]):
+        tensor = convert_to_tensor(inputs, dtype=dtypes.string)
+        if axes is None:
+            if tensor.dims is None:
+                raise ValueError("reduce_join over all axes needs a tensor of known rank.")
+            axes = np.arange(len(tensor.dims) - 1, -1, -1, dtype=np.int32)
+        attrs = {"keep_dims": keep, "separator": separator}
+        return apply(REDUCE_JOIN, (tensor, axes), attrs).outputs[0]
+
+
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+    """The strings in web-safe base64 (tf.encode_base64)."""
+    return _one(ENCODE_BASE64, input, name, pad=pad)
+
+
+def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """The strings that web-safe base64 stands for (tf.decode_base64)."""
+    return _one(DECODE_BASE64, input, name)
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:
+    """The bytes of each string read as numbers along a new last axis (tf.decode_raw)."""
+    data = deprecated(input_bytes, bytes, "input_bytes", "bytes")
+    if out_type is None:
+        raise ValueError("decode_raw() missing 1 positional argument: 'out_type'")
+    return _one(DECODE_RAW, data, name, out_type=as_dtype(out_type), little_endian=little_endian)
+
+
+EXPORTS: dict[str, Any] = {
+    "as_string": as_string, "string_join": string_join, "string_split": string_split,
+    "string_to_number": string_to_number, "substr": substr, "regex_replace": regex_replace,
+    "string_strip": string_strip, "reduce_join": reduce_join, "encode_base64": encode_base64,
+    "decode_base64": decode_base64, "decode_raw": decode_raw,
+}  # fmt: skip
+STRINGS_EXPORTS: dict[str, Any] = {
+    "as_string": as_string, "join": string_join, "split": split, "to_number": string_to_number, "substr": substr,
+    "regex_replace": regex_replace, "regex_full_match": regex_full_match, "strip": string_strip, "lower": lower,
+    "upper": upper, "length": string_length, "reduce_join": reduce_join,
+}  # fmt: skip
+"""What gf.strings offers."""

@@ -1,0 +1,250 @@
+"""A plan as data that can travel: a tree which JSON can express, and the arrays in it apart.
+
+Of an operation goes what errors tell: its name, type and line. Python functions (py_func, map functions of a dataset)
+are pickled, and are opened only where the reader says that it trusts the sender; everything else is plain data and
+checked as it is read.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.function import GraphFunction
+from graphflow._core.graph.op_def import registry
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.plan.functions import LoweredFunction, lowered
+from graphflow._core.plan.ir import Instruction, Plan
+
+_DEEPEST: Final = 64
+"""How deep branches and loops, and the attributes of one operation, may be nested."""
+
+_FOR_BUILDING: Final = frozenset({"_gradient_function"})
+"""Attributes that no kernel looks at: functions of the program, which may hold its graph, and need not be picklable."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What stands for an operation in a process that has no graph: enough to say which one failed, and where it is."""
+
+    name: str
+    type: str
+    line: tuple[str, int]
+    node_def: Any = None
+    graph: Any = None
+    inputs: tuple[Any, ...] = ()
+
+    def describe(self) -> str:
+        """Type and name, as messages say it."""
+        return f"{self.type} {self.name!r}"
+
+
+_HAVE_BODIES: Final = ("If", "While")
+
+
+class BadPlan(ValueError):
+    """What came is no plan that `encode` made."""
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+class PlanWriter:
+    """Turns plans into trees; what is not plain data goes into `arrays`, in the order in which the trees name it."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray[Any, Any]] = []
+        self._known: dict[int, int] = {}
+
+    def plan(self, plan: Plan) -> Any:
+        """The tree of a plan."""
+        return [
+            [self._instruction(i) for i in plan.instructions],
+            list(plan.feeds),
+            list(plan.fetches),
+            list(plan.targets),
+        ]
+
+    def _instruction(self, i: Instruction) -> Any:
+        site = None if i.op is None else [i.op.name, i.op.type, *i.op.line]
+        return [
+            i.name,
+            i.type,
+            list(i.inputs),
+            list(i.outputs),
+            [d.name for d in i.dtypes],
+            [None if s is None else list(s) for s in i.shapes],
+            [[name, self._value(value)] for name, value in i.attrs.items() if name not in _FOR_BUILDING],
+            list(i.control),
+            i.device,
+            i.index,
+            i.definition is not None,
+            site,
+            [self.plan(body) for body in i.bodies],
+            list(i.used),
+        ]
+
+    def _array(self, value: np.ndarray[Any, Any]) -> int:
+        """The place of an array; the same object goes once."""
+        place = self._known.get(id(value))
+        if place is None:
+            place = self._known[id(value)] = len(self.arrays)
+            self.arrays.append(value)
+        return place
+
+    def _value(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return {"float": value.hex()}
+        if isinstance(value, bytes):
+            return {"bytes": base64.b64encode(value).decode()}
+        if isinstance(value, dtypes.DType):
+            return {"dtype": value.name}
+        if isinstance(value, TensorShape):
+            return {"shape": None if value.ndims is None else value.as_list()}
+        if isinstance(value, np.ndarray | np.generic):
+            return {"array": self._array(np.asarray(value)), "scalar": isinstance(value, np.generic)}
+        if isinstance(value, list):
+            return [self._value(v) for v in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self._value(v) for v in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self._value(k), self._value(v)] for k, v in value.items()]}
+        if isinstance(value, GraphFunction | LoweredFunction):
+            function = lowered(value)
+            return {
+                "function": [function.name, self.plan(function.plan), function.arguments, function.seeded]
+            }
+        import cloudpickle
+
+        return {"python": self._array(np.frombuffer(cloudpickle.dumps(value), np.uint8))}
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+class PlanReader:
+    """Turns trees back into plans; `unpickle` opens a Python function, None where the sender is not trusted so far."""
+
+    def __init__(
+        self, arrays: Sequence[np.ndarray[Any, Any]], unpickle: Callable[[bytes], Any] | None = None
+    ) -> None:
+        self._arrays = arrays
+        self._unpickle = unpickle
+
+    def plan(self, tree: Any) -> Plan:
+        """The plan of a tree; BadPlan where it is none."""
+        try:
+            return self._plan(tree, 0)
+        except BadPlan:
+            raise
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
+            raise BadPlan(f"This is no plan: {type(error).__name__}: {error}") from error
+
+    def _plan(self, tree: Any, depth: int) -> Plan:
+        if depth > _DEEPEST:
+            raise BadPlan("The plan is nested too deep.")
+        instructions, feeds, fetches, targets = tree
+        return Plan(
+            tuple(self._instruction(i, depth) for i in instructions),
+            _texts(feeds),
+            _texts(fetches),
+            _texts(targets),
+        )
+
+    def _instruction(self, tree: Any, depth: int) -> Instruction:
+        (
+            name,
+            kind,
+            inputs,
+            outputs,
+            types,
+            shapes,
+            attrs,
+            control,
+            device,
+            index,
+            defined,
+            site,
+            bodies,
+            used,
+        ) = tree
+        _texts((name, kind, device))
+        known = registry().get(kind)
+        # What it may do is told by its type: none may pass for one that only has bodies, or for none at all.
+        hidden = not defined and known is not None and known.stateful
+        if (defined and known is None) or hidden or (bodies and kind not in _HAVE_BODIES):
+            raise BadPlan(f"The instruction {name!r} of type {kind!r} is none that a plan can have.")
+        return Instruction(
+            name,
+            kind,
+            _texts(inputs),
+            _texts(outputs),
+            tuple(dtypes.BY_NAME[t] for t in types),
+            tuple(None if s is None else tuple(None if n is None else int(n) for n in s) for s in shapes),
+            {_text(key): self._value(value, depth) for key, value in attrs},
+            _texts(control),
+            device,
+            int(index),
+            known if defined else None,
+            None if site is None else _site(*site),  # type: ignore[arg-type]
+            tuple(self._plan(body, depth + 1) for body in bodies),
+            tuple(bool(u) for u in used),
+        )
+
+    def _value(self, tree: Any, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise BadPlan("An attribute is nested too deep.")
+        if tree is None or isinstance(tree, bool | int | str):
+            return tree
+        if isinstance(tree, list):
+            return [self._value(v, depth + 1) for v in tree]
+        if not isinstance(tree, Mapping):
+            raise BadPlan(f"An attribute is {tree!r}.")
+        if not tree:
+            raise BadPlan("An attribute is of no kind.")
+        kind, value = next(iter(tree.items()))
+        match kind:
+            case "float":
+                return float.fromhex(value)
+            case "bytes":
+                return base64.b64decode(value, validate=True)
+            case "dtype":
+                return dtypes.BY_NAME[value]
+            case "shape":
+                return TensorShape(value)
+            case "array":
+                array = self._arrays[int(value)]
+                return array[()] if tree["scalar"] else array
+            case "tuple":
+                return tuple(self._value(v, depth + 1) for v in value)
+            case "dict":
+                return {self._value(k, depth + 1): self._value(v, depth + 1) for k, v in value}
+            case "function":
+                name, plan, arguments, seeded = value
+                return LoweredFunction(_text(name), self._plan(plan, depth + 1), int(arguments), bool(seeded))
+            case "python":
+                if self._unpickle is None:
+                    raise BadPlan("The plan brings a Python function, and its sender is not authenticated.")
+                return self._unpickle(self._arrays[int(value)].tobytes())
+        raise BadPlan(f"An attribute is of the unknown kind {kind!r}.")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadPlan(f"A name is {value!r}.")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(_text(v) for v in values)
+
+
+def _site(name: Any, kind: Any, file: Any, line: Any) -> Site:
+    return Site(_text(name), _text(kind), (_text(file), int(line)))

@@ -1,0 +1,101 @@
+"""Which extents of values are surely the same, though nobody knows them before the run.
+
+The gradient of a lookup gives the rows the shape that the ids say, which they have already; only the number of ids is
+not known. An extent is followed to the value that it comes from, through operations that keep it, and is called by that
+value and axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
+
+Extent: TypeAlias = int | tuple[str, int]
+"""A number, or a value and an axis along which that is as long."""
+Makers: TypeAlias = Mapping[str, Instruction]
+_FAR: Final = 50
+"""Operations through which an extent is followed."""
+_KEEP_SHAPE: Final = frozenset({"Identity", "StopGradient", "PreventGradient"})
+
+
+def extents(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> list[Extent] | None:
+    """The extents of an input of an instruction; None where its rank is not known, or where it may change its shape."""
+    name = i.inputs[position]
+    dims = _dims(i, position, makers)
+    if dims is None:
+        return None
+    maker = makers.get(name)
+    return [_extent(name, maker, axis, makers, far) if dim is None else dim for axis, dim in enumerate(dims)]
+
+
+def elements(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> list[Extent] | None:
+    """What the elements of an input are, which is a vector or scalar of extents; None where that is not known."""
+    maker = makers.get(i.inputs[position])
+    if maker is None or not far:
+        return None
+    if maker.type == "Const":
+        value = maker.attrs["value"]
+        return [int(n) for n in value.flat] if value.ndim < 2 and value.dtype.kind == "i" else None
+    if maker.type in ("Shape", "Size"):
+        found = extents(maker, 0, makers, far - 1)
+        return None if found is None or (maker.type == "Size" and len(found) != 1) else found
+    if maker.type == "Reshape":
+        found = elements(maker, 0, makers, far - 1)
+        return found if maker.shapes[0] == (1,) and found is not None and len(found) == 1 else None
+    if maker.type == "ConcatV2":
+        parts = [elements(maker, p, makers, far - 1) for p in range(len(maker.inputs) - 1)]
+        return None if None in parts else [element for part in parts if part is not None for element in part]
+    return None
+
+
+def _dims(i: Instruction, position: int, makers: Makers) -> Dims:
+    """What is known of the shape of an input; nothing of a variable's, whose value is read at another time."""
+    name = i.inputs[position]
+    maker = makers.get(name)
+    if maker is not None:
+        return None if maker.type in VARIABLE_TYPES else maker.shapes[maker.outputs.index(name)]
+    tensors = () if i.op is None else i.op.inputs
+    if position < len(tensors) and tensors[position].name == name:
+        return None if tensors[position].op.type in VARIABLE_TYPES else tensors[position].dims
+    return None
+
+
+def _extent(name: str, maker: Instruction | None, axis: int, makers: Makers, far: int) -> Extent:
+    """An extent of a value that is not known as a number."""
+    found = None
+    if maker is not None and far:
+        if maker.type == "GatherV2":
+            found = _of_gather(maker, axis, makers, far - 1)
+        elif maker.type == "BroadcastLike":
+            found = _of_inputs(maker, (1,), axis, makers, far - 1)
+        elif maker.type in _KEEP_SHAPE or (
+            maker.definition is not None and maker.definition.scalar is not None
+        ):
+            found = _of_inputs(maker, range(len(maker.inputs)), axis, makers, far - 1)
+    return (name, axis) if found is None else found
+
+
+def _of_inputs(i: Instruction, inputs: Iterable[int], axis: int, makers: Makers, far: int) -> Extent | None:
+    """The extent that the inputs of an elementwise operation have in common, where they are not repeated along it."""
+    dims = i.shapes[0]
+    assert dims is not None
+    found: set[Extent] = set()
+    for position in inputs:
+        own = extents(i, position, makers, far)
+        if own is None:
+            return None
+        there = axis - len(dims) + len(own)
+        if there >= 0 and own[there] != 1:
+            found.add(own[there])
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_gather(i: Instruction, axis: int, makers: Makers, far: int) -> Extent | None:
+    """The extent of what is looked up along the first axis: the ids', then the rows'."""
+    ids = extents(i, 1, makers, far)
+    if ids is None or elements(i, 2, makers) != [0] or i.attrs.get("batch_dims"):
+        return None
+    return ids[axis] if axis < len(ids) else None

@@ -1,0 +1,205 @@
+"""The Plan: what will run, in order, as immutable data that a person can read.
+
+Values are named as their tensors are ("dense/MatMul:0"). A variable's tensor is not a value but a place: an
+instruction that takes it reads it when it runs. Branches and loops are instructions with plans inside, whose
+instructions use the values around them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.op_def import OpDef
+from graphflow._core.graph.shapes import Dims
+
+VARIABLE_TYPES = frozenset({"VariableV2"})
+_SHORT: Final = 8
+"""Constants of at most so many elements are printed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instruction:
+    """One step of a plan.
+
+    name: the operation's name, unique in the plan.
+    type: the op type, or "If" and "While" with `bodies`, "Send" and "Recv" between devices, "Fused" for a region.
+    inputs, outputs: names of values; outputs[i] has dtypes[i] and shapes[i].
+    control: names of instructions that come first.
+    index: when its operation was built, the order among equals.
+    op: the operation that it stands for, for error messages.
+    """
+
+    name: str
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    dtypes: tuple[DType, ...]
+    shapes: tuple[Dims, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    control: tuple[str, ...] = ()
+    device: str = ""
+    index: int = 0
+    definition: OpDef | None = None
+    op: Operation | None = None
+    bodies: tuple[Plan, ...] = ()
+    used: tuple[bool, ...] = ()
+    """Whether anything takes each output, () where all are taken; known once the plan is whole."""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it has an effect or depends on more than its inputs."""
+        if self.bodies:
+            return any(i.stateful for body in self.bodies for i in body.instructions)
+        return self.definition is None or self.definition.stateful
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it, or what is inside its bodies, may wait for another run or thread."""
+        if self.bodies:
+            return any(i.blocks for body in self.bodies for i in body.instructions)
+        return self.definition is not None and self.definition.blocks
+
+    def taken(self) -> list[str]:
+        """The values from around it that it and its bodies use; one may be there twice."""
+        names = list(self.inputs)
+        made: set[str] = set()
+        for body in self.bodies:
+            for inner in body.instructions:
+                made.update(inner.outputs)
+                names += inner.taken()
+            made.update(body.feeds)
+            names += [f for f in body.fetches if f]
+        return [n for n in names if n not in made]
+
+    def written(self) -> tuple[str, ...]:
+        """The inputs that are variables which it writes, those inside its bodies included."""
+        if self.bodies:
+            return tuple(name for body in self.bodies for i in body.instructions for name in i.written())
+        if self.definition is None or not self.definition.writes:
+            return ()
+        return tuple(n for n, spec in zip(self.inputs, self.definition.inputs, strict=False) if spec.written)
+
+    def held(self) -> tuple[str, ...]:
+        """The inputs that must be variables themselves, those inside its bodies included."""
+        if self.bodies:
+            return tuple(name for body in self.bodies for i in body.instructions for name in i.held())
+        return tuple(n for n, place in zip(self.inputs, self.places(), strict=True) if place)
+
+    def places(self) -> tuple[bool, ...]:
+        """For each input whether it is a variable itself and not its value."""
+        if self.definition is None or not self.definition.takes_places:
+            return (False,) * len(self.inputs)
+        return tuple(spec.place for spec in self.definition.inputs)
+
+    def describe(self) -> str:
+        """Type and name, as messages say it."""
+        return f"{self.type} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A sequence of instructions, with what goes in and what comes out.
+
+    feeds: names of the values given from outside (for a loop's body: the loop variables).
+    fetches: names of the values handed out; one may be a variable's.
+    targets: names of instructions that run for their effect.
+    """
+
+    instructions: tuple[Instruction, ...]
+    feeds: tuple[str, ...] = ()
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+    def with_instructions(self, instructions: Sequence[Instruction]) -> Plan:
+        """The same plan with other instructions."""
+        return replace(self, instructions=tuple(instructions))
+
+    def variables(self) -> dict[str, Instruction]:
+        """The variables of the plan and its bodies, by the name of their value."""
+        return {i.outputs[0]: i for i in walk(self) if i.type in VARIABLE_TYPES}
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self, ""))
+
+
+def walk(plan: Plan) -> Iterator[Instruction]:
+    """All instructions, those of the bodies included."""
+    for instruction in plan.instructions:
+        yield instruction
+        for body in instruction.bodies:
+            yield from walk(body)
+
+
+def producers(plan: Plan) -> dict[str, Instruction]:
+    """The instruction that makes each value of the outermost level; nothing makes what is fed."""
+    return {output: i for i in plan.instructions for output in i.outputs if output not in plan.feeds}
+
+
+def needed(plan: Plan, by: Sequence[Instruction]) -> set[str]:
+    """The names of the instructions of the outermost level that these need, their own among them."""
+    makers = producers(plan)
+    by_name = {i.name: i for i in plan.instructions}
+    found: set[str] = set()
+    todo = list(by)
+    while todo:
+        i = todo.pop()
+        if i.name not in found:
+            found.add(i.name)
+            todo += [makers[n] for n in i.taken() if n in makers]
+            todo += [by_name[c] for c in i.control if c in by_name]
+    return found
+
+
+def rename_inputs(i: Instruction, names: Mapping[str, str]) -> Instruction:
+    """The instruction with values that it takes under other names, in its bodies as well."""
+    if names.keys().isdisjoint(i.taken()):
+        return i
+    bodies = tuple(
+        replace(
+            body,
+            instructions=tuple(rename_inputs(inner, names) for inner in body.instructions),
+            fetches=tuple(names.get(f, f) for f in body.fetches),
+        )
+        for body in i.bodies
+    )
+    return replace(i, inputs=tuple([names.get(n, n) for n in i.inputs]), bodies=bodies)
+
+
+def _lines(plan: Plan, indent: str) -> Iterator[str]:
+    if plan.feeds:
+        yield f"{indent}feed {', '.join(plan.feeds)}"
+    for instruction in plan.instructions:
+        yield indent + _line(instruction)
+        labels = ("then", "else") if instruction.type == "If" else ("while", "do")
+        for label, body in zip(labels, instruction.bodies, strict=False):
+            yield f"{indent}  {label}:"
+            yield from _lines(body, indent + "    ")
+    if plan.fetches or plan.targets:
+        yield f"{indent}return {', '.join(plan.fetches + plan.targets)}"
+
+
+def _literal(value: Any) -> str:
+    """A constant as text; nothing where it is long."""
+    if value.size > _SHORT:
+        return ""
+    return np.array2string(value, separator=", ").replace("\n", "")
+
+
+def _line(i: Instruction) -> str:
+    types = ", ".join(
+        f"{d.name}{'' if s is None else '[' + ','.join('?' if n is None else str(n) for n in s) + ']'}"
+        for d, s in zip(i.dtypes, i.shapes, strict=True)
+    )
+    literal = _literal(i.attrs["value"]) if i.type == "Const" else ""
+    text = f"{i.name} = {i.type}({literal or ', '.join(i.inputs)})"
+    if types:
+        text += f" : {types}"
+    if i.control:
+        text += f" after {', '.join(i.control)}"
+    return text + (f" @ {i.device}" if i.device else "")

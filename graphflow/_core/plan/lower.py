@@ -1,0 +1,227 @@
+"""The first pass: what a run needs of a graph, with branches and loops lifted into nested plans.
+
+Pruning walks back from the fetches and stops at what is fed. Lifting turns the flat Switch/Merge and
+Enter/Merge/Switch/Exit/NextIteration operations, which are kept in the graph for TensorFlow's sake, into "If" and
+"While" instructions: the contexts in which the operations were built say what belongs to which branch or loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphflow import errors
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+
+_RENAMES = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
+"""Operations that give a value another name inside a branch or a loop."""
+
+
+def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Plan:
+    """The unplaced, unordered plan that computes `fetches` and runs `targets`, given `feeds` in that order."""
+    fed = frozenset(feeds)
+    needed = _prune([t.op for t in fetches if t not in fed] + list(targets), fed)
+    lowering = _Lowering(needed, fed)
+    return Plan(
+        lowering.instructions(None, sorted(needed, key=lambda op: op._id)),
+        feeds=tuple(t.name for t in feeds),
+        fetches=tuple(lowering.value(t) for t in fetches),
+        targets=tuple(dict.fromkeys(lowering.representative(op, None) or op.name for op in targets)),
+    )
+
+
+def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operation]:
+    needed: set[Operation] = set()
+    todo = list(roots)
+    while todo:
+        op = todo.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        todo += [t.op for t in op.inputs if t not in stops]
+        todo += [c for c in op.control_inputs if not any(t in stops for t in c.outputs)]
+        if op._context is not None:
+            todo += [d for d in op._context.deciders() if not any(t in stops for t in d.outputs)]
+    return needed
+
+
+def _device_of(construct: Any, results: Sequence[Operation], inner: Sequence[Operation]) -> str:
+    """Where a branch pair or loop runs as a whole: where its results ask to be, or else what is inside."""
+    work = [op for op in inner if op.type not in _RENAMES]
+    places = [op.device for op in (*results, *sorted(work, key=lambda op: op._id)) if op.device]
+    if construct.kind == "If":
+        places.append(construct.predicate.op.device)
+    return places[0] if places else ""
+
+
+def _construct_under(op: Operation, level: Any) -> Any:
+    """The branch pair or loop directly inside `level` that holds the operation, or None where none does."""
+    context, found = op._context, None
+    while context is not level:
+        if context is None:
+            return None
+        found, context = context, context.outer_context
+    return None if found is None else found.construct
+
+
+class _Lowering:
+    def __init__(self, needed: set[Operation], fed: frozenset[Tensor]) -> None:
+        self._needed = needed
+        self._fed = fed
+
+    def resolve(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, or the one that it is another name of."""
+        while tensor not in self._fed and tensor.op._context is not None and tensor.op.type in _RENAMES:
+            tensor = tensor.op.inputs[0]
+        return tensor
+
+    def value(self, tensor: Tensor) -> str:
+        """The name of the value that a tensor is."""
+        return self.resolve(tensor).name
+
+    def construct_of(self, op: Operation, level: Any) -> Any:
+        """The construct that an operation of, or inside, a level belongs to; None where it stands for itself."""
+        if (
+            op._context is level
+            and op.type in ("Merge", "Exit")
+            and not (level is not None and level.owns_merge(op))
+        ):
+            op = op.inputs[0].op
+        return _construct_under(op, level)
+
+    def representative(self, op: Operation, level: Any) -> str | None:
+        """The name of the instruction of a level that an operation is, or is inside of; None where it is outside."""
+        construct = self.construct_of(op, level)
+        if construct is not None:
+            return str(construct.name)
+        return op.name if op._context is level else None
+
+    def instructions(self, level: Any, ops: Sequence[Operation]) -> tuple[Instruction, ...]:
+        """The instructions for the operations of one context, its inner constructs nested."""
+        constructs: dict[Any, list[Operation]] = {}
+        result: list[Instruction] = []
+        for op in ops:
+            construct = self.construct_of(op, level)
+            if construct is not None:
+                constructs.setdefault(construct, []).append(op)
+            elif op.type not in _RENAMES or op._context is None:
+                result.append(self._instruction(op, level))
+        result += [self._lift(construct, members, level) for construct, members in constructs.items()]
+        return tuple(result)
+
+    def _instruction(self, op: Operation, level: Any) -> Instruction:
+        if op.op_def.writes:
+            self._refuse_fed_place(op)
+        return Instruction(
+            op.name,
+            op.type,
+            tuple(self.value(t) for t in op.inputs),
+            tuple(t.name for t in op.outputs),
+            tuple(t.dtype for t in op.outputs),
+            tuple(t.dims for t in op.outputs),
+            op.attrs,
+            self._control([op], level, op.name),
+            op.device,
+            op._id,
+            op.op_def,
+            op,
+        )
+
+    def _refuse_fed_place(self, op: Operation) -> None:
+        for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
+            if spec.written and tensor in self._fed:
+                raise errors.InvalidArgumentError(
+                    None,
+                    op,
+                    f"{op.describe()} writes the variable {tensor.op.name!r}, which is fed in the same run. Feed its "
+                    "value() instead, or what is assigned to it.",
+                )
+
+    def _control(self, ops: Iterable[Operation], level: Any, own_name: str) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        for op in ops:
+            for control in op.control_inputs:
+                name = self.representative(control, level)
+                if control.type not in VARIABLE_TYPES and name is not None and name != own_name:
+                    names[name] = None
+        return tuple(names)
+
+    def _lift(self, construct: Any, members: list[Operation], level: Any) -> Instruction:
+        results = [op for op in members if op._context is level]
+        inner = [op for op in members if op._context is not level]
+        if construct.kind == "If":
+            bodies, outputs, inputs = self._branches(construct, inner, results)
+        else:
+            bodies, outputs, inputs = self._loop(construct, inner, results)
+        inside = set(inner)
+        captured = dict.fromkeys(self.value(t) for t in inputs)
+        parameters = {n for body in bodies for n in body.feeds}
+        names = [self.value(t) for t in inputs]
+        for op in inner:
+            for tensor in op.inputs:
+                source = self.resolve(tensor)
+                if source.op not in inside and source.name not in parameters and source.name not in captured:
+                    captured[source.name] = None
+                    names.append(source.name)
+        return Instruction(
+            construct.name,
+            construct.kind,
+            tuple(names),
+            tuple(t.name for t in outputs),
+            tuple(t.dtype for t in outputs),
+            tuple(t.dims for t in outputs),
+            {},
+            self._control(members, level, construct.name),
+            _device_of(construct, results, inner),
+            max(op._id for op in members),
+            None,
+            results[0] if results else inner[0],
+            bodies,
+        )
+
+    def _branches(
+        self, construct: Any, inner: list[Operation], merges: list[Operation]
+    ) -> tuple[tuple[Plan, ...], list[Tensor], list[Tensor]]:
+        """Bodies (taken if true, if false), outputs and leading inputs of an If.
+
+        What an operation outside takes from inside a branch, as gradients do, is an output too, dead if the other
+        branch is taken.
+        """
+        members = set(inner) | set(merges)
+        outputs = [merge.outputs[0] for merge in merges]
+        yields = [[self.value(merge.inputs[side]) for merge in merges] for side in (0, 1)]
+        for op in inner:
+            if op.type in _RENAMES:
+                continue
+            for tensor in op.outputs:
+                if any(user in self._needed and user not in members for user in tensor._consumers):
+                    side = construct.side_of(op)
+                    outputs.append(tensor)
+                    yields[side].append(tensor.name)
+                    yields[1 - side].append("")
+        bodies = []
+        for side in (1, 0):
+            ops = [op for op in inner if construct.side_of(op) == side]
+            bodies.append(Plan(self.instructions(construct.branches[side], ops), fetches=tuple(yields[side])))
+        return tuple(bodies), outputs, [construct.predicate]
+
+    def _loop(
+        self, loop: Any, inner: list[Operation], exits: list[Operation]
+    ) -> tuple[tuple[Plan, ...], list[Tensor], list[Tensor]]:
+        """Bodies (condition, body), outputs and initial values of a While."""
+        merges = [op for op in inner if loop.owns_merge(op)]
+        variables = frozenset(m.outputs[0] for m in merges)
+        predicate = next(op for op in inner if op.type == "LoopCond" and op._context is loop).inputs[0]
+        in_condition = _prune([predicate.op], variables)
+        work = [op for op in inner if not loop.owns_merge(op)]
+        condition = self.instructions(loop, [op for op in work if op in in_condition])
+        body = self.instructions(loop, [op for op in work if op not in in_condition])
+        parameters = tuple(m.outputs[0].name for m in merges)
+        exit_of = {exit_.inputs[0].op.inputs[0].op: exit_ for exit_ in exits}
+        outputs = [exit_of.get(m, m).outputs[0] for m in merges]
+        plans = (
+            Plan(condition, parameters, (self.value(predicate),)),
+            Plan(body, parameters, tuple(self.value(m.inputs[1]) for m in merges)),
+        )
+        return plans, outputs, [m.inputs[0] for m in merges]

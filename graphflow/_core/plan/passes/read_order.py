@@ -1,0 +1,36 @@
+"""Lets every variable be read after what must see the state that is read.
+
+A step of synchronous training belongs to the round that it reads from the global step. Its gradients are right only
+where what they were computed from was read after that; the graph does not say so, since the loss was built before the
+optimizer. So the instruction that reads the round comes before all that reads a variable in the same run. The same goes
+for a step whose staleness is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from graphflow._core.plan.ir import VARIABLE_TYPES, Plan, needed
+from graphflow._core.plan.pass_context import PassContext
+
+BEFORE_READS: Final = frozenset({"SyncRoundBegin", "StalenessBegin"})
+"""Types of instructions that come before every read of a variable."""
+
+
+def order_reads(plan: Plan, ctx: PassContext) -> Plan:
+    """The plan in which what reads variables waits for what comes before reads, unless that depends on it."""
+    first = [i for i in plan.instructions if i.type in BEFORE_READS]
+    if not first:
+        return plan
+    before = needed(plan, first)
+    names = tuple(i.name for i in first)
+    variables = set(plan.variables())
+    return plan.with_instructions(
+        [
+            replace(i, control=tuple(dict.fromkeys((*i.control, *names))))
+            if i.name not in before and i.type not in VARIABLE_TYPES and variables.intersection(i.taken())
+            else i
+            for i in plan.instructions
+        ]
+    )

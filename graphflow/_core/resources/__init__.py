@@ -1,0 +1,1 @@
+"""What outlives a run: variables, queues, readers, datasets, synchronous rounds."""

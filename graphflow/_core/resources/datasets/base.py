@@ -1,0 +1,260 @@
+"""Datasets while a graph runs: descriptions (Dataset) and walks over them (Elements).
+
+A Dataset is immutable: what an op of the graph gives. Elements is one walk over it, with a position that can be saved.
+An element is a tuple of arrays, one for each component. Where the elements are rows of a table that is in memory, such
+as slices of arrays, a walk also gives numbers of rows: a shuffle then moves numbers, and a batch copies each row once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.resources.datasets import states
+from graphflow._core.resources.datasets.states import State
+
+Element: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The op that a dataset comes from, for messages and for the names of states."""
+
+    type: str
+    name: str
+    line: tuple[str, int] | None
+
+    def __str__(self) -> str:
+        built = "" if self.line is None else " (built at {}:{})".format(*self.line)
+        return f"{self.type} {self.name!r}{built}"
+
+
+class Table(Protocol):
+    """Elements in memory, by number."""
+
+    def gather(self, ids: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+        """The components of some rows, each in an array of its own."""
+        ...
+
+    def row(self, number: int) -> Element:
+        """One element."""
+        ...
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some elements in order: `columns`, one array a component with a row for each, or else `rows`, one by one."""
+
+    count: int
+    columns: Sequence[np.ndarray[Any, Any]] | None
+    rows: Sequence[Element] = ()
+
+    @staticmethod
+    def of(rows: Sequence[Element]) -> Block:
+        """A block of single elements."""
+        return Block(len(rows), None, rows)
+
+    def elements(self) -> list[Element]:
+        """The elements one by one."""
+        if self.columns is None:
+            return list(self.rows)
+        return [tuple([boxed(column[i]) for column in self.columns]) for i in range(self.count)]
+
+
+class Worker:
+    """What has threads; `working` is held by one that is at an element."""
+
+    def __init__(self) -> None:
+        self.working = threading.Lock()
+
+    def stop(self) -> None:
+        """Ends them, once they have done what they are at."""
+
+
+class Context:
+    """What the walks of one iterator share: the functions, with their random states, and what outlives an epoch.
+
+    store: the session's. workers: what has threads, as long as it is in use.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store = weakref.ref(store)
+        self._functions: dict[Any, Any] = {}
+        self._shared: dict[Any, Any] = {}
+        self._restored: dict[str, State] = {}
+        self.workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+    @property
+    def store(self) -> Any:
+        """The store; a thread that works ahead does not keep it alive."""
+        return self._store()
+
+    def function(self, function: Any) -> Any:
+        """The runner of a GraphFunction, made at its first use."""
+        runner = self._functions.get(function)
+        if runner is None:
+            runner = self._functions[function] = self.store.planner.function(function, self.store)
+            restored = self._restored.pop(function.name, None)
+            if restored is not None:
+                runner.set_state(restored)
+        return runner
+
+    def shared(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Something that outlives one walk over a dataset, such as what is cached."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
+    def get_state(self) -> State:
+        """The states of the functions, by their names."""
+        state: State = {}
+        for function, runner in self._functions.items():
+            states.put(state, function.name, runner.get_state())
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Functions go on from there when they are first used; those in use at once."""
+        self._restored = states.parts(state)
+        for function, runner in self._functions.items():
+            restored = self._restored.pop(function.name, None)
+            if restored is not None:
+                runner.set_state(restored)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Inside, no thread is at work on an element: positions and random states belong together.
+
+        Each ends the element that it is at; CancelledError where the session is closed meanwhile.
+        """
+        held: list[Worker] = []
+        try:
+            while not self._hold(held):
+                store = self.store
+                if store is None or store.closed:
+                    raise errors.CancelledError(None, None, "The session was closed.")
+                time.sleep(_PAUSE)
+            yield
+        finally:
+            for worker in held:
+                worker.working.release()
+
+    def _hold(self, held: list[Worker]) -> bool:
+        """Takes the locks of all workers, or none: one may wait for what another makes."""
+        for worker in list(self.workers):
+            if not worker.working.acquire(blocking=False):
+                for other in held:
+                    other.working.release()
+                held.clear()
+                return False
+            held.append(worker)
+        return True
+
+    def close(self) -> None:
+        """Ends the threads."""
+        for worker in list(self.workers):
+            worker.stop()
+
+
+class Dataset(ABC):
+    """A description of elements; `origin` is the op that it comes from."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+
+    @abstractmethod
+    def walk(self, context: Context) -> Elements:
+        """A walk from the first element on."""
+
+    def walk_again(self, context: Context, before: Elements | None) -> Elements:
+        """A walk for a repetition: the first, or the one after the walk `before`."""
+        return self.walk(context)
+
+    def error(self, message: str, kind: type[errors.OpError] = errors.InvalidArgumentError) -> errors.OpError:
+        """An error of this dataset."""
+        return kind(None, None, f"{self.origin}: {message}")
+
+
+class Elements(ABC):
+    """One walk over a dataset. Used by one thread at a time.
+
+    fresh: whether the arrays it gives belong to who gets them. table: what its ids() are rows of, or None. can_wait:
+    whether a run that is interrupted while it waits for an element loses nothing.
+    """
+
+    fresh = False
+    can_wait = False
+    table: Table | None = None
+
+    @abstractmethod
+    def next(self, run: Any) -> Element | None:
+        """The next element, None at the end and ever after. `run` is who waits, None for a thread of the store."""
+
+    def ids(self, run: Any, count: int) -> np.ndarray[Any, Any]:
+        """The next numbers of rows of the table, fewer than `count` only at the end; only where there is a table."""
+        raise TypeError("These elements are no rows of a table.")
+
+    def block(self, run: Any, count: int) -> Block:
+        """The next elements, fewer than `count` only at the end; what it raises loses those before."""
+        if self.table is not None:
+            ids = self.ids(run, count)
+            return Block(len(ids), self.table.gather(ids))
+        rows: list[Element] = []
+        while len(rows) < count and (element := self.next(run)) is not None:
+            rows.append(element)
+        return Block.of(rows)
+
+    def extend(self, run: Any, found: list[Element], count: int) -> bool:
+        """Appends the next `count` elements to a list; False where the end came before. What it raises loses none."""
+        wanted = len(found) + count
+        while len(found) < wanted:
+            element = self.next(run)
+            if element is None:
+                return False
+            found.append(element)
+        return True
+
+    @abstractmethod
+    def get_state(self) -> State:
+        """The position, as arrays by name."""
+
+    @abstractmethod
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what get_state gave, on a new walk over an equal dataset."""
+
+
+class TableElements(Elements):
+    """A walk whose elements are rows of a table: subclasses say which."""
+
+    table: Table
+
+    def next(self, run: Any) -> Element | None:
+        """The next element."""
+        ids = self.ids(run, 1)
+        return self.table.row(int(ids[0])) if len(ids) else None
+
+
+def boxed(value: Any) -> Any:
+    """A value as kernels take it: a single string is an array, a single number a NumPy scalar."""
+    if isinstance(value, bytes | str):
+        return np.array(value, object)
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
+        return value[()]
+    return value
+
+
+def owned(value: Any) -> Any:
+    """A value that nobody else holds."""
+    return value.copy() if isinstance(value, np.ndarray) and value.ndim else value
+
+
+_PAUSE = 0.001
+NO_IDS = np.empty(0, np.int64)

@@ -1,0 +1,130 @@
+"""Datasets that put elements one below the other: batch and padded_batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph.shapes import text
+from graphflow._core.resources.datasets import states
+from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.states import State
+
+
+class BatchDataset(Dataset):
+    """`size` elements one below the other; the last batch may be smaller, or is left out."""
+
+    def __init__(self, origin: Origin, source: Dataset, size: int, drop_remainder: bool) -> None:
+        super().__init__(origin)
+        self.source = source
+        self.size = size
+        self.drop_remainder = drop_remainder
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the first batch on."""
+        return BatchElements(self, self.source.walk(context))
+
+    def assemble(self, block: Block) -> Element:
+        """A batch of some elements; InvalidArgumentError where their shapes differ."""
+        if block.columns is not None:
+            return tuple(block.columns)
+        return tuple([self._stacked(i, column) for i, column in enumerate(zip(*block.rows, strict=True))])
+
+    def _stacked(self, component: int, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+        first = np.asarray(values[0])
+        result = np.empty((len(values), *first.shape), first.dtype)
+        for row, value in enumerate(values):
+            if np.shape(value) != first.shape:
+                raise self.error(
+                    f"Cannot batch tensors with different shapes in component {component}. First element had shape "
+                    f"{text(first.shape)} and element {row} had shape {text(np.shape(value))}. Use padded_batch, or "
+                    "give all elements one shape."
+                )
+            result[row] = value[()] if first.dtype == object and not first.ndim else value
+        return result
+
+
+class PaddedBatchDataset(BatchDataset):
+    """Batches whose elements are padded to one shape.
+
+    shapes: for each component the shape to pad to, with -1 for the largest of the batch. padding: for each component
+    the value to pad with.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        source: Dataset,
+        size: int,
+        drop_remainder: bool,
+        shapes: Sequence[Sequence[int]],
+        padding: Sequence[Any],
+    ) -> None:
+        super().__init__(origin, source, size, drop_remainder)
+        self.shapes = shapes
+        self.padding = padding
+
+    def assemble(self, block: Block) -> Element:
+        """A padded batch of some elements; InvalidArgumentError where one is larger than the shape to pad to."""
+        columns = zip(*block.elements(), strict=True)
+        return tuple([self._padded(i, column) for i, column in enumerate(columns)])
+
+    def _padded(self, component: int, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+        wanted = self.shapes[component]
+        arrays = [np.asarray(value) for value in values]
+        for row, array in enumerate(arrays):
+            if array.ndim != len(wanted):
+                raise self.error(
+                    f"All elements in a batch must have the same rank as the padded shape for component {component}: "
+                    f"expected rank {len(wanted)} but got element {row} with rank {array.ndim}."
+                )
+        sizes = [
+            max(array.shape[axis] for array in arrays) if size < 0 else size
+            for axis, size in enumerate(wanted)
+        ]
+        padding = np.asarray(self.padding[component])
+        result = np.full((len(arrays), *sizes), padding[()], arrays[0].dtype)
+        for row, array in enumerate(arrays):
+            if any(have > size for have, size in zip(array.shape, sizes, strict=True)):
+                raise self.error(
+                    "Attempted to pad to a smaller size than the input element: component "
+                    f"{component} of element {row} has shape {text(array.shape)}, to be padded to {text(tuple(sizes))}."
+                )
+            place: Any = (row, *[slice(n) for n in array.shape])
+            result[place] = array if array.ndim else array[()]
+        return result
+
+
+class BatchElements(Elements):
+    """A walk over batches."""
+
+    fresh = True
+
+    def __init__(self, dataset: BatchDataset, inner: Elements) -> None:
+        self._dataset = dataset
+        self._inner = inner
+        self._ended = False
+
+    def next(self, run: Any) -> Element | None:
+        """The next batch."""
+        if self._ended:
+            return None
+        size = self._dataset.size
+        block = self._inner.block(run, size)
+        self._ended = block.count < size
+        if not block.count or (self._ended and self._dataset.drop_remainder):
+            return None
+        return self._dataset.assemble(block)
+
+    def get_state(self) -> State:
+        """The source's position."""
+        state = {"ended": states.number(self._ended)}
+        states.put(state, "source", self._inner.get_state())
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on there."""
+        self._ended = bool(states.integer(state, "ended"))
+        self._inner.set_state(states.get(state, "source"))

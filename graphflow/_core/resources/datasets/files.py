@@ -1,0 +1,108 @@
+"""Datasets of what files hold: the lines of texts, and records."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.resources.compressed import open_to_read, read_lines, reading_errors
+from graphflow._core.resources.datasets import states
+from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.states import State
+from graphflow._core.resources.records import read_records
+
+
+class FilesDataset(Dataset):
+    """Strings read from files one after the other; subclasses say how one is read.
+
+    compression: "", "GZIP" or "ZLIB".
+    """
+
+    def __init__(self, origin: Origin, paths: Sequence[str], compression: str) -> None:
+        super().__init__(origin)
+        self.paths = paths
+        self.compression = compression
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the beginning of the first file on."""
+        return FilesElements(self)
+
+    def open(self, path: str) -> Any:
+        """A file to read bytes from; NotFoundError where there is none."""
+        try:
+            return open_to_read(path, self.compression)
+        except errors.OpError as error:
+            raise self.error(error.message, type(error)) from None
+
+    @abstractmethod
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The strings of an open file; DataLossError where it is damaged."""
+
+
+class TextLineDataset(FilesDataset):
+    """The lines of text files, without their ends."""
+
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The lines."""
+        try:
+            yield from read_lines(file, path)
+        except errors.InvalidArgumentError as error:
+            raise self.error(error.message, errors.InvalidArgumentError) from error
+
+
+class TFRecordDataset(FilesDataset):
+    """The records of TFRecord files."""
+
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The records."""
+        try:
+            yield from read_records(file, path)
+        except errors.DataLossError as error:
+            raise self.error(error.message, errors.DataLossError) from error
+
+
+class FilesElements(Elements):
+    """A walk over files; it goes on from a saved state by reading its file again up to there."""
+
+    fresh = True
+
+    def __init__(self, dataset: FilesDataset) -> None:
+        self._dataset = dataset
+        self._file = 0
+        self._given = 0
+        self._skip = 0
+        self._strings: Iterator[bytes] | None = None
+
+    def next(self, run: Any) -> Element | None:
+        """The next string."""
+        while self._file < len(self._dataset.paths):
+            if self._strings is None:
+                self._strings = self._read(self._dataset.paths[self._file])
+            for string in self._strings:
+                self._given += 1
+                if self._given > self._skip:
+                    return (np.array(string, object),)
+            self._file, self._given, self._skip, self._strings = self._file + 1, 0, 0, None
+        return None
+
+    def _read(self, path: str) -> Iterator[bytes]:
+        dataset = self._dataset
+        try:
+            with dataset.open(path) as file:
+                yield from dataset.read(file, path)
+        except reading_errors as error:
+            raise dataset.error(f"{path}: {error}", errors.DataLossError) from error
+
+    def get_state(self) -> State:
+        """Which file, and how many strings of it were given."""
+        given = max(self._given, self._skip)
+        return {"file": states.number(self._file), "given": states.number(given)}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on after so many strings of that file."""
+        self._file, self._skip = states.integer(state, "file"), states.integer(state, "given")
+        self._given, self._strings = 0, None

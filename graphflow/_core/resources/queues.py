@@ -1,0 +1,451 @@
+"""The queues behind gf.FIFOQueue and its kin: what lies in them, and who waits.
+
+Whoever puts or takes stands in a line, one line for each, and only the first in line moves, so that requests are met
+in the order in which they came. A request for many elements moves as many as it can and waits for the rest, as in
+TensorFlow: a batch may be larger than the queue. One that is cancelled while it takes puts back what it has.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.resources.queue_values import filled, readable, rows
+from graphflow.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+
+Element: TypeAlias = tuple[Any, ...]
+"""One array for each component."""
+
+
+class _Numbered(tuple[Any, ...]):
+    """An element in a queue, which keeps its place in the order in which they came: one that goes back goes there."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class QueueConfig:
+    """What a queue is made from; two ops that share a queue must agree on it.
+
+    shapes: of each component, None where nothing is said of any. capacity: below 0 for no limit.
+    """
+
+    kind: str
+    dtypes: tuple[DType, ...]
+    shapes: tuple[Dims, ...] | None
+    capacity: int
+    min_after_dequeue: int = 0
+    seeds: tuple[int, int] = (0, 0)
+
+
+class _Place:
+    """A place in a line; `taken` is what a request has so far, `pending` what an enqueue still has to put.
+
+    owed: nobody stands there: its elements waited for room when a state was saved, and go before all others.
+    """
+
+    __slots__ = ("cancelled", "owed", "pending", "taken")
+
+    def __init__(self, owed: Iterable[Element] = ()) -> None:
+        self.cancelled = False
+        self.taken: list[Element] = []
+        self.pending = deque(owed)
+        self.owed = bool(self.pending)
+
+
+class Queue:
+    """A first-in, first-out queue, and what all kinds of queues share. Thread-safe; Saveable.
+
+    Elements that are put must be the queue's own: nobody changes them later.
+    """
+
+    def __init__(self, name: str, config: QueueConfig) -> None:
+        self.name = name
+        self.config = config
+        self._condition = threading.Condition()
+        self._givers: deque[_Place] = deque()
+        self._takers: deque[_Place] = deque()
+        self._closed = False
+        self._elements: Any = deque()
+        self._numbers = itertools.count()
+        self._life = 0
+        """How often its state was set: what was taken before is none of its elements any more."""
+
+    # ---- what kinds of queues differ in ---------------------------------------------------------------------------
+
+    def _numbered(self, element: Element) -> _Numbered:
+        found = _Numbered(element)
+        found.number = next(self._numbers)
+        return found
+
+    def _put(self, element: Element) -> None:
+        self._elements.append(self._numbered(element))
+
+    def _take(self) -> Element:
+        element: Element = self._elements.popleft()
+        return element
+
+    def _put_back(self, elements: Sequence[Any]) -> None:
+        for element in reversed(elements):
+            place = 0  # Few are before it: those that went back, too.
+            while place < len(self._elements) and self._elements[place].number < element.number:
+                place += 1
+            self._elements.insert(place, element)
+
+    def _listed(self) -> list[Element]:
+        """The elements in an order in which they can be put again."""
+        return list(self._elements)
+
+    def _available(self) -> int:
+        """How many elements may be taken now."""
+        return len(self._elements)
+
+    leaves_in_order = True
+    """Whether elements leave about in the order in which they came, so that those of one batch may share memory."""
+
+    # ---- putting --------------------------------------------------------------------------------------------------
+
+    def enqueue(self, run: Any, elements: Sequence[Element]) -> None:
+        """Puts elements of one shape, waiting for room; CancelledError where the queue is or becomes closed."""
+        self._check_shapes(elements[:1])
+        with self._condition:
+            if not self._givers and not self._closed and self._room() >= len(elements):
+                run.begin_change()
+                for element in elements:
+                    self._put(element)
+                self._condition.notify_all()
+                return
+        self._stand(run, self._givers, lambda place: self._giving(run, place, elements), "room in")
+
+    def _giving(self, run: Any, place: _Place, elements: Sequence[Element]) -> Callable[[], bool | None]:
+        pending = place.pending
+        pending.extend(elements)
+
+        def attempt() -> bool | None:
+            if place.cancelled:
+                raise CancelledError(
+                    None, None, f"Enqueue operation was cancelled: {self._title()} was closed."
+                )
+            if self._givers[0] is not place:
+                return None
+            if self._closed:
+                raise CancelledError(None, None, f"{self._title()} is closed.")
+            moved = False
+            if pending and self._room() > 0:
+                run.begin_change()
+            while pending and self._room() > 0:
+                self._put(pending.popleft())
+                moved = True
+            if moved:
+                self._condition.notify_all()
+            return None if pending else True
+
+        return attempt
+
+    def close(self, run: Any, cancel: bool) -> None:
+        """Closes the queue: after the enqueues that wait, or with `cancel` at once, ending them.
+
+        CancelledError where it is closed already, unless `cancel`.
+        """
+        if cancel:
+            with self._condition:
+                self._closed = True
+                self._forget_owed()
+                for place in self._givers:
+                    place.cancelled = True
+                self._condition.notify_all()
+            return
+        self._stand(run, self._givers, self._closing, "the enqueues that came before in")
+
+    def _closing(self, place: _Place) -> Callable[[], bool | None]:
+        def attempt() -> bool | None:
+            if place.cancelled:
+                return True
+            if self._givers[0] is not place:
+                return None
+            if self._closed:
+                raise CancelledError(None, None, f"{self._title()} is already closed.")
+            self._closed = True
+            self._condition.notify_all()
+            return True
+
+        return attempt
+
+    # ---- taking ---------------------------------------------------------------------------------------------------
+
+    def dequeue(
+        self,
+        run: Any,
+        count: int,
+        up_to: bool = False,
+        doubt: Callable[[], None] | None = None,
+        instead: Callable[[], bool] | None = None,
+    ) -> list[Element]:
+        """Takes `count` elements, waiting for them.
+
+        OutOfRangeError where the queue is closed and has fewer; with `up_to` only where it has none. doubt: raises
+        where the wait is in vain, see ResourceStore.wait. instead: for a reader, which keeps what it takes: whether it
+        needs no element any more, as wake() makes it look again; then none is taken.
+        """
+        if count < 0:
+            raise InvalidArgumentError(None, None, f"Cannot dequeue {count} elements.")
+        if not count:
+            return []
+        with self._condition:
+            if not self._takers and self._available() >= count:
+                taken = [self._take() for _ in range(count)]
+                self._settle()
+                self._condition.notify_all()
+                if instead is None:
+                    run.took(partial(self._give_back, taken, self._life))
+                return taken
+        what = "an element of" if count == 1 else f"{count} elements of"
+        found: list[Element] = self._stand(
+            run, self._takers, lambda place: self._taking(run, place, count, up_to, instead), what, doubt
+        )
+        return found
+
+    def _give_back(self, elements: Sequence[Element], life: int) -> None:
+        """Puts elements back that `dequeue` has given, to the places that they had."""
+        with self._condition:
+            if life == self._life:
+                self._put_back(elements)
+                self._condition.notify_all()
+
+    def wake(self) -> None:
+        """Has those that wait look again."""
+        with self._condition:
+            self._condition.notify_all()
+
+    def _taking(
+        self, run: Any, place: _Place, count: int, up_to: bool, instead: Callable[[], bool] | None
+    ) -> Callable[[], list[Element] | None]:
+        def attempt() -> list[Element] | None:
+            if instead is not None and instead():
+                return []
+            if self._takers[0] is not place:
+                return None
+            there = len(self._elements) + len(place.taken)
+            wanted = count
+            if self._closed and there < count:
+                if not up_to or not there:
+                    raise OutOfRangeError(
+                        None,
+                        None,
+                        f"{self._title()} is closed and has insufficient elements (requested {count}, current size "
+                        f"{there})",
+                    )
+                wanted = there
+            moved = False
+            while len(place.taken) < wanted and self._available() > 0:
+                place.taken.append(self._take())
+                self._settle()
+                moved = True
+            if moved:
+                self._condition.notify_all()
+            if len(place.taken) < wanted:
+                return None
+            result, place.taken = place.taken, []
+            if instead is None:
+                run.took(partial(self._give_back, result, self._life))
+            return result
+
+        return attempt
+
+    def _settle(self) -> None:
+        """Puts what is owed where there is room."""
+        while self._givers and self._givers[0].owed:
+            pending = self._givers[0].pending
+            while pending and self._room() > 0:
+                self._put(pending.popleft())
+            if pending:
+                return
+            self._givers.popleft()
+
+    def _forget_owed(self) -> None:
+        for place in [place for place in self._givers if place.owed]:
+            self._givers.remove(place)
+
+    # ---- waiting --------------------------------------------------------------------------------------------------
+
+    def _stand(
+        self,
+        run: Any,
+        line: deque[_Place],
+        begin: Callable[[_Place], Callable[[], Any]],
+        what: str,
+        doubt: Callable[[], None] | None = None,
+    ) -> Any:
+        """Stands in a line until an attempt gives something."""
+        place = _Place()
+        attempt = begin(place)
+
+        def awaited() -> str:
+            held = len(self._elements)
+            limit = f" of at most {self.config.capacity}" if self.config.capacity >= 0 else ""
+            kept = self.config.min_after_dequeue
+            rest = f", {kept} of which stay in it" if kept else ""
+            return f"{what} {self._title()}, which holds {held}{limit} elements{rest}"
+
+        try:
+            with self._condition:
+                line.append(place)
+            return run.store.wait(self._condition, attempt, run, awaited, doubt)
+        finally:
+            with self._condition:
+                line.remove(place)
+                if place.taken:
+                    self._put_back(place.taken)
+                self._condition.notify_all()
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """How many elements it holds."""
+        return len(self._elements)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._closed
+
+    def check(self, config: QueueConfig) -> None:
+        """InvalidArgumentError where another op that shares it asks for another kind of queue."""
+        if config == self.config:
+            return
+        names = ("kind", "dtypes", "shapes", "capacity", "min_after_dequeue", "seeds")
+        name = next(n for n in names if getattr(config, n) != getattr(self.config, n))
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"The shared queue {self.name!r} has {name} {readable(getattr(self.config, name))}, but "
+            f"{readable(getattr(config, name))} is asked for. Use another shared_name.",
+        )
+
+    def batch(self, elements: Sequence[Element]) -> tuple[Any, ...]:
+        """The elements as one array for each component, along a new first axis."""
+        return tuple(
+            self._stacked([e[position] for e in elements], position)
+            for position in range(len(self.config.dtypes))
+        )
+
+    def _stacked(self, values: Sequence[Any], position: int) -> Any:
+        assert self.config.shapes is not None
+        dims = self.config.shapes[position]
+        assert dims is not None
+        return filled(values, self.config.dtypes[position], tuple(d or 0 for d in dims))
+
+    def _room(self) -> int:
+        capacity = self.config.capacity
+        return 1 << 62 if capacity < 0 else capacity - len(self._elements)
+
+    def _title(self) -> str:
+        return f"{self.config.kind} {self.name!r}"
+
+    def _check_shapes(self, elements: Iterable[Element]) -> None:
+        expected = self.config.shapes
+        if expected is None:
+            return
+        for element in elements:
+            for position, (value, dims) in enumerate(zip(element, expected, strict=True)):
+                if value.shape != dims and not shapes.compatible(dims, value.shape):
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        f"Shape mismatch in tuple component {position}. Expected {shapes.text(dims)}, got "
+                        f"{shapes.text(value.shape)}",
+                    )
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+
+    def get_state(self) -> Mapping[str, Any]:
+        """The elements, and whether it is closed: "closed", "size", and "0", "1", ... for the components.
+
+        What a waiting dequeue has taken and what a waiting enqueue has still to put is among them; "waiting" counts it.
+        A component whose elements have one shape is one array; otherwise the elements are "0/0", "0/1", ...
+        """
+        with self._condition:
+            taken = [e for place in self._takers for e in place.taken]
+            pending = [e for place in self._givers if not place.cancelled for e in place.pending]
+            elements = taken + self._listed() + pending
+            counts = {"size": len(elements), "waiting": len(taken) + len(pending), "closed": self._closed}
+            state = {name: np.array(count) for name, count in counts.items()} | self._own_state()
+        for position, dtype in enumerate(self.config.dtypes):
+            values = [e[position] for e in elements]
+            found = {v.shape for v in values}
+            if len(found) == 1:
+                state[str(position)] = filled(values, dtype, found.pop())
+            else:
+                state |= {f"{position}/{number}": value for number, value in enumerate(values)}
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what get_state returned; ValueError for what cannot have come from there.
+
+        Enqueues that wait are over: what they were to put is of the time before.
+        """
+        elements = list(zip(*self._saved_components(state), strict=True))
+        try:
+            self._check_shapes(elements)
+        except InvalidArgumentError as error:
+            raise ValueError(error.message) from error
+        with self._condition:
+            self._life += 1
+            self._set_own_state(state)
+            while self._elements:
+                self._take()
+            self._closed = bool(state["closed"])
+            self._forget_owed()
+            for place in (*self._takers, *self._givers):
+                place.taken.clear()
+                place.pending.clear()
+            room = max(0, self._room())
+            for element in elements[:room]:
+                self._put(element)
+            if elements[room:]:
+                self._givers.appendleft(_Place(elements[room:]))
+            self._condition.notify_all()
+
+    def _own_state(self) -> dict[str, Any]:
+        return {}
+
+    def _set_own_state(self, state: Mapping[str, Any]) -> None:
+        pass
+
+    def _saved_components(self, state: Mapping[str, Any]) -> list[list[Any]]:
+        size, closed = np.asarray(state.get("size")), np.asarray(state.get("closed"))
+        limit = self.config.capacity
+        if size.shape != () or size.dtype.kind != "i" or size < 0 or closed.dtype != bool or closed.shape:
+            raise ValueError(
+                f"This is no state of {self._title()}: it has no size, or does not say if it is closed."
+            )
+        count, waiting = int(size), np.asarray(state.get("waiting", 0))
+        counted = waiting.shape == () and waiting.dtype.kind == "i"
+        components: list[list[Any]] = []
+        for position, dtype in enumerate(self.config.dtypes):
+            if str(position) in state:
+                values = rows(np.asarray(state[str(position)]), dtype)
+            elif count <= len(state):
+                values = [state.get(f"{position}/{number}") for number in range(count)]
+            else:
+                values = []
+            if len(values) != count or any(getattr(v, "dtype", None) != dtype.native for v in values):
+                raise ValueError(
+                    f"This is no state of {self._title()}: component {position} should be {count} values of "
+                    f"{dtype.name}."
+                )
+            components.append(values)
+        if not counted or not 0 <= waiting <= count or 0 <= limit < count - waiting:
+            raise ValueError(f"{count} elements do not fit into {self._title()}, which holds {limit}.")
+        return components

@@ -1,0 +1,481 @@
+"""Where state lives: variables and the like, by name, in the session's process or in a task of a cluster.
+
+The graph holds no values. A store belongs to one session here, to a task on a cluster; several runs may use it at
+once, so every change of a variable happens whole, under its lock. Whatever waits for something of the store, such as
+an element of a queue, waits in its `wait`, so that closing the store, cancelling a run and deadlines reach it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.checkpoint.handover import taken
+from graphflow._core.checkpoint.parallel import copied, copy_into
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.scopes import container_of, resource_name
+from graphflow._core.graph.shapes import Dims, compatible, text
+from graphflow._core.plan.ir import Instruction
+from graphflow._core.resources.lending import LENT_FROM, Loans, Memory, ProcessMemory
+
+if TYPE_CHECKING:
+    from graphflow._core.runtime.context import RunContext
+
+Result = TypeVar("Result")
+
+
+CLOSED = "The session was closed."
+_LOOK_SECONDS = 0.5
+"""How often what waits looks whether its run is to end, and Python whether Control-C came when that woke nobody."""
+PATIENCE = 10.0
+"""Seconds after which a wait is doubted."""
+
+
+def _pause(run: RunContext | None) -> float:
+    """How long who waits may wait before it looks again."""
+    left = None if run is None else run.remaining()
+    return _LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS)
+
+
+class VariableCell:
+    """The place of one variable: its value, or None before it is initialised.
+
+    Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
+    reader never sees half of it; alone, and with the value lent to nobody, it happens in place. `assigned` counts how
+    often it was set as a whole.
+    """
+
+    __slots__ = ("assigned", "dims", "dtype", "line", "loans", "lock", "name", "store", "value")
+
+    def __init__(
+        self, store: ResourceStore, name: str, dtype: DType, line: tuple[str, int], dims: Dims
+    ) -> None:
+        self.store = store
+        self.name = name
+        self.dtype = dtype
+        self.dims = dims
+        self.line = line
+        self.lock = threading.Lock()
+        self.loans = Loans()
+        self.value: Any = None
+        self.assigned = 0
+
+    def get(self) -> Any:
+        """The value; FailedPreconditionError before it is initialised."""
+        value = self.value
+        if value is None:
+            raise errors.FailedPreconditionError(
+                None, None, f"Attempting to use uninitialized value {self.name}"
+            )
+        return value
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value; 0 before it is initialised."""
+        value = self.value
+        return 0 if value is None else int(value.nbytes)
+
+    def lend(self) -> Any:
+        """The value, read-only, for somebody who may still read it after the run; to be called in a run."""
+        value = self.get()
+        if value.nbytes < LENT_FROM or value.dtype.hasobject:
+            return value.copy() if value.ndim else value[()]
+        memory = self.store.memory
+        with self.lock:
+            if memory.has_partners and self.value is value and not memory.holds(value):
+                self.value = value = memory.copied(value)
+            return self.loans.lend(value)
+
+    def recover(self) -> None:
+        """Makes the value one that nobody else reads, so that it may be changed in place; the run is the only one."""
+        with self.lock:
+            if self.value is not None and self._is_lent():
+                self.value = self._copy(self.value)
+
+    def changes_in_place(self) -> None:
+        """Its value is about to be changed in place; for cells that know copies of it elsewhere."""
+
+    def _is_lent(self) -> bool:
+        return self.loans.any(self.value, self.store.memory)
+
+    def _fresh(self, old: Any) -> Any:
+        """Memory for a new value of the same size, where the old one is: shared or not."""
+        memory = self.store.memory
+        return memory.empty(old.shape, old.dtype) if memory.holds(old) else np.empty_like(old)
+
+    def _copy(self, old: Any) -> Any:
+        fresh = self._fresh(old)
+        copy_into(fresh, old)
+        return fresh
+
+    def assign(self, value: Any, validate_shape: bool = True) -> None:
+        """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's.
+
+        The first value is not copied where it is given away (checkpoint/handover.py).
+        """
+        if validate_shape and not compatible(self.dims, np.shape(value)):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Assign requires shapes of both tensors to match: the variable {self.name!r} has shape "
+                f"{text(self.dims)}, the value {text(np.shape(value))}. "
+                "Use validate_shape=False to let it change its shape.",
+            )
+        with self.lock:
+            self.assigned += 1
+            old = self.value
+            if old is not None and old.shape == np.shape(value):
+                self._put(old, value)
+            else:
+                dtype = self.dtype.as_numpy_dtype
+                fresh = taken(value, dtype)
+                self.value = copied(value, dtype) if fresh is None else fresh
+
+    def exchange(self, old: Any, new: Any) -> None:
+        """Puts a value of the same shape in the place of `old`, unless that is the value no longer.
+
+        To whoever asks what was set it is the same value: `assigned` does not count it.
+        """
+        with self.lock:
+            if self.value is old:
+                self._put(old, new)
+
+    def _put(self, old: Any, new: Any) -> None:
+        """Makes a value of the shape of the old one the value: in its memory where nobody reads that; lock held."""
+        alone = self.store.begin_in_place(self)
+        try:
+            target = old if alone else self._fresh(old)
+            copy_into(target, new)
+            self.value = target
+        finally:
+            if alone:
+                self.store.end_in_place()
+
+    def update(self, function: Callable[[Any, Any], Any]) -> None:
+        """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
+        with self.lock:
+            old = self.get()
+            if self.store.begin_in_place(self):
+                try:
+                    function(old, old)
+                finally:
+                    self.store.end_in_place()
+            else:
+                out = self._fresh(old)
+                function(old, out)
+                self.value = out
+
+    def modify(self, function: Callable[[Any], None]) -> None:
+        """Changes the value by function(array), which changes parts of the array in place.
+
+        Where the function raises, the value stays as it was if the function checks before it writes.
+        """
+        with self.lock:
+            array = self.get()
+            if self.store.begin_in_place(self):
+                try:
+                    function(array)
+                finally:
+                    self.store.end_in_place()
+            else:
+                array = self._copy(array)
+                function(array)
+                self.value = array
+
+    @staticmethod
+    def change_together(cells: Sequence[VariableCell], function: Callable[[list[Any]], None]) -> None:
+        """Changes several variables by function(arrays), which changes the arrays in place.
+
+        Nobody sees only some of them changed. The locks are taken in the order of the names, so that two updates
+        never wait for each other.
+        """
+        with ExitStack() as stack:
+            for cell in sorted(set(cells), key=lambda c: c.name):
+                stack.enter_context(cell.lock)
+            arrays = [cell.get() for cell in cells]
+            if cells[0].store.begin_in_place(*cells):
+                try:
+                    function(arrays)
+                finally:
+                    cells[0].store.end_in_place()
+            else:
+                arrays = [cell._copy(array) for cell, array in zip(cells, arrays, strict=True)]
+                function(arrays)
+                for cell, array in zip(cells, arrays, strict=True):
+                    cell.value = array
+
+
+class Saveable(Protocol):
+    """A resource whose state a checkpoint holds, such as a random state or an iterator's position."""
+
+    def get_state(self) -> Mapping[str, np.ndarray[Any, Any]]:
+        """The state as arrays by name; it stays as it is while the resource goes on."""
+        ...
+
+    def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Goes on from what get_state returned; ValueError for what cannot have come from there."""
+        ...
+
+
+class ResourceStore:
+    """All state of a session or a task, by name. Thread-safe.
+
+    around: the store that this one belongs to and is closed with, such as the session's for a dataset's function.
+    """
+
+    cell_type: type[VariableCell] = VariableCell
+    """What variables are made of; another where there are GPUs."""
+    memory: Memory = ProcessMemory()
+    """Where values lie that leave the run or its device; a task's is shared with other processes."""
+    collectives: Any = None
+    """Where the members of groups meet those of other processes, where the store is a task's."""
+    planner: Any = None
+    """Makes what runs functions (runtime.planner.Planner), set by the session."""
+
+    def __init__(self, around: ResourceStore | None = None) -> None:
+        self._around = None if around is None else weakref.ref(around)
+        self._lock = threading.Lock()
+        self._settled = threading.Condition(self._lock)
+        self._variables: dict[str, VariableCell] = {}
+        self._others: dict[str, Any] = {}
+        self._restored: dict[str, Mapping[str, np.ndarray[Any, Any]]] = {}
+        self._active = 0
+        self._in_place = 0
+        self._waiters: dict[int, tuple[threading.Condition, Callable[[], str]]] = {}
+        self._closed = False
+
+    # ---- waiting --------------------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether its session was closed: nothing waits here any more."""
+        if self._closed or self._around is None:
+            return self._closed
+        around = self._around()
+        return around is None or around.closed
+
+    def close(self) -> None:
+        """Ends every wait with CancelledError, those that begin later too, and the threads of resources.
+
+        Frees the variables' values, now or when the last run ends that uses them; Python's collector of cycles may
+        come by much later.
+        """
+        self._closed = True
+        self.wake()
+        for resource in self.others().values():
+            release = getattr(resource, "release", None)
+            if release is not None:
+                release()
+        with self._lock:
+            self._free_unused()
+
+    def _free_unused(self) -> None:
+        if self._closed and not self._active:
+            for cell in self._variables.values():
+                cell.value = None
+
+    def wake(self) -> None:
+        """Lets everything that waits look again whether its run was cancelled or the store closed."""
+        with self._lock:
+            conditions = {condition for condition, _ in self._waiters.values()}
+        for condition in conditions:
+            with condition:
+                condition.notify_all()
+
+    def awaited(self, thread: int) -> str:
+        """What a thread waits for; "" where it does not wait."""
+        waiter = self._waiters.get(thread)
+        return "" if waiter is None else waiter[1]()
+
+    def waiting(self) -> list[str]:
+        """What is waited for at present, once for each thread that waits."""
+        with self._lock:
+            waiters = list(self._waiters.values())
+        return [awaited() for _, awaited in waiters]
+
+    def wait(
+        self,
+        condition: threading.Condition,
+        attempt: Callable[[], Result | None],
+        run: RunContext | None,
+        awaited: Callable[[], str],
+        doubt: Callable[[], None] | None = None,
+    ) -> Result:
+        """Returns what attempt() returns as soon as that is not None.
+
+        attempt is called with the condition held, at first, after each notification of it and now and then. `awaited`
+        says, with the condition held or not, what is waited for. Raises CancelledError when the store is closed or the
+        run cancelled, DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store
+        and not for a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is
+        called once, after it has waited for PATIENCE seconds: it raises where it sees that the wait is in vain.
+        """
+        with condition:
+            result = attempt()
+        if result is not None:
+            return result
+        paused = run is not None and run.pausable
+        thread = threading.get_ident()
+        with self._lock:
+            self._waiters[thread] = condition, awaited
+            self._active -= paused
+        doubtful = time.monotonic() + PATIENCE
+        try:
+            with condition:
+                while True:
+                    if self.closed:
+                        raise errors.CancelledError(None, None, CLOSED)
+                    if run is not None:
+                        run.check(awaited)
+                    if (result := attempt()) is not None:
+                        return result
+                    if doubt is not None and time.monotonic() > doubtful:
+                        doubt()
+                        doubt = None
+                        continue
+                    condition.wait(_pause(run))
+        finally:
+            with self._lock:
+                del self._waiters[thread]
+                if paused:  # It counts again in any case: leave() follows.
+                    self._active += 1
+                    self._settle(run)
+
+    # ---- changes in place -----------------------------------------------------------------------------------------
+
+    def enter(self, run: RunContext | None = None) -> None:
+        """A run begins; waits for changes in place that go on.
+
+        A compiled plan with a long loop makes that long: where `run` is to end meanwhile, this raises as check() does.
+        """
+        with self._lock:
+            self._active += 1
+            if not self._in_place:
+                return
+            try:
+                self._settle(run)
+            except BaseException:
+                self._active -= 1
+                raise
+
+    def _settle(self, run: RunContext | None) -> None:
+        """Waits for changes in place, with the lock held."""
+        while self._in_place and self._active > 1:
+            self._settled.wait(_pause(run))
+            if run is not None and self._in_place:
+                run.check(lambda: "a run that changes variables in place")
+
+    def leave(self) -> None:
+        """A run ends."""
+        with self._lock:
+            self._active -= 1
+            if self._closed:
+                self._free_unused()
+
+    def begin_in_place(self, *cells: VariableCell) -> bool:
+        """Whether values may be changed in place: only one run is active, and these are lent to nobody.
+
+        If so, end_in_place() must follow.
+        """
+        with self._lock:
+            if self._active > 1 or any(cell._is_lent() for cell in cells):
+                return False
+            self._in_place += 1
+            for cell in cells:
+                cell.changes_in_place()
+            return True
+
+    def end_in_place(self) -> None:
+        """A change in place is done."""
+        with self._lock:
+            self._in_place -= 1
+            if self._active > 1:
+                self._settled.notify_all()
+
+    # ---- what it holds --------------------------------------------------------------------------------------------
+
+    def cell(self, instruction: Instruction) -> VariableCell:
+        """The cell of the variable that an instruction of a plan stands for."""
+        assert instruction.op is not None
+        name = resource_name(instruction.attrs, instruction.name)
+        return self.variable(name, instruction.dtypes[0], instruction.op.line, instruction.shapes[0])
+
+    def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
+        """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""
+        with self._lock:
+            cell = self._variables.get(name)
+            if cell is None:
+                cell = self._variables[name] = self.cell_type(self, name, dtype, line, dims)
+        if cell.dtype is not dtype:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"The variable {name!r} is held as {cell.dtype.name} (built at "
+                f"{cell.line[0]}:{cell.line[1]}), but is now asked "
+                f"for as {dtype.name} (built at {line[0]}:{line[1]}). Give one of them another name.",
+            )  # fmt: skip
+        return cell
+
+    def variables(self) -> list[VariableCell]:
+        """All cells."""
+        with self._lock:
+            return list(self._variables.values())
+
+    def cells(self, names: Sequence[str]) -> dict[str, VariableCell]:
+        """The cells of these names that there are."""
+        with self._lock:
+            return {name: self._variables[name] for name in names if name in self._variables}
+
+    def reset(self, containers: Sequence[str] | None) -> None:
+        """Forgets what is in these containers, "" being the default one, or everything; what waits there ends."""
+        with self._lock:
+            names = {*self._variables, *self._others, *self._restored}
+            gone = {name for name in names if containers is None or container_of(name) in containers}
+            for name in gone & self._variables.keys():
+                self._variables[name].assigned += 1  # What runs have changed there does not count any more.
+            for held in (self._variables, self._others, self._restored):
+                for name in gone & held.keys():
+                    del held[name]
+        self.wake()
+
+    def other(self, name: str, make: Callable[[], Any]) -> Any:
+        """Another resource, such as a random state or a queue, made on first use."""
+        with self._lock:
+            if name not in self._others:
+                self._others[name] = resource = make()
+                restored = self._restored.pop(name, None)
+                if restored is not None:
+                    resource.set_state(restored)
+            return self._others[name]
+
+    def others(self) -> dict[str, Any]:
+        """All other resources by name."""
+        with self._lock:
+            return dict(self._others)
+
+    def get_state(self) -> dict[str, Mapping[str, np.ndarray[Any, Any]]]:
+        """The states of all resources that can be saved, by the resource's name; variables are not among them."""
+        with self._lock:
+            found = {name: r for name, r in self._others.items() if hasattr(r, "get_state")}
+            waiting = dict(self._restored)
+        return waiting | {name: resource.get_state() for name, resource in found.items()}
+
+    def set_state(self, states: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> None:
+        """Sets the states of resources; those that are not there yet begin with theirs when they are made.
+
+        A resource that says `begins_alike`, such as a random state, and of which nothing is said, had not been used
+        when the states were taken: it goes, and is made again on its next use.
+        """
+        with self._lock:
+            for name, resource in list(self._others.items()):
+                if name not in states and getattr(resource, "begins_alike", False):
+                    del self._others[name]
+            here = {name: self._others[name] for name in states if name in self._others}
+            self._restored = {name: state for name, state in states.items() if name not in here}
+        for name, resource in here.items():
+            resource.set_state(states[name])

@@ -1,0 +1,94 @@
+"""Runs what a report holds in both tiers: on NumPy, and compiled for what it was compiled for, the CPU or a GPU."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from graphflow._core.codegen.gpu.discovery import found
+from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.plan.ir import Plan
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.agreement.report import Recorded
+from graphflow._core.runtime.agreement.rounding import Replay
+from graphflow._core.runtime.agreement.shadow import Variables, written_variables
+from graphflow._core.runtime.agreement.tape import Tape
+from graphflow._core.runtime.agreement.verification import Apart, Subject, judged
+from graphflow._core.runtime.assemble import KernelTable
+from graphflow._core.runtime.compiled import native
+from graphflow._core.runtime.compiled.observe import observed_run
+from graphflow._core.runtime.compiled.watching import Watch
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
+from graphflow._core.runtime.planner import KERNELS, Planner
+from graphflow._core.runtime.threads import ThreadPool
+from graphflow.config import ConfigProto
+
+_SECONDS: Final = 120.0
+_TASK: Final = "/job:localhost/replica:0/task:0"
+
+
+class _NoGpu(StaysOnNumpy):
+    """The plan is for a GPU, and there is none."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"it is for a GPU. {problem.rstrip('.')}")
+
+
+def replayed(recorded: Recorded, threads: int) -> Apart | None:
+    """How the two tiers differ on a recorded run; None where they agree.
+
+    Raises StaysOnNumpy where the plan is not compiled any more, or is for a GPU and there is none.
+    """
+    plan: Plan = recorded.plan
+    variables = Variables(plan.variables(), written_variables(plan), recorded.variables)
+    tape = Tape(0, results=dict(recorded.tape))
+    empty = ResourceStore()
+    run = RunContext(variables.store(empty))
+    replay = Replay(plan, variables, tape, empty, KERNELS, run, recorded.feeds, recorded.random)
+    gpu = gpu_of(plan)
+    subject = (
+        _on_cpu(recorded, threads, empty, replay) if gpu is None else _on_gpu(recorded, gpu, empty, replay)
+    )
+    return judged(subject, replay)
+
+
+def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Replay) -> Subject:
+    """The plan as it is compiled for the CPU."""
+    from graphflow._core.compiler.drafting import draft_plan
+    from graphflow._core.runtime.compiled.build import CompiledPlan, Unusable
+
+    plan, variables, kernels = replay.plan, replay.variables, replay.tape.replaying
+    store = variables.store(empty)
+    run = RunContext(store)
+    planner = Planner(ConfigProto(), [f"{_TASK}/device:CPU:0"], _TASK)
+    base = Executable(plan, store, kernels(KERNELS), ThreadPool)
+    _, known = observed_run(base, plan, store, kernels(KERNELS), run, recorded.feeds)
+    draft = draft_plan(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
+    draft.wait(_SECONDS)
+
+    def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> CompiledPlan:
+        return CompiledPlan(draft, native.machine(), threads, store, kernels, watch=watch)
+
+    return Subject(plan, recorded.known, store, KERNELS, (), False, make, Unusable, False)
+
+
+def _on_gpu(recorded: Recorded, name: str, empty: ResourceStore, replay: Replay) -> Subject:
+    """The plan as it is laid out on a GPU: the one of the same number, or the first where there are fewer here."""
+    from graphflow._core.runtime.gpu.cells import DeviceCell
+
+    gpus = found()
+    if not gpus.gpus:
+        raise _NoGpu(gpus.problem)
+    number = DeviceSpec.from_string(name).device_index or 0
+    here = (
+        f"{_TASK}/device:GPU:{number if number in [gpu.index for gpu in gpus.gpus] else gpus.gpus[0].index}"
+    )
+    empty.cell_type = DeviceCell
+    plan, kernels = replay.plan, replay.tape.replaying(KERNELS)
+    store = replay.variables.store(empty)
+    planner = Planner(ConfigProto(allow_soft_placement=True), [f"{_TASK}/device:CPU:0", here], _TASK)
+    base = Executable(plan, store, kernels, ThreadPool)
+    executable = DeviceExecutable(base, plan, here, store, kernels, planner.context())
+    return executable.subject(RunContext(store), recorded.feeds, recorded.known)

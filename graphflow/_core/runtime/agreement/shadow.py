@@ -1,0 +1,92 @@
+"""A store and a run beside the real ones: what happens there is seen by nobody else.
+
+Variables that a plan writes are copies there; those that it only reads are the very arrays, since nothing changes them
+in place while a run is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphflow._core.kernels import random
+from graphflow._core.plan.ir import Instruction, Plan, walk
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
+
+
+class ShadowRun(RunContext):
+    """A run on a shadow store, which ends where the run that it belongs to is to end."""
+
+    __slots__ = ("_real",)
+
+    def __init__(self, store: ResourceStore, real: RunContext) -> None:
+        super().__init__(store)
+        self._real = real
+
+    def check(self, awaited: Callable[[], str] | None = None) -> None:
+        """As in RunContext."""
+        self._real.check(awaited)
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The values that the variables of a plan had before a run.
+
+    instructions: the variables, by the name of their value in the plan; written: those of which `before` is a copy,
+    the values of the others are shared.
+    """
+
+    instructions: Mapping[str, Instruction]
+    written: frozenset[str]
+    before: Mapping[str, Any]
+
+    @staticmethod
+    def of(plan: Plan, store: ResourceStore) -> Variables:
+        """Those of a plan, as they are now in a store."""
+        instructions = plan.variables()
+        written = written_variables(plan)
+        before = {}
+        for name, i in instructions.items():
+            cell = store.cell(i)
+            with cell.lock:
+                value = cell.value
+                before[name] = value.copy() if name in written and value is not None else value
+        return Variables(instructions, written, before)
+
+    def store(self, real: ResourceStore) -> ResourceStore:
+        """A store with these values, each written variable's a copy again."""
+        shadow = ResourceStore()
+        shadow.memory = real.memory
+        shadow.cell_type = real.cell_type
+        shadow.planner = real.planner
+        for name, i in self.instructions.items():
+            value = self.before[name]
+            if value is not None:
+                shadow.cell(i).value = value.copy() if name in self.written else value
+        return shadow
+
+    def after(self, store: ResourceStore) -> dict[str, Any]:
+        """The values of the written variables in a store after a run; None for one without a value."""
+        return {name: store.cell(self.instructions[name]).value for name in sorted(self.written)}
+
+
+def random_states(plan: Plan, run: RunContext) -> dict[str, Any]:
+    """The states that the random operations of a plan have before a run, by their names in the store.
+
+    Kernels on a GPU draw the numbers themselves, where those of the CPU give what the tape has.
+    """
+    drawing = [i for i in walk(plan) if "seed" in i.attrs and "seed2" in i.attrs and random.draws(i.type)]
+    return {random.state_name(i.name): random.state_of(run, i).get_state() for i in drawing}
+
+
+def written_variables(plan: Plan) -> frozenset[str]:
+    """The names of the values of the variables that a plan writes."""
+    return frozenset(name for i in plan.instructions for name in i.written()).intersection(plan.variables())
+
+
+def bytes_to_copy(plan: Plan, store: ResourceStore) -> int:
+    """The bytes that a verified run keeps of the variables: two copies of each that it writes."""
+    variables, written = plan.variables(), written_variables(plan)
+    return 2 * sum(store.cell(variables[name]).nbytes for name in written)

@@ -1,0 +1,361 @@
+"""The verified run: one run of a plan by both tiers, and the verdict.
+
+The real run is NumPy's. The compiled plan then runs on a shadow. Where the two are apart by more than the bounds, NumPy
+runs on a shadow too (another thread may have changed a variable meanwhile), and rounding is tried; what is left is a
+disagreement, for which the compiled plan runs once more, kernel by kernel, to find where it begins.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.common.denormals import computing
+from graphflow._core.compiler.reasons import NotVerified, tell_unverified
+from graphflow._core.compiler.specialise import Known
+from graphflow._core.plan.ir import Instruction, Plan, walk
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.agreement.bounds import Difference, difference, made_of_floats, roundings
+from graphflow._core.runtime.agreement.rounding import Replay, Replayed, Spread
+from graphflow._core.runtime.agreement.shadow import Variables, bytes_to_copy, random_states
+from graphflow._core.runtime.agreement.tape import Tape
+from graphflow._core.runtime.assemble import KernelTable, assemble
+from graphflow._core.runtime.compiled.watching import Sight, Watch
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.gpu.arrays import host
+
+BUDGET_BYTES: Final = 256 << 20
+"""The bytes that a verified run may copy unless it is insisted on; a plan that needs more is trusted."""
+_ANY: Final = 1 << 62
+
+
+class Compiled(Protocol):
+    """A compiled plan."""
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values."""
+        ...
+
+
+_MOST_NAMED: Final = 4
+_TRIALS: Final = 6
+"""Trials of rounding that in a row have to leave as many elements unexplained as before."""
+Make = Callable[[ResourceStore, KernelTable, "Watch | None"], Compiled]
+"""Makes the compiled plan for a store; with a watch, one that runs kernel by kernel."""
+
+
+class Verdict(enum.Enum):
+    """What a verified run has found."""
+
+    AGREED = enum.auto()
+    UNTRIED = enum.auto()
+    """There was no memory for it, or less than was allowed."""
+    LATER = enum.auto()
+    """The compiled plan could not take this run; another one will tell."""
+    APART = enum.auto()
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where compiled code leaves what NumPy computes: the instruction whose value is another, and how.
+
+    beside: the other instructions of its kernel, which may not have left a value. others: those of further kernels that
+    fill parts of the same memory.
+    """
+
+    instruction: Instruction
+    beside: tuple[Instruction, ...]
+    others: tuple[Instruction, ...]
+    difference: Difference
+
+    def __str__(self) -> str:
+        op = self.instruction.op
+        built = "" if op is None else " (built at {}:{})".format(*op.line)
+        beside = f", which is one kernel with {_listed(self.beside)}" if self.beside else ""
+        word = "and" if beside else "which"
+        others = f", {word} shares its memory with kernels of {_listed(self.others)}" if self.others else ""
+        return f"{self.instruction.describe()}{built}{beside}{others}: {self.difference}"
+
+
+def _listed(instructions: Sequence[Instruction]) -> str:
+    """Some instructions for a message."""
+    told = [i.describe() for i in instructions[: _MOST_NAMED - 1]]
+    return ", ".join([*told, "others"] if len(instructions) >= _MOST_NAMED else told)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A disagreement: what differs of results and writes, what went wrong instead, and where it begins."""
+
+    differences: tuple[Difference, ...]
+    error: Exception | None
+    begins: Beginning | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            text = " ".join(str(self.error).split())
+            told = f"compiled code failed where NumPy does not: {type(self.error).__name__}: {text}"
+            return (
+                told if self.begins is None else f"{told.rstrip('.')}. It disagrees, first at {self.begins}"
+            )
+        worst = max(self.differences, key=lambda d: d.apart / max(1, d.of))
+        if self.begins is None:
+            return f"compiled code disagrees with NumPy in {worst.name!r}: {worst}"
+        return f"compiled code disagrees with NumPy, first at {self.begins}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a verified run gave, and what it found."""
+
+    results: tuple[Any, ...]
+    verdict: Verdict
+    apart: Apart | None = None
+    replay: Replay | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A plan that is about to be compiled: `make` gives its compiled plan, `unusable` is how that declines a run.
+
+    takes_over: whether the results and writes are the compiled plan's if it agrees. They are where the bits of a run
+    must not depend on when the plan was verified.
+    """
+
+    plan: Plan
+    known: Known
+    store: ResourceStore
+    kernels: KernelTable
+    cells: Sequence[Any]
+    lends: bool
+    make: Make
+    unusable: type[Exception]
+    takes_over: bool
+
+    @cached_property
+    def units(self) -> float:
+        """How many units of rounding its results may differ by."""
+        return roundings(self.plan, self.known)
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """What is fetched and may be a text in which floats are written."""
+        return made_of_floats(self.plan) & frozenset(self.plan.fetches)
+
+
+def room_for(plan: Plan, store: ResourceStore, verify: bool | None) -> int | None:
+    """The bytes that a verified run of a plan may keep beside its variables; None where there is to be no such run.
+
+    verify: `verify_compiled` of ConfigProto.
+    """
+    if verify is not None:
+        return _ANY if verify else None
+    room = BUDGET_BYTES - bytes_to_copy(plan, store)
+    return None if room < 0 else room
+
+
+def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: int) -> Outcome:
+    """One run of a plan that also judges its compiled form; `room` as from room_for().
+
+    Raises what the run on NumPy raises.
+    """
+    variables, tape = Variables.of(subject.plan, subject.store), Tape(room)
+    random = random_states(subject.plan, run)
+    results = _real_run(subject, tape, run, feeds)
+    if tape.full:
+        return Outcome(results, Verdict.UNTRIED)
+    replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds, random)
+    try:
+        return _judged_run(subject, replay, Replayed(results, variables.after(subject.store)))
+    except Exception as error:  # The run itself is done: that it could not be judged must not undo it.
+        tell_unverified(subject.plan, NotVerified(error))
+        return Outcome(results, Verdict.UNTRIED)
+
+
+def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
+    """What the compiled plan makes of a run that NumPy has done."""
+    results = tuple(theirs.results)
+    try:
+        mine = _compiled_run(subject, replay)
+    except (subject.unusable, errors.CancelledError, errors.DeadlineExceededError):
+        return Outcome(results, Verdict.LATER)
+    except (MemoryError, errors.ResourceExhaustedError):
+        return Outcome(results, Verdict.UNTRIED)
+    except Exception as error:
+        return _judged_failure(subject, replay, results, error)
+    if not differences(subject, replay, mine, theirs):
+        if subject.takes_over:
+            results = _taken_over(subject, replay.variables, mine, theirs)
+        return Outcome(results, Verdict.AGREED)
+    apart = disagreement(subject, replay, mine)
+    return Outcome(results, Verdict.AGREED if apart is None else Verdict.APART, apart, replay)
+
+
+def _real_run(subject: Subject, tape: Tape, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    part = assemble(subject.plan, subject.store, tape.recording(subject.kernels), lends=subject.lends)
+    try:
+        with computing():
+            results: tuple[Any, ...] = part.function(run, *feeds)
+    except Exception as error:
+        raise explain(error, part, subject.cells) from error
+    return results
+
+
+def _compiled_run(subject: Subject, replay: Replay, watch: Watch | None = None) -> Replayed:
+    store, run = replay.shadow()
+    compiled = subject.make(store, replay.tape.replaying(replay.kernels), watch)
+    results = compiled.run(run, replay.feeds)
+    return Replayed(results, replay.variables.after(store))
+
+
+def differences(
+    subject: Subject, replay: Replay, mine: Replayed, theirs: Replayed, spread: Spread | None = None
+) -> tuple[Difference, ...]:
+    """How the results and writes of the compiled plan differ from NumPy's, beyond the bounds."""
+    found = [
+        None
+        if name in subject.texts and _is_text(given)
+        else difference(
+            name, host(own), host(given), subject.units, spread=None if spread is None else spread.results[k]
+        )
+        for k, (name, own, given) in enumerate(
+            zip(subject.plan.fetches, mine.results, theirs.results, strict=True)
+        )
+    ]
+    found += [
+        difference(
+            name,
+            mine.writes[name],
+            given,
+            subject.units,
+            replay.variables.before[name],
+            None if spread is None else spread.writes.get(name),
+        )
+        for name, given in theirs.writes.items()
+    ]
+    return tuple([one for one in found if one is not None])
+
+
+def judged(subject: Subject, replay: Replay) -> Apart | None:
+    """How the two tiers differ on a run that is done again in both; None where they agree."""
+    try:
+        mine = _compiled_run(subject, replay)
+    except Exception as error:
+        return _failure(subject, replay, error)
+    return disagreement(subject, replay, mine)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, bytes | str) or (isinstance(value, np.ndarray) and value.dtype.kind in "OSU")
+
+
+def disagreement(subject: Subject, replay: Replay, mine: Replayed) -> Apart | None:
+    """What is left of a difference when rounding is accounted for; None where nothing is."""
+    reference = replay.numpy(looks=True)
+    if not differences(subject, replay, mine, reference):
+        return None  # Another thread had changed a variable.
+    spread = Spread(replay, reference)
+    counts: list[int] = []
+    while len(counts) <= _TRIALS or counts[-1] < counts[-1 - _TRIALS]:
+        spread.widen()
+        left = differences(subject, replay, mine, reference, spread)
+        if not left:
+            return None
+        counts.append(sum(one.apart for one in left))
+    return Apart(left, None, _beginning(subject, replay, reference, spread))
+
+
+def _beginning(subject: Subject, replay: Replay, reference: Replayed, spread: Spread) -> Beginning | None:
+    """The first value of the compiled plan, run kernel by kernel, that is not what NumPy computes."""
+    makers = {output: i for i in walk(subject.plan) for output in i.outputs}
+    found: list[Beginning] = []
+
+    def compared(sight: Sight, name: str) -> Difference | None:
+        if sight.writer is None:
+            if name not in reference.values:
+                return None
+            theirs, before, spread_of = reference.values[name], None, spread.values.get(name)
+        else:
+            key = sight.writer.name, name
+            if key not in reference.steps:
+                return None
+            theirs, before, spread_of = (
+                reference.steps[key],
+                replay.variables.before[name],
+                spread.steps.get(key),
+            )
+        mine = sight.read(name)
+        if np.shape(mine) != np.shape(theirs):
+            return None  # The compiled plan goes another way there, as with rows that repeat on a GPU.
+        return difference(name, mine, theirs, subject.units, before, spread_of)
+
+    def watch(sight: Sight) -> None:
+        for name in sight.names:
+            maker = sight.writer or makers.get(name)
+            if found or maker is None:
+                continue
+            apart = compared(sight, name)
+            if apart is not None:
+                beside = _without([maker], [*_before(maker, sight.kernel), *sight.kernel])
+                others = _without([maker, *beside], sight.others)
+                found.append(Beginning(maker, beside, others, apart))
+
+    with suppress(Exception):  # What it has shown before it fails counts.
+        _compiled_run(subject, replay, watch)
+    return found[0] if found else None
+
+
+def _before(last: Instruction, kernel: Sequence[Instruction]) -> list[Instruction]:
+    """The instructions of a kernel that one of it may have its fault from, the nearest first."""
+    found = [last]
+    for i in found:
+        taken = set(i.taken())
+        found += [b for b in kernel if b not in found and not taken.isdisjoint((*b.outputs, *b.written()))]
+    return found[1:]
+
+
+def _without(known: Sequence[Instruction], instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Some instructions, each once, without those that are known; a plan that is specialised has copies of its own."""
+    names = {i.name for i in known}
+    return tuple({i.name: i for i in instructions if i.name not in names}.values())
+
+
+def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], error: Exception) -> Outcome:
+    """The verdict where the compiled plan raised: NumPy may, too, where another thread has changed a variable."""
+    apart = _failure(subject, replay, error)
+    return Outcome(results, Verdict.LATER if apart is None else Verdict.APART, apart, replay)
+
+
+def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None:
+    """The disagreement where the compiled plan raised; None where NumPy raises as well.
+
+    What a kernel complains of may be the work of one before it.
+    """
+    try:
+        reference = replay.numpy(looks=True)
+    except Exception:
+        return None
+    begins = None
+    with suppress(Exception):  # That the plan fails is known already.
+        spread = Spread(replay, reference)
+        for _ in range(_TRIALS):
+            spread.widen()
+        begins = _beginning(subject, replay, reference, spread)
+    return Apart((), error, begins)
+
+
+def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
+    """The compiled plan's results, with its writes in the real store, where nobody has written since."""
+    for name, value in mine.writes.items():
+        old = theirs.writes[name]
+        if value is not None and old is not None and old.shape == value.shape:
+            subject.store.cell(variables.instructions[name]).exchange(old, value)
+    return tuple(mine.results)

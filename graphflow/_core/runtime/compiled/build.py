@@ -1,0 +1,490 @@
+"""CompiledPlan: the groups of a plan as native programs and stretches of the NumPy tier, over one arena.
+
+Addresses of feeds and variables are not known beforehand: each gets a range of numbers that no memory has, and the
+words of the programs that fall into one are patched before a run. A compiled plan serves one run at a time; another
+that comes meanwhile uses the NumPy tier.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.codegen.cpu import PROGRAM_STATUS, Machine
+from graphflow._core.codegen.cpu.blas import single_threaded
+from graphflow._core.common.denormals import flush, restore
+from graphflow._core.compiler.draft import Draft
+from graphflow._core.compiler.emit import scalar_program
+from graphflow._core.compiler.fuse import Group
+from graphflow._core.compiler.memory import assign_clusters
+from graphflow._core.compiler.nodes import KernelNode, PythonNode
+from graphflow._core.compiler.values import Value
+from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.runtime.assemble import KernelTable, assemble, copied, operand, own
+from graphflow._core.runtime.compiled.watching import Watch, left_by
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.explain import explain, failure
+
+_EXTERNAL: Final = 1 << 61
+_RANGE: Final = 1 << 44
+_HANDED_FROM: Final = 64 << 10
+
+
+class Unusable(Exception):
+    """This run must use the NumPy tier."""
+
+
+@dataclass
+class _NativeSegment:
+    program: Any
+    groups: list[Group]
+    steps: list[int]
+    keep: list[Any]
+
+
+@dataclass
+class _PythonSegment:
+    part: Any
+    inputs: list[Callable[[dict[str, Any]], Any]]
+    outputs: list[tuple[str, Any]]
+
+
+class CompiledPlan:
+    """A draft whose kernels are there, laid out in memory and ready to run."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        machine: Machine,
+        threads: int,
+        store: ResourceStore,
+        kernels: KernelTable,
+        lends: bool = False,
+        watch: Watch | None = None,
+    ) -> None:
+        """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied.
+
+        watch: is shown what each group has left, before the next one runs.
+        """
+        self._lends = lends
+        self._watch = watch
+        self._left = (
+            [] if watch is None else left_by(draft.groups, draft.stored, draft.lowering.values.items())
+        )
+        self._draft = draft
+        self._lowering = draft.lowering
+        self._store = store
+        self._machine = machine
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._plan = draft.plan
+        self._externals: dict[str, int] = {}
+        self._cells: list[tuple[str, VariableCell, tuple[int, ...]]] = []
+        self._staging: dict[str, Any] = {}
+        self._constants: dict[str, Any] = {}
+        self._writes = any(node.variables for node in draft.lowering.nodes)
+        self._uses_blas = any(isinstance(n, KernelNode) and n.blas for n in draft.lowering.nodes)
+        self._find_externals()
+        written = {root for node in draft.lowering.nodes for root in node.variables}
+        self._written = [cell for name, cell, _ in self._cells if name in written]
+        self._handed = self._find_handed()
+        self._lay_out()
+        self._segments: list[_NativeSegment | _PythonSegment] = []
+        self._make_segments(machine, threads, kernels)
+        self._patches = self._find_patches()
+        self._bound: dict[str, weakref.ref[Any]] = {}
+        made = {*producers(self._plan), *self._plan.feeds}
+        # A branch that is not taken here leaves nothing for what goes back through it on another device.
+        self._fetch = [self._fetcher(f) if f in made else lambda objects: None for f in self._plan.fetches]
+
+    @property
+    def segments(self) -> Sequence[_NativeSegment | _PythonSegment]:
+        """Its native programs and stretches of the NumPy tier, in order."""
+        return self._segments
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of the block that its values share."""
+        return int(self._arena.nbytes)
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """What runs, in order."""
+        return self._draft.groups
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """Where the blocks of values lie in the arena."""
+        return self._offsets
+
+    # ---- memory ---------------------------------------------------------------------------------------------------
+
+    def _find_externals(self) -> None:
+        known = self._lowering.known
+        for name in self._plan.feeds:
+            if name in self._lowering.values:
+                shape, dtype = known[name]
+                if shape == ():
+                    self._staging[name] = np.zeros(1, dtype)
+                else:
+                    self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
+        for name, i in self._lowering.variables.items():
+            self._cells.append((name, self._store.cell(i), known[name][0]))
+            self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
+
+    def _find_handed(self) -> dict[str, Value]:
+        """The results that each run computes in memory of their own: large ones, on their way to others."""
+        if not self._lends or not self._store.memory.usable:
+            return {}
+        lowering = self._lowering
+        inside = {root for cluster in lowering.clusters.values() for root in cluster}
+        inside |= {r for n in lowering.nodes if isinstance(n, PythonNode) for r in n.makes}
+        found: dict[str, Value] = {}
+        for fetch in self._plan.fetches:
+            value = lowering.values.get(fetch)
+            if value is None or value.root in inside or value.root not in self._draft.stored:
+                continue
+            length = value.size * np.dtype(value.dtype).itemsize
+            whole = value.offset == 0 and value.contiguous and lowering.blocks.get(value.root) == length
+            if whole and length >= _HANDED_FROM and value.root not in self._externals:
+                found[value.root] = value
+                self._externals[value.root] = _EXTERNAL + len(self._externals) * _RANGE
+        return found
+
+    def _lay_out(self) -> None:
+        groups = self._draft.groups
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        blocks = self._lowering.blocks
+        for position, group in enumerate(groups):
+            for node in group.nodes:
+                roots = [v.root for v in node.reads] + list(node.makes)
+                for root in roots:
+                    if root in blocks:
+                        first.setdefault(root, position)
+                        last[root] = position
+        for fetch in self._plan.fetches:
+            value = self._lowering.values.get(fetch)
+            if value is not None and value.root in blocks:
+                first.setdefault(value.root, len(groups))
+                last[value.root] = len(groups)
+        sizes = {
+            root: blocks[root] for root in first if root in self._draft.stored and root not in self._handed
+        }
+        for position, region in self._draft.regions.items():
+            if region.scratch:
+                sizes[f"scratch {position}"] = region.scratch
+                first[f"scratch {position}"] = last[f"scratch {position}"] = position
+        lives = {root: (first[root], last[root]) for root in sizes}
+        offsets, total = assign_clusters(sizes, lives, set(self._lowering.clusters.values()))
+        self._arena = np.zeros(total + 64, np.uint8)
+        shift = -self._arena.ctypes.data % 64
+        self._offsets = {root: offset + shift for root, offset in offsets.items()}
+
+    def _address(self, value: Value) -> int:
+        """Where a value's first element lies, or will lie."""
+        shift = value.offset * np.dtype(value.dtype).itemsize
+        return self._root_address(value.root) + shift
+
+    def _root_address(self, root: str) -> int:
+        if root in self._externals:
+            return self._externals[root]
+        if root in self._offsets:
+            return int(self._arena.ctypes.data) + self._offsets[root]
+        if root in self._staging:
+            return int(self._staging[root].ctypes.data)
+        if root not in self._constants:
+            self._constants[root] = np.array(self._lowering.constants[root], order="C", ndmin=1)
+        return int(self._constants[root].ctypes.data)
+
+    def _array(self, value: Value) -> Any:
+        """The value as a NumPy array on the arena or a constant."""
+        item = np.dtype(value.dtype).itemsize
+        if value.root in self._offsets:
+            block = self._arena[self._offsets[value.root] :].view(np.uint8)
+        else:
+            self._root_address(value.root)
+            source = self._staging.get(value.root)
+            block = (self._constants[value.root] if source is None else source).reshape(-1).view(np.uint8)
+        strides = tuple(s * item for s in value.strides)
+        return np.ndarray(value.shape, value.dtype, block, value.offset * item, strides)
+
+    # ---- programs -------------------------------------------------------------------------------------------------
+
+    def _make_segments(self, machine: Machine, threads: int, kernels: KernelTable) -> None:
+        groups = self._draft.groups
+        position = 0
+        while position < len(groups):
+            end = position + (self._watch is not None)
+            python = isinstance(groups[position].nodes[0], PythonNode)
+            while (
+                self._watch is None
+                and end < len(groups)
+                and isinstance(groups[end].nodes[0], PythonNode) == python
+            ):
+                if python and self._views_what_is_made(groups[position:end], groups[end]):
+                    break
+                end += 1
+            if python:
+                self._segments.append(self._python_segment(groups[position:end], kernels))
+            else:
+                self._segments.append(self._native_segment(range(position, end), machine, threads))
+            position = end
+
+    def _views_what_is_made(self, before: Sequence[Group], group: Group) -> bool:
+        """Whether a group takes a view of memory that one of those before fills, which happens at their end."""
+        outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
+        made = {root for g in before for node in g.nodes for root in node.makes}
+        names = [n for node in group.nodes for n in node.instruction.taken() if n not in outputs]
+        values = [self._lowering.values.get(n) for n in names]
+        return any(value is not None and value.root in made for value in values)
+
+    def _native_segment(self, numbers: range, machine: Machine, threads: int) -> _NativeSegment:
+        steps: list[Any] = []
+        starts: list[int] = []
+        keep: list[Any] = []
+        groups = [self._draft.groups[n] for n in numbers]
+        for number, group in zip(numbers, groups, strict=True):
+            starts.append(len(steps))
+            addresses = self._draft.kernels(number)
+            node = group.nodes[0]
+            if isinstance(node, KernelNode):
+                assert node.emit is not None
+                steps += node.emit(addresses, self._address)
+            elif number in self._draft.regions:
+                scratch = self._offsets.get(f"scratch {number}")
+                at = 0 if scratch is None else int(self._arena.ctypes.data) + scratch
+                steps += self._draft.regions[number].steps(addresses[0], self._address, at, PROGRAM_STATUS)
+            else:
+                program = scalar_program(group, self._draft.stored, self._address)
+                keep.append(program)
+                steps.append(program.step(addresses[0]))
+        return _NativeSegment(machine.program(steps, threads, self._lends), groups, starts, keep)
+
+    def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:
+        nodes = [node for group in groups for node in group.nodes if isinstance(node, PythonNode)]
+        inside = {o for node in nodes for o in node.instruction.outputs}
+        makers = {o: i for i in self._plan.instructions for o in i.outputs}
+        extra: dict[str, Instruction] = {}
+        inputs: dict[str, None] = {}
+        for node in nodes:
+            for name in node.instruction.taken():
+                maker = makers.get(name)
+                if name in inside:
+                    continue
+                if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+                    extra[maker.name] = maker
+                else:
+                    inputs[name] = None
+        outputs = [o for node in nodes for o in node.instruction.outputs]
+        sub_plan = Plan(
+            (*extra.values(), *[n.instruction for n in nodes]), feeds=tuple(inputs), fetches=tuple(outputs)
+        )
+        if self._draft.loops:
+            sub_plan = self._with_compiled_loops(sub_plan, kernels)
+        part = assemble(sub_plan, self._store, kernels)
+        targets = [
+            (o, self._array(self._lowering.values[o]) if o in self._lowering.values else None)
+            for o in outputs
+        ]
+        kept = {
+            name
+            for node in nodes
+            if node.instruction.bodies or node.instruction.stateful or kernels.may_view(node.instruction.type)
+            for name in node.instruction.taken()
+        }
+        return _PythonSegment(
+            part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets
+        )
+
+    def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
+        from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
+
+        def build(draft: Draft) -> CompiledPlan:
+            return CompiledPlan(draft, self._machine, self._threads, self._store, kernels)
+
+        names = {i.name for i in plan.instructions}
+        loops = {
+            loop.instruction.name: CompiledLoop(loop, build, self._store, kernels)
+            for loop in self._draft.loops
+            if loop.instruction.name in names
+        }
+        return with_loops(plan, loops)
+
+    def _kept_reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        """A reader for what may keep the value beyond its run of the segment, while the memory is used again."""
+        read = self._reader(name)
+        if name not in self._lowering.values:
+            return read
+        return lambda objects: copied(read(objects))
+
+    def _reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        value = self._lowering.values.get(name)
+        if value is None:
+            constant = self._lowering.constants.get(name)
+            return (lambda objects: objects[name]) if constant is None else (lambda objects: constant)
+        if value.root in self._externals:
+            return lambda objects: self._view(value, objects)
+        array = self._array(value)
+        return (lambda objects: array[()]) if not value.shape else (lambda objects: array)
+
+    def _view(self, value: Value, objects: dict[str, Any]) -> Any:
+        """A value of this run where it lies."""
+        if value.root not in self._externals:
+            return self._array(value)
+        item = np.dtype(value.dtype).itemsize
+        strides = tuple(s * item for s in value.strides)
+        return np.ndarray(value.shape, value.dtype, objects[value.root], value.offset * item, strides)
+
+    def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        value = self._lowering.values.get(name)
+        read = self._reader(name)
+        memory = self._store.memory
+        if value is None:
+            return lambda objects: own(read(objects))
+        if not self._lends or not value.shape:
+            return lambda objects: copied(read(objects))
+        if value.root in self._handed and value.dtype == self._handed[value.root].dtype:
+            root, shape = value.root, value.shape
+            if value.contiguous and value.size == self._handed[root].size:
+                return lambda objects: objects[root].reshape(shape)
+        for name, cell, shape in self._cells:
+            whole = value.root == name and (value.shape, value.offset) == (shape, 0) and value.contiguous
+            if whole and value.dtype == cell.dtype.name:
+                lend = cell.lend
+                return lambda objects: lend()
+        return lambda objects: memory.copied(read(objects))
+
+    def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
+        """For each feed and variable the words to patch: (words, position, bytes from its start)."""
+        patches: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
+        names = {number: name for name, number in self._externals.items()}
+        for segment in self._segments:
+            if not isinstance(segment, _NativeSegment):
+                continue
+            for words in segment.program.all_arguments():
+                for position in np.flatnonzero(
+                    (words >= _EXTERNAL) & (words < _EXTERNAL + (len(names) + 1) * _RANGE)
+                ):
+                    word = int(words[position])
+                    start = _EXTERNAL + (word - _EXTERNAL) // _RANGE * _RANGE
+                    patches[names[start]].append((words, int(position), word - start))
+        return patches
+
+    # ---- a run ----------------------------------------------------------------------------------------------------
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """One run; Unusable where the NumPy tier has to do it, before anything happened."""
+        if not self._lock.acquire(blocking=False):
+            raise Unusable
+        mode = flush()
+        try:
+            if self._writes and not self._store.begin_in_place():
+                raise Unusable
+            try:
+                for cell in self._written:
+                    cell.recover()
+                objects = self._bind(feeds)
+                with single_threaded() if self._uses_blas else _NOTHING:
+                    for number, segment in enumerate(self._segments):
+                        if isinstance(segment, _NativeSegment):
+                            status = segment.program.run(run.check)
+                            if status:
+                                self._fail(segment, status, objects)
+                        else:
+                            self._run_python(segment, run, objects)
+                        if self._watch is not None:
+                            self._look(self._watch, number, objects)
+                return tuple([fetch(objects) for fetch in self._fetch])
+            finally:
+                if self._writes:
+                    self._store.end_in_place()
+        finally:
+            restore(mode)
+            self._lock.release()
+
+    def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
+        """Shows what a group has left."""
+        kernel = self._draft.groups[number].instructions
+
+        def read_value(value: Value) -> Any:
+            return np.array(self._view(value, objects))
+
+        def read_variable(name: str) -> Any:
+            return np.array(self._store.cell(self._lowering.variables[name]).value)
+
+        for left in self._left[number]:
+            watch(left.sight(kernel, read_value, read_variable))
+
+    def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
+        """Checks variables and feeds, and patches the programs where they lie elsewhere than before."""
+        objects: dict[str, Any] = {}
+        for name, cell, shape in self._cells:
+            array = cell.value
+            if array is None or array.shape != shape or not array.flags.c_contiguous:
+                raise Unusable
+            objects[name] = array
+        for name, value in zip(self._plan.feeds, feeds, strict=True):
+            if name in self._staging:
+                self._staging[name][0] = value
+            elif name in self._externals:
+                objects[name] = (
+                    value if value.flags.c_contiguous and value.flags.aligned else np.array(value, order="C")
+                )
+            else:
+                objects[name] = operand(value)
+        for root, value in self._handed.items():
+            objects[root] = self._store.memory.empty(value.shape, value.dtype)
+        bound = self._bound
+        for name, patches in self._patches.items():
+            array = objects[name]
+            before = bound.get(name)
+            if before is None or before() is not array:
+                address = array.__array_interface__["data"][0]
+                for words, position, shift in patches:
+                    words[position] = address + shift
+                bound[name] = weakref.ref(array)
+        return objects
+
+    def _run_python(self, segment: _PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
+        try:
+            with np.errstate(all="ignore"):
+                results = segment.part.function(run, *[read(objects) for read in segment.inputs])
+        except Exception as error:
+            raise explain(error, segment.part) from error
+        for (name, target), result in zip(segment.outputs, results, strict=True):
+            if target is not None:
+                if np.shape(result) != target.shape:
+                    raise errors.InternalError(
+                        None,
+                        None,
+                        f"{name!r} changed its shape from {target.shape} to {np.shape(result)} in a compiled plan.",
+                    )
+                target[...] = result
+            else:
+                objects[name] = operand(result)
+
+    def _fail(self, segment: _NativeSegment, status: int, objects: dict[str, Any]) -> None:
+        stopped = max(0, segment.program.stopped_at - 1)
+        position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
+        node = segment.groups[position].fallible_node
+        what = DIVISION_BY_ZERO
+        kind: type[errors.OpError] = errors.InvalidArgumentError
+        if isinstance(node, KernelNode) and node.indices is not None and node.check is not None:
+            try:  # What was read is still there, since nothing has run after it.
+                node.check(self._view(node.indices, objects))
+            except errors.OpError as error:
+                what, kind = error.message, type(error)
+        raise failure(node.instruction, what, kind)
+
+
+_NOTHING: Final = nullcontext()

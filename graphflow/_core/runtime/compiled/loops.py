@@ -1,0 +1,116 @@
+"""Loops over arrays: the body as a compiled plan of its own, repeated from Python.
+
+Of each iteration only what has no native form (lists of arrays, stacks, Python functions) runs on NumPy. An iteration
+whose values have other shapes than the observed ones runs on NumPy whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphflow._core.compiler.draft import Draft
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.assemble import KernelTable, assemble, operand
+from graphflow._core.runtime.compiled.build import CompiledPlan, Unusable
+from graphflow._core.runtime.context import RunContext
+
+Drafter = Callable[[Plan], Draft | None]
+
+
+@dataclass(frozen=True)
+class LoopDraft:
+    """A While whose body is worth compiling: the plans of its parts, and the draft of the body.
+
+    A condition is a comparison of scalars as a rule, which NumPy does sooner than a program starts.
+    """
+
+    instruction: Instruction
+    condition: Plan
+    body: Plan
+    draft: Draft
+
+
+def draft_loop(i: Instruction, around: Mapping[str, Instruction], draft: Drafter) -> LoopDraft | None:
+    """The draft of a While; None where nothing of its body is native. `around` are the makers of outer values."""
+    condition, body = i.bodies
+    extra: dict[str, Instruction] = {}
+    captured: list[str] = []
+    for name in dict.fromkeys(i.inputs):
+        maker = around.get(name)
+        if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+            extra[maker.name] = maker
+        elif name not in body.feeds:
+            captured.append(name)
+    feeds = (*body.feeds, *captured)
+    plans = [Plan((*extra.values(), *part.instructions), feeds, part.fetches) for part in (condition, body)]
+    body_draft = draft(plans[1])
+    if body_draft is None:
+        return None
+    return LoopDraft(i, plans[0], plans[1], body_draft)
+
+
+class CompiledLoop:
+    """A While that can be called: (run, initial values, captured values) gives the values after the loop."""
+
+    def __init__(
+        self,
+        loop: LoopDraft,
+        build: Callable[[Draft], CompiledPlan],
+        store: ResourceStore,
+        kernels: KernelTable,
+    ) -> None:
+        self._count = len(loop.instruction.bodies[1].feeds)
+        self._inputs = [loop.instruction.inputs.index(n) for n in loop.body.feeds[self._count :]]
+        self._condition = assemble(loop.condition, store, kernels).function
+        self._body = _Body(loop.body, loop.draft, build(loop.draft), store, kernels)
+
+    def __call__(self, run: RunContext, *values: Any) -> tuple[Any, ...]:
+        """Runs the loop; `values` are the instruction's inputs, None for variables."""
+        variables = tuple(values[: self._count])
+        captured = tuple(values[k] for k in self._inputs)
+        while True:
+            run.check()
+            if not self._condition(run, *variables, *captured)[0]:
+                return variables
+            variables = tuple(map(operand, self._body.run(run, variables + captured)))
+
+
+class _Body:
+    """The body of a loop, in both tiers."""
+
+    def __init__(
+        self, plan: Plan, draft: Draft, compiled: CompiledPlan, store: ResourceStore, kernels: KernelTable
+    ) -> None:
+        self._base = assemble(plan, store, kernels).function
+        self._compiled = compiled
+        self._shapes = [
+            (position, draft.lowering.known[name][0])
+            for position, name in enumerate(plan.feeds)
+            if name in draft.lowering.known and draft.lowering.known[name][1] != "object"
+        ]
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """One iteration; in the NumPy tier where a shape is another than the compiled plan is made for."""
+        for position, shape in self._shapes:
+            if feeds[position].shape != shape:
+                break
+        else:
+            try:
+                return self._compiled.run(run, feeds)
+            except Unusable:
+                pass
+        result: tuple[Any, ...] = self._base(run, *feeds)
+        return result
+
+
+def with_loops(plan: Plan, loops: Mapping[str, CompiledLoop]) -> Plan:
+    """The plan whose While instructions call compiled loops, where there are any."""
+    return plan.with_instructions(
+        [
+            replace(i, attrs={**i.attrs, "compiled": loops[i.name]}) if i.name in loops else i
+            for i in plan.instructions
+        ]
+    )

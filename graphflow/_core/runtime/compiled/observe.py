@@ -1,0 +1,62 @@
+"""One run of a plan on NumPy in which the shape and dtype of every value are noted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.common.denormals import computing
+from graphflow._core.compiler.specialise import Known
+from graphflow._core.plan.ir import VARIABLE_TYPES, Plan
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.assemble import KernelTable, assemble
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.explain import explain
+
+
+def observed_run(
+    base: Executable,
+    plan: Plan,
+    store: ResourceStore,
+    kernels: KernelTable,
+    run: RunContext,
+    feeds: Sequence[Any],
+) -> tuple[tuple[Any, ...], Known | None]:
+    """The fetched values of a run that `base` would do, and what is known of the values that had one shape in it.
+
+    Nothing is known where a variable came to have another shape: what was read of it belongs to either.
+    """
+    before = _variables(plan, store)
+    known: Known = before | {
+        name: (np.shape(value), np.asarray(value).dtype.name)
+        for name, value in zip(plan.feeds, feeds, strict=True)
+    }
+    varying: set[str] = set()
+
+    def observe(name: str, value: Any) -> None:
+        dtype = getattr(value, "dtype", None)
+        if value is None:
+            return
+        seen = (np.shape(value), dtype.name) if dtype is not None else ((), "object")
+        if known.setdefault(name, seen) != seen:
+            varying.add(name)
+
+    observer = assemble(plan, store, kernels, observe=observe, lends=base.lends)
+    try:
+        with computing():
+            result: tuple[Any, ...] = observer.function(run, *feeds)
+    except Exception as error:
+        raise explain(error, observer, base.cells) from error
+    for name in varying:
+        del known[name]
+    after = _variables(plan, store)
+    return result, known if all(after.get(name) == seen for name, seen in before.items()) else None
+
+
+def _variables(plan: Plan, store: ResourceStore) -> Known:
+    """The shapes of the variables that have values."""
+    values = {i.outputs[0]: store.cell(i).value for i in plan.instructions if i.type in VARIABLE_TYPES}
+    return {name: (value.shape, value.dtype.name) for name, value in values.items() if value is not None}

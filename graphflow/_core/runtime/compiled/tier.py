@@ -1,0 +1,326 @@
+"""TieredExecutable: starts on NumPy, and goes over to compiled code, for each combination of fed shapes, when hot.
+
+The fourth run of a combination is observed: the shapes it meets are those the compiled plan is made for, while its
+kernels are compiled in a helper process. When they are there, one run is done by both tiers, and compiled code takes
+over only if it agrees with NumPy (runtime/agreement). Where nothing is drawn without a seed the change happens at
+a fixed run, waiting for the compiler if need be, so that the same program gives the same bits every time; otherwise as
+soon as the kernels are there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.compiler.branches import decided, deciding_feeds
+from graphflow._core.compiler.reasons import (
+    ManyShapes,
+    MayReshape,
+    NoKernels,
+    NotLowered,
+    StaysOnNumpy,
+    label,
+    tell,
+)
+from graphflow._core.compiler.specialise import Known
+from graphflow._core.plan.ir import Plan
+from graphflow._core.plan.pass_context import PassContext
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.agreement.trial import Trial
+from graphflow._core.runtime.agreement.verification import Subject, room_for
+from graphflow._core.runtime.assemble import KernelTable
+from graphflow._core.runtime.compiled import native
+from graphflow._core.runtime.compiled.observe import observed_run
+from graphflow._core.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
+from graphflow._core.runtime.compiled.watching import Watch
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executor import Executable
+
+_LOG: Final = logging.getLogger("graphflow")
+_OBSERVED_RUN: Final = 4
+_SEEDED_SWITCH: Final = 8
+_LAST_OBSERVED_RUN: Final = 12
+"""A plan in which a variable changes its shape is observed again in the runs up to this one."""
+_MOST_SHAPES: Final = 16
+_AGAIN_SECONDS: Final = 30.0
+"""After so long kernels are asked for again that did not come through the compiler's fault; twice as long each time."""
+_LONGEST_AGAIN_SECONDS: Final = 3600.0
+_LOOK_SECONDS: Final = 2.0
+"""How often a run that waits for the compiler looks whether it is to end."""
+
+
+@dataclass
+class _State:
+    """What is known of one combination of fed shapes.
+
+    decisions: the fed truth values that decide branches; they are a part of the combination.
+    """
+
+    decisions: dict[str, bool] = field(default_factory=dict)
+    runs: int = 0
+    known: Known | None = None
+    draft: Any = None
+    compiled: Any = None
+    trial: Trial = field(default_factory=Trial)
+    reason: StaysOnNumpy | None = None
+    """Why it stays on NumPy, if it does."""
+    again_at: float | None = None
+    """When it is tried again (time.monotonic()), where that reason may pass."""
+    failures: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def try_again(self) -> bool:
+        """Whether the reason may have passed: then there is none any more."""
+        if self.again_at is None or time.monotonic() < self.again_at:
+            return False
+        self.reason = self.again_at = None
+        return True
+
+    def may_pass(self) -> None:
+        """The reason is a fault of the compiler's, which is asked again after a while, longer each time."""
+        pause = min(_LONGEST_AGAIN_SECONDS, _AGAIN_SECONDS * 2 ** min(self.failures, 20))
+        self.failures += 1
+        self.again_at = time.monotonic() + pause
+
+
+@dataclass(frozen=True)
+class TierPolicy:
+    """How a plan goes over to compiled code.
+
+    mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run.
+    verify: `verify_compiled` of ConfigProto.
+    """
+
+    mode: str
+    seeded: bool
+    threads: int
+    verify: bool | None = None
+
+
+class TieredExecutable:
+    """An executable that becomes compiled. Thread-safe."""
+
+    def __init__(
+        self,
+        base: Executable,
+        plan: Plan,
+        store: ResourceStore,
+        kernels: KernelTable,
+        ctx: PassContext,
+        policy: TierPolicy,
+    ) -> None:
+        self._base = base
+        self._plan = plan
+        self._store = store
+        self._kernels = kernels
+        self._ctx = ctx
+        self._policy = policy
+        self._deciding = deciding_feeds(plan)
+        self._states: dict[Any, _State] = {}
+        self._told: set[type[StaysOnNumpy]] = set()
+        self._book = TierBook.of(store) if policy.seeded or policy.mode == "always" else None
+        if self._book is not None:
+            self._book.add(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same plan in another process."""
+        return fingerprint(str(self._plan))
+
+    def records(self) -> dict[str, TierRecord]:
+        """What is known of each combination of fed shapes, by its text."""
+        return {
+            str(shapes): TierRecord(s.runs, s.known) for shapes, s in list(self._states.items()) if s.runs
+        }
+
+    def reasons(self) -> list[StaysOnNumpy]:
+        """Why it stays on NumPy, once for each combination of fed shapes for which it does."""
+        return [state.reason for state in list(self._states.values()) if state.reason is not None]
+
+    def forget(self) -> None:
+        """Begins again, with what the book now says."""
+        self._states = {}
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """One run, in the tier that its shapes have reached; None is fed for what a branch did not make."""
+        if run.deadline is not None:
+            return self._base.run(run, feeds)
+        key: tuple[Any, ...] = tuple(
+            [f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds]
+        )
+        if self._deciding:
+            key += tuple([bool(feeds[position]) for position in self._deciding])
+        state = self._states.get(key)
+        if state is None:
+            if len(self._states) >= _MOST_SHAPES:
+                self._give_up(_State(), ManyShapes(_MOST_SHAPES))
+                return self._base.run(run, feeds)
+            state = self._states.setdefault(key, self._begin(key))
+        compiled = state.compiled
+        if compiled is None and (state.reason is None or state.try_again()):
+            done = self._advance(state, run, feeds)
+            if done is not None:
+                return done
+            compiled = state.compiled
+        if compiled is not None:
+            from graphflow._core.runtime.compiled.build import Unusable
+
+            try:
+                result: tuple[Any, ...] = compiled.run(run, feeds)
+                return result
+            except Unusable:
+                pass
+        return self._base.run(run, feeds)
+
+    def describe(self) -> str:
+        """The compiled plans that there are, for each combination of fed shapes; "" where there is none."""
+        from graphflow._core.compiler.describe import describe
+
+        return "".join(
+            f"compiled for {', '.join(map(str, shapes)) or 'no feeds'}\n{describe(state.compiled)}\n"
+            for shapes, state in self._states.items()
+            if state.compiled is not None
+        )
+
+    def _begin(self, key: tuple[Any, ...]) -> _State:
+        """The state of a combination of shapes that has not run here: that of the checkpoint, where there is one."""
+        names = [self._plan.feeds[position] for position in self._deciding]
+        decisions = dict(zip(names, key[len(self._plan.feeds) :], strict=True))
+        record = None if self._book is None else self._book.restored(self, str(key))
+        if record is None:
+            return _State(decisions)
+        state = _State(decisions, record.runs)
+        if record.known is not None:
+            self._draft(state, record.known)
+        return state
+
+    def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Takes the combination a step further; the result, where that step was a run."""
+        if not state.lock.acquire(blocking=False):
+            return None
+        try:
+            if state.compiled is not None or state.reason is not None:
+                return None
+            state.runs += 1
+            always = self._policy.mode == "always"
+            if state.draft is None:
+                return (
+                    self._observe(state, run, feeds)
+                    if state.runs >= (1 if always else _OBSERVED_RUN)
+                    else None
+                )
+            fixed = self._policy.seeded and not always
+            if fixed and state.runs < _SEEDED_SWITCH:
+                return None
+            if always or fixed or state.draft.ready():
+                return self._switch(state, run, feeds)
+            return None
+        finally:
+            state.lock.release()
+
+    def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
+        if known is not None:
+            self._draft(state, known)
+        elif state.runs >= _LAST_OBSERVED_RUN:
+            self._give_up(state, MayReshape())
+        return result
+
+    def _draft(self, state: _State, known: Known) -> None:
+        from graphflow._core.compiler.drafting import draft_plan
+
+        state.known = dict(known)
+        plan = decided(self._plan, state.decisions)
+        try:
+            state.draft = draft_plan(plan, known, self._store, self._kernels, self._ctx)
+        except StaysOnNumpy as reason:
+            self._give_up(state, reason)
+        except Exception as error:
+            self._give_up(state, NotLowered(error), error)
+
+    def _give_up(self, state: _State, reason: StaysOnNumpy, cause: Exception | None = None) -> None:
+        state.reason, state.draft = reason, None
+        reason.__cause__ = cause
+        if type(reason) not in self._told:
+            self._told.add(type(reason))
+            tell(self._plan, reason)
+
+    def _switch(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Goes over to compiled code; the result of the run where it was needed to see whether that is right."""
+        draft = state.draft
+        try:
+            self._wait(draft, run)
+            compiled = self._built(draft, self._store, self._kernels, None)
+        except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
+            raise
+        except Exception as error:
+            self._give_up(state, NoKernels(error), error)
+            if getattr(error, "passing", False):
+                state.may_pass()
+            return None
+        room = room_for(self._plan, self._store, self._policy.verify)
+        trial, results = state.trial, None
+        if room is None:
+            trial.trusted = True
+        else:
+            results = trial.run(self._subject(state), run, feeds, room)
+        if trial.trusted:
+            state.compiled, state.draft = compiled, None
+        elif trial.reason is not None:
+            self._give_up(state, trial.reason)
+        return results
+
+    def _wait(self, draft: Any, run: RunContext) -> None:
+        """Waits for the kernels of a draft; the compiler has a deadline for each, and the run may end meanwhile."""
+        told = False
+        while True:
+            try:
+                draft.wait(_LOOK_SECONDS)
+                return
+            except TimeoutError:
+                run.check(lambda: f"the compiler, which has {draft.missing()} kernels to make")
+            if not told:
+                told = True
+                _LOG.info(
+                    "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
+                    label(self._plan),
+                    draft.missing(),
+                )
+
+    def _subject(self, state: _State) -> Subject:
+        """What is to be judged: the compiled plan of a combination."""
+        from graphflow._core.runtime.compiled.build import Unusable
+
+        draft = state.draft
+        return Subject(
+            self._plan,
+            state.known or {},
+            self._store,
+            self._kernels,
+            self._base.cells,
+            self._base.lends,
+            lambda store, kernels, watch: self._built(draft, store, kernels, watch),
+            Unusable,
+            self._policy.seeded or self._policy.mode == "always",
+        )
+
+    def _built(self, draft: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
+        from graphflow._core.runtime.compiled.build import CompiledPlan
+
+        machine, threads = native.machine(), self._policy.threads
+        return CompiledPlan(draft, machine, threads, store, kernels, self._base.lends, watch)
+
+
+def usable_cores() -> int:
+    """The number of cores this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,122 @@
+"""How far each plan of a seeded program has come on its way to compiled code, so that a checkpoint can hold it.
+
+The tiers agree to rounding and not to the bit. A program that is started again from a checkpoint therefore gives the
+bits of one that was never stopped only if each plan goes on in the tier that it had reached, and with the shapes that
+it was observed with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from graphflow._core.compiler.specialise import Known
+from graphflow._core.resources.store import ResourceStore
+
+_STORED_AS: Final = "tiers"
+
+
+@dataclass(frozen=True)
+class TierRecord:
+    """One plan with one combination of fed shapes: its runs so far, and the shapes observed (None before that)."""
+
+    runs: int
+    known: Known | None
+
+
+class Recorded(Protocol):
+    """What a book holds: an executable with several tiers."""
+
+    def records(self) -> dict[str, TierRecord]:
+        """What is known of each combination of fed shapes, by its text."""
+        ...
+
+    def forget(self) -> None:
+        """Begins again, with what the book now says."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same plan in another process."""
+        ...
+
+
+def fingerprint(plan_text: str) -> str:
+    """A short name for a plan's text."""
+    return hashlib.sha256(plan_text.encode()).hexdigest()[:32]
+
+
+class TierBook:
+    """The records of all plans of one store; Saveable. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._executables: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._restored: dict[str, dict[str, TierRecord]] = {}
+
+    @staticmethod
+    def of(store: ResourceStore) -> TierBook:
+        """The book of a store."""
+        book: TierBook = store.other(_STORED_AS, TierBook)
+        return book
+
+    def add(self, executable: Recorded) -> None:
+        """Enters an executable; it stays for as long as it lives."""
+        with self._lock:
+            self._executables.add(executable)
+
+    def restored(self, executable: Recorded, shapes: str) -> TierRecord | None:
+        """What a checkpoint said of an executable and a combination of fed shapes."""
+        if not self._restored:
+            return None
+        with self._lock:
+            return self._restored.get(executable.fingerprint, {}).get(shapes)
+
+    def get_state(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The records as JSON in an array of bytes."""
+        with self._lock:
+            executables = list(self._executables)
+            records = {plan: dict(found) for plan, found in self._restored.items()}
+        for executable in executables:
+            for shapes, record in executable.records().items():
+                found = records.setdefault(executable.fingerprint, {})
+                if shapes not in found or found[shapes].runs <= record.runs:
+                    found[shapes] = record
+        text = json.dumps(
+            {p: {s: [r.runs, r.known] for s, r in found.items()} for p, found in records.items()},
+            sort_keys=True,
+        )
+        return {"records": np.frombuffer(text.encode(), np.uint8).copy()}
+
+    def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Goes on from what get_state returned; ValueError for anything else."""
+        try:
+            tree = json.loads(np.asarray(state["records"], np.uint8).tobytes())
+            restored = {
+                str(plan): {str(shapes): _record(*entry) for shapes, entry in found.items()}
+                for plan, found in tree.items()
+            }
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise ValueError(f"This is no record of the tiers of plans: {error}") from error
+        with self._lock:
+            self._restored = restored
+            executables = list(self._executables)
+        for executable in executables:
+            executable.forget()
+
+
+def _record(runs: Any, known: Any) -> TierRecord:
+    shapes = None
+    if known is not None:
+        shapes = {
+            str(name): (tuple(int(n) for n in dims), np.dtype(dtype).name if dtype != "object" else dtype)
+            for name, (dims, dtype) in known.items()
+        }
+    return TierRecord(max(0, int(runs)), shapes)

@@ -1,0 +1,279 @@
+"""The threads that compute the stages of one run: the calling thread, and helpers where two devices have work at once.
+
+A device computes one stage at a time; which stages can be computed is for Progress to say. Waking another thread costs
+tens of microseconds, so it is done only where a stage is ready that takes longer than that, or that may wait, while
+the thread which sees it has another to compute. Whoever is through with a stage goes on with one that is ready.
+
+A run with a deadline is computed on helpers alone, in the NumPy tier: there the operation that a thread is at can be
+told, and the caller can leave a thread to itself.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from graphflow import errors
+from graphflow._core.plan.ir import Instruction
+from graphflow._core.runtime.assemble import Assembled, operand
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.explain import current, first
+from graphflow._core.runtime.progress import Parts, Progress, RunStage
+from graphflow._core.runtime.threads import ThreadPool
+
+QUICK_SECONDS: Final = 100e-6
+"""A stage that takes less is not worth waking another thread for."""
+_GRACE_SECONDS: Final = 0.02
+"""How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words."""
+
+
+class Runnable(Protocol):
+    """What runs a plan."""
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values."""
+        ...
+
+
+class Plain(Protocol):
+    """What runs a plan in the NumPy tier, and can say where it is."""
+
+    @property
+    def part(self) -> Assembled:
+        """What is computed."""
+        ...
+
+    def call(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, whatever the run's deadline."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Runner:
+    """What computes a stage.
+
+    base: the same in the NumPy tier. unbounded: whether it may take any time: it may wait for another run or for a
+    Python function, or it has a loop. seconds: how long it takes, about. around: what it is computed inside of, in a
+    crew. takes: what becomes of a value before it computes with it.
+    """
+
+    executable: Runnable
+    base: Plain
+    unbounded: bool
+    seconds: float = math.inf
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    takes: Callable[[Any], Any] = operand
+
+    @property
+    def slow(self) -> bool:
+        """Whether it is worth a thread of its own."""
+        return self.unbounded or self.seconds > QUICK_SECONDS
+
+    def took(self, seconds: float) -> None:
+        """Notes how long it took; a first run, or one with a compilation, is soon forgotten."""
+        self.seconds = (min(self.seconds, 1.0) + seconds) / 2 if seconds < self.seconds else seconds
+
+
+class Crew:
+    """One run of some parts.
+
+    transfers: the Send and the Recv of each edge. counts: whether the run counts as active in its store.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        run: RunContext,
+        feeds: Sequence[Any],
+        pool: Callable[[], ThreadPool],
+        transfers: Sequence[tuple[Instruction, Instruction]],
+        counts: bool,
+    ) -> None:
+        self._progress = Progress(parts, feeds)
+        self._run = run
+        self._thread = threading.get_ident()
+        self._pool = pool
+        self._transfers = transfers
+        self._counts = counts
+        self._watched = run.deadline is not None
+        self._changed = threading.Condition(threading.Lock())
+        self._ready: deque[RunStage] = deque()
+        self._at_work: dict[str, tuple[int, Runner]] = {}
+        """For each device that computes the thread, and what it computes."""
+        self._coming = 0
+        """Helpers that are on their way."""
+        self._idle = False
+        """Whether the calling thread waits for something to do."""
+        self._left = False
+        """Whether the caller has gone while helpers are at work."""
+        self._free = dict.fromkeys(parts.stages, time.perf_counter_ns() if run.trace is not None else 0)
+        """In a traced run, since when each device has waited for what its next stage receives."""
+        self._error: BaseException | None = None
+
+    def run(self) -> list[Any]:
+        """What is fetched. Raises the error of the first stage that fails, when no other is at work any more."""
+        try:
+            with self._changed:
+                self._ready.extend(self._progress.ready())
+                if self._watched:
+                    self._call_helpers(len(self._ready))
+                work = None if self._watched else self._take()
+            while True:
+                while work is not None:
+                    work = self._compute(work)
+                with self._changed:
+                    while not self._over and (self._watched or not self._ready or self._error is not None):
+                        self._wait()
+                    if self._over:
+                        break
+                    work = self._take()
+        except BaseException:
+            self._abandon()
+            raise
+        if self._error is not None:
+            raise self._error
+        return self._progress.fetched()
+
+    @property
+    def _over(self) -> bool:
+        return not self._at_work and (self._error is not None or self._progress.ended)
+
+    def _wait(self) -> None:
+        """Waits for a change, with the condition held; raises where the deadline has passed."""
+        seconds = 0.5
+        if self._run.deadline is not None:
+            seconds = min(seconds, self._run.deadline + _GRACE_SECONDS - time.monotonic())
+            if seconds <= 0:
+                self._give_up()
+        self._idle = not self._watched
+        self._changed.wait(seconds)
+        self._idle = False
+
+    # ---- who computes what ----------------------------------------------------------------------------------------
+
+    def _take(self) -> RunStage | None:
+        """A stage for this thread, with the condition held; others are called for what it leaves."""
+        if self._error is not None or not self._ready:
+            return None
+        work = self._ready.popleft()
+        self._at_work[work.device] = (threading.get_ident(), work.stage.run)
+        if self._run.trace is not None:
+            for edge in work.stage.receives:
+                self._run.trace(self._transfers[edge][1], self._free[work.device])
+        if self._ready and (
+            self._watched or work.stage.run.slow or any(w.stage.run.slow for w in self._ready)
+        ):
+            self._call_helpers(len(self._ready))
+        return work
+
+    def _call_helpers(self, wanted: int) -> None:
+        wanted -= self._coming
+        if wanted > 0 and self._idle:
+            self._idle = False
+            self._changed.notify()
+            wanted -= 1
+        for _ in range(wanted):
+            self._coming += 1
+            self._pool().submit(self._help)
+
+    def _help(self) -> None:
+        with self._changed:
+            self._coming -= 1
+            work = self._take()
+        while work is not None:
+            work = self._compute(work)
+
+    def _compute(self, work: RunStage) -> RunStage | None:
+        """Computes a stage; the next one for this thread. Raises what is no Exception in the calling thread alone."""
+        runner: Runner = work.stage.run
+        results: Sequence[Any] = ()
+        error: BaseException | None = None
+        values = [runner.takes(value) for value in work.values]
+        work.values = ()
+        begun = time.perf_counter()
+        try:
+            with runner.around():
+                results = (runner.base.call if self._watched else runner.executable.run)(self._run, values)
+        except BaseException as raised:
+            if self._thread == threading.get_ident() and not isinstance(raised, Exception):
+                raise
+            with self._changed:  # Before others fail since this one has: what they say is no reason.
+                self._error = self._error or raised
+            self._run.failed()
+            error = raised
+        del values
+        runner.took(time.perf_counter() - begun)
+        with self._changed:
+            del self._at_work[work.device]
+            if error is not None:
+                self._fail(error)
+            elif self._error is None:
+                self._progress.done(work, results)
+                if self._run.trace is not None:
+                    self._trace_sends(work)
+                found = self._progress.ready()
+                found.sort(key=lambda w: w.device != work.device)
+                self._ready.extend(found)
+            following = self._take()
+            if self._over:
+                self._changed.notify()
+            leaves = self._left and not self._at_work
+            self._left = self._left and not leaves
+        if leaves:
+            self._run.store.leave()
+        return following
+
+    def _trace_sends(self, work: RunStage) -> None:
+        self._free[work.device] = now = time.perf_counter_ns()
+        for edge, _, _ in work.stage.sends:
+            self._run.trace(self._transfers[edge][0], now)
+
+    # ---- ends -----------------------------------------------------------------------------------------------------
+
+    def _fail(self, error: BaseException) -> None:
+        """Lets nothing more begin, and ends what waits; with the condition held."""
+        self._error = self._error or error
+        self._ready.clear()
+        self._run.cancel()
+
+    def _abandon(self) -> None:
+        """Leaves helpers to themselves; as long as one is at work the run counts as active, for its writes' sake."""
+        with self._changed:
+            self._fail(errors.CancelledError(None, None, "The run was cancelled."))
+            own = threading.get_ident()
+            for device in [d for d, (thread, _) in self._at_work.items() if thread == own]:
+                del self._at_work[device]
+            if self._at_work and self._counts:
+                self._left = True
+                self._run.store.enter()
+
+    def _give_up(self) -> None:
+        if self._error is not None:  # A loop saw the deadline first, and has said where.
+            raise self._error
+        frames = sys._current_frames()
+        at_work = [
+            current(runner.base.part, frames.get(thread)) + self._awaited_by(thread)
+            for thread, runner in self._at_work.values()
+        ]
+        keys = [self._transfers[edge][0].attrs["key"] for edge in self._progress.awaited()]
+        waiting = [f"{value!r} from {source}" for value, source, _ in keys]
+        found = {
+            "Still running": at_work,
+            "Awaited": waiting,
+            "Not begun": [first(work.stage.run.base.part) for work in self._ready],
+        }
+        told = "".join(f" {what}: {', '.join(names)}." for what, names in found.items() if names)
+        raise errors.DeadlineExceededError(
+            None, None, f"The run did not finish within its operation timeout.{told}"
+        )
+
+    def _awaited_by(self, thread: int) -> str:
+        awaited = self._run.store.awaited(thread)
+        return f", waiting for {awaited}" if awaited else ""

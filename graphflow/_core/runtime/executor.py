@@ -1,0 +1,95 @@
+"""Executable: a plan for one device in the NumPy tier, which runs in the caller's thread.
+
+An error of a line becomes the error of its operation, with the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.common.denormals import flushing
+from graphflow._core.plan.ir import Plan, walk
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.runtime.assemble import PASS_THROUGH, Assembled, KernelTable, assemble
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.crew import Crew, Runner
+from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.progress import Parts, PartStage
+from graphflow._core.runtime.threads import ThreadPool
+
+
+class Executable:
+    """A plan that can be run again and again. Thread-safe.
+
+    cells: the variables that the error of an uninitialized one goes through; those of this plan are added. Without it
+    these alone. trace, check_numerics, lends: as for assemble().
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: ResourceStore,
+        kernels: KernelTable,
+        pool: Callable[[], ThreadPool],
+        cells: list[VariableCell] | None = None,
+        *,
+        trace: bool = False,
+        check_numerics: bool = False,
+        lends: bool = False,
+    ) -> None:
+        self.part: Assembled = assemble(
+            plan, store, kernels, trace=trace, check_numerics=check_numerics, lends=lends
+        )
+        """What is computed."""
+        function = self.part.function
+        self._function: Callable[..., tuple[Any, ...]] = (
+            flushing(np.errstate(all="ignore")(function)) if self.part.computes else function
+        )
+        self.lends = lends
+        """Whether results may be lent."""
+        self.cells: list[VariableCell] = [] if cells is None else cells
+        """The variables of the whole run."""
+        self.cells.extend(self.part.cells)
+        self._pool = pool
+        self._plan = plan
+        self._holds_views = self._may_hold_views(plan, kernels)
+
+    @staticmethod
+    def _may_hold_views(plan: Plan, kernels: KernelTable) -> bool:
+        """Whether memory of a variable may be in use, outside its kernels, while the run waits."""
+        instructions = list(walk(plan))
+        if not any(i.blocks for i in instructions):
+            return False
+        variables = set(plan.variables())
+        return any(
+            name in variables and not place
+            for i in instructions
+            if i.bodies or i.type in PASS_THROUGH or kernels.may_view(i.type)
+            for name, place in zip(i.inputs, i.places(), strict=True)
+        )
+
+    @property
+    def uses_variables(self) -> bool:
+        """Whether a run has to count as active in the store."""
+        return bool(self.part.cells)
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of the operation that fails."""
+        if run.deadline is None or not self.part.computes:
+            return self.call(run, feeds)
+        names = tuple(map(str, range(len(self._plan.fetches))))
+        stage = PartStage(Runner(self, self, True), self._plan.feeds, names, {}, ())
+        parts = Parts({"": [stage]}, self._plan.feeds, [("", name) for name in names])
+        return tuple(Crew(parts, run, feeds, self._pool, (), self.uses_variables).run())
+
+    def call(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, computed in this thread whatever the run's deadline."""
+        if self._holds_views:
+            run.pausable = False
+        try:
+            return self._function(run, *feeds)
+        except Exception as error:
+            raise explain(error, self.part, self.cells) from error

@@ -1,0 +1,87 @@
+"""What a person is told of a run: which operation failed or is at work, from the line of the assembled function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from graphflow import errors
+from graphflow._core.graph.elements import Operation
+from graphflow._core.plan.ir import Instruction
+from graphflow._core.resources.store import VariableCell
+from graphflow._core.runtime.assemble import Assembled
+
+Kind = TypeVar("Kind", bound=errors.OpError)
+
+
+def current(part: Assembled, frame: Any) -> str:
+    """The operation that a thread is at, and where it was built."""
+    while frame is not None and frame.f_code.co_filename != part.filename:
+        frame = frame.f_back
+    return _place_of(None if frame is None else part.lines[frame.f_lineno - 1])
+
+
+def first(part: Assembled) -> str:
+    """The operation that a part begins with, and where it was built."""
+    return _place_of(next((i for i in part.lines if i is not None), None))
+
+
+def _place_of(instruction: Instruction | None) -> str:
+    if instruction is None:
+        return "an operation"
+    built = "" if instruction.op is None else " (built at {}:{})".format(*instruction.op.line)
+    return f"{instruction.describe()} on {instruction.device}{built}"
+
+
+def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | None:
+    trace = error.__traceback__
+    found = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == part.filename:
+            found = part.lines[trace.tb_lineno - 1]
+        trace = trace.tb_next
+    return found
+
+
+def failure(instruction: Instruction, what: str, kind: type[Kind]) -> Kind:
+    """What an instruction has found to be wrong, as an error that names its operation and the line that built it."""
+    op = instruction.op
+    built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
+    return kind(None, op, f"{instruction.describe()}: {what}{built}")
+
+
+def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None) -> Exception:
+    """The error as graphflow's, naming the operation and the line that built it.
+
+    `cells` are the variables of the whole run, by default those of the part.
+    """
+    instruction = _failed_instruction(error, part)
+    op = None if instruction is None else instruction.op
+    if isinstance(error, errors.OpError) and error.op is not None:
+        return error
+    where = ""
+    if instruction is not None and op is not None:
+        where = f"{instruction.describe()}: "
+    built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
+    if isinstance(error, errors.FailedPreconditionError) and "uninitialized" in error.message:
+        return _uninitialized(error, part.cells if cells is None else cells, op, where, built)
+    if isinstance(error, errors.OpError):
+        return type(error)(None, op, f"{where}{error.message}{built}")
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(None, op, f"{where}out of memory. {error}{built}")
+    if isinstance(error, ValueError | IndexError | ZeroDivisionError | OverflowError | TypeError):
+        return errors.InvalidArgumentError(None, op, f"{where}{error}{built}")
+    return errors.InternalError(None, op, f"{where}{type(error).__name__}: {error}{built}")
+
+
+def _uninitialized(
+    error: errors.OpError, cells: Sequence[VariableCell], op: Operation | None, where: str, built: str
+) -> Exception:
+    missing = [cell for cell in dict.fromkeys(cells) if cell.value is None]
+    listing = "; ".join(f"{cell.name} (built at {cell.line[0]}:{cell.line[1]})" for cell in missing)
+    return errors.FailedPreconditionError(
+        None,
+        op,
+        f"{where}{error.message}. All uninitialized variables of this run: {listing}. "
+        f"Run gf.global_variables_initializer() (or restore a checkpoint) in this session first.{built}",
+    )

@@ -1,0 +1,87 @@
+"""FunctionRunner: a function of a dataset, for one element or, where the bits stay the same, for many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphflow._core.common.denormals import computing
+from graphflow._core.plan.functions import LoweredFunction
+from graphflow._core.plan.ir import walk
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.assemble import KernelTable, operand
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.rowwise import NotRowwise, Rowwise
+
+if TYPE_CHECKING:
+    from graphflow._core.runtime.planner import Planner
+
+
+class FunctionRunner:
+    """A function that can be called again and again. Its random states are its own.
+
+    random: whether it draws random numbers, so that the order of the calls matters.
+    """
+
+    def __init__(
+        self, planner: Planner, kernels: KernelTable, function: LoweredFunction, store: ResourceStore
+    ) -> None:
+        self._store = ResourceStore(store)
+        self._store.planner = planner
+        plan = planner.finish(function.plan)
+        self._executable, _ = planner.executable(plan, self._store, planner.manner(function.seeded))
+        self.random = any(i.stateful and "seed2" in i.attrs for i in walk(plan))
+        self._rowwise = Rowwise.of(plan, kernels, function.arguments) if planner.batches_functions else None
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of the outputs, arrays of their own. Raises the error of the operation that fails."""
+        results = self._executable.run(RunContext(self._store), arguments)
+        return tuple([operand(value) for value in results])
+
+    def rows(
+        self, columns: Sequence[Any], captured: Sequence[Any], count: int
+    ) -> list[np.ndarray[Any, Any]] | None:
+        """The outputs for `count` elements at once, one below the other, as they are one by one, bit for bit.
+
+        None where that cannot be done, or fails for one of the elements; nothing has happened then.
+        """
+        if self._rowwise is None:
+            return None
+        before = self._random_states() if self.random else {}
+        try:
+            with computing():
+                return self._rowwise.run(RunContext(self._store), columns, captured, count)
+        except NotRowwise:
+            self._rowwise = None
+        except Exception:
+            # Element by element, the one that fails raises the error with the operation's name.
+            pass
+        if self.random:
+            self._store.set_state(before)
+        return None
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether rows() is worth a try."""
+        return self._rowwise is not None
+
+    def _random_states(self) -> dict[str, Mapping[str, np.ndarray[Any, Any]]]:
+        return {name: state for name, state in self._store.get_state().items() if name.startswith("random/")}
+
+    def get_state(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The states of its random ops."""
+        return {
+            f"{name}/{key}": value
+            for name, state in self._store.get_state().items()
+            for key, value in state.items()
+        }
+
+    def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Goes on from what get_state returned."""
+        states: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
+        for path, value in state.items():
+            name, _, key = path.rpartition("/")
+            states.setdefault(name, {})[key] = value
+        self._store.set_state(states)

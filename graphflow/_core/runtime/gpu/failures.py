@@ -1,0 +1,23 @@
+"""What a status that kernels have left means, as an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphflow import errors
+from graphflow._core.codegen.gpu.status import DIVISION
+from graphflow._core.compiler.fuse import Group
+from graphflow._core.compiler.gpu.nodes import DeviceNode
+from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
+from graphflow._core.runtime.explain import failure
+
+
+def raise_failure(words: Sequence[int], groups: Sequence[Group]) -> None:
+    """Raises the error of a kernel, where one has left a status; `groups` are the plan's."""
+    code, number, index, limit = words
+    if not code:
+        return
+    node = groups[number - 1].fallible_node
+    told = node.told if isinstance(node, DeviceNode) and node.told is not None else {}
+    usual = DIVISION_BY_ZERO if code == DIVISION else f"the index {index} is not in [0, {limit})"
+    raise failure(node.instruction, told.get(code, usual), errors.InvalidArgumentError)

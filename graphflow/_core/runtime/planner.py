@@ -1,0 +1,271 @@
+"""Planner: from fetches to something that runs, the same for a session and for the functions of datasets."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from graphflow._core.common.denormals import computing
+from graphflow._core.compiler.gpu.stretches import LISTS, STACKS, has_decisions
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.function import GraphFunction
+from graphflow._core.kernels import registry
+from graphflow._core.plan.functions import LoweredFunction, lowered
+from graphflow._core.plan.ir import Instruction, Plan, walk
+from graphflow._core.plan.lower import lower
+from graphflow._core.plan.partition import Partition, partition
+from graphflow._core.plan.pass_context import PassContext
+from graphflow._core.plan.pipeline import run_passes
+from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.runtime.assemble import KernelTable
+from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.crew import Runner
+from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.functions import FunctionRunner
+from graphflow._core.runtime.gpu.arrays import for_host
+from graphflow._core.runtime.gpu.control import ControlledExecutable
+from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
+from graphflow._core.runtime.staged import StagedExecutable
+from graphflow._core.runtime.threads import ThreadPool
+from graphflow.config import ConfigProto
+
+OnePartExecutable = Executable | TieredExecutable | DeviceExecutable | ControlledExecutable
+AnyExecutable = OnePartExecutable | StagedExecutable
+
+
+def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
+    factory = registry.factory(instruction.type)
+    if factory is None:
+        raise LookupError(f"{instruction.describe()} has no kernel.")
+    return factory(instruction)
+
+
+def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
+    if registry.is_stateful(instruction.type):
+        raise LookupError(instruction.type)
+
+    with computing():
+        result = _make_kernel(instruction)(*inputs)
+    return result if len(instruction.outputs) > 1 else (result,)
+
+
+def _log_moved(instruction: Instruction, device: str) -> None:
+    """Adds a line to what log_device_placement writes."""
+    sys.stderr.write(f"{instruction.name}: ({instruction.type}): {device}\n")
+    sys.stderr.flush()
+
+
+def _has_kernel(op_type: str, device_type: str) -> bool:
+    if device_type == "GPU":
+        from graphflow._core.compiler.gpu.rules import has_kernel
+
+        return op_type in LISTS or op_type in STACKS or has_kernel(op_type)
+    return device_type == "CPU" and (
+        op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
+    )
+
+
+KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
+_FILE_TYPES: Final = frozenset({"SaveV2", "RestoreV2"})
+"""A plan with one of these is never compiled: moving the bytes takes the time, and compiling it would take more."""
+
+
+def _is_one_stage(plan: Plan) -> bool:
+    """Whether nothing of a plan for one device waits, or all of it belongs to files."""
+    return not any(i.blocks for i in plan.instructions) or any(
+        i.type in _FILE_TYPES for i in plan.instructions
+    )
+
+
+def _loops(plan: Plan) -> bool:
+    """Whether how long a plan takes depends on more than the shapes of its values."""
+    return any(i.type == "While" for i in walk(plan))
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a plan is run, wherever that is: what a session and its graph say of it.
+
+    seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
+    recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, where the last is
+    `verify_compiled`.
+    """
+
+    seeded: bool = False
+    traced: bool = False
+    compiled: str = "auto"
+    check_numerics: bool = False
+    replica_wait_in_ms: int = 0
+    verify: bool | None = None
+
+    @property
+    def looks(self) -> bool:
+        """Whether each operation is looked at, which only NumPy allows."""
+        return self.traced or self.check_numerics
+
+
+class Planner:
+    """Makes plans and what runs them, for one configuration on some devices. Thread-safe.
+
+    devices: full names, the first being the default. task: what a device name without a job means.
+    """
+
+    others_train: bool = False
+    """Whether, when it was made, other tasks of the cluster had clients with sessions."""
+
+    given_up: bool = False
+    """Whether its session ends because something failed, and not since it is through."""
+
+    def __init__(self, config: ConfigProto, devices: Sequence[str], task: str) -> None:
+        self._config = config
+        self.devices = devices
+        self.has_gpus = any("/device:GPU:" in name for name in devices)
+        self._task = task
+        self._lock = threading.Lock()
+        self._pool: ThreadPool | None = None
+
+    @property
+    def batches_functions(self) -> bool:
+        """Whether functions of datasets may run for many elements at once: unless compiled code is insisted on."""
+        return self._config.compiled != "always" and not self._config.check_numerics
+
+    def plan(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        watch: Callable[[str, Plan], None] | None = None,
+    ) -> Plan:
+        """The plan that computes `fetches` and runs `targets`, given `feeds`; `watch` sees it after each pass."""
+        plan = lower(fetches, targets, feeds)
+        if watch is not None:
+            watch("lower", plan)
+        return self.finish(plan, watch)
+
+    def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
+        """A lowered plan after all passes."""
+        return run_passes(lowered, self.context(), watch)
+
+    def context(self) -> PassContext:
+        """What the passes may ask for."""
+        optimizer = self._config.graph_options.optimizer_options
+        folding = optimizer.do_constant_folding and optimizer.opt_level >= 0
+        return PassContext(
+            self.devices,
+            _has_kernel,
+            self._config.allow_soft_placement,
+            _evaluate if folding and not self._config.check_numerics else None,
+            self._task,
+            _log_moved if self._config.log_device_placement else None,
+        )
+
+    def partition(self, plan: Plan) -> Partition:
+        """The parts of a plan, one a device."""
+        return partition(plan, self.devices[0])
+
+    def text(self, plan: Plan) -> str:
+        """What runs where, for people."""
+        parts = self.partition(plan).parts
+        return str(plan) if len(parts) == 1 else "\n".join(f"part {d}\n{part}" for d, part in parts.items())
+
+    def manner(self, seeded: bool, traced: bool = False) -> Manner:
+        """How this configuration has plans run."""
+        config = self._config
+        return Manner(
+            seeded,
+            traced,
+            config.compiled,
+            config.check_numerics,
+            config.replica_wait_in_ms,
+            config.verify_compiled,
+        )
+
+    def executable(
+        self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False
+    ) -> tuple[AnyExecutable, bool]:
+        """What runs a plan, able to become compiled where that is asked for; and whether it uses variables.
+
+        manner: may be another configuration's; what this one insists on holds as well.
+        lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
+        """
+        self._prepare(store)
+        manner = self._insisted(manner)
+        cut = self.partition(plan)
+        plain = manner.compiled == "never" or manner.looks
+        cells: list[VariableCell] = []
+
+        def base(part: Plan, inside: bool) -> Executable:
+            options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
+            return Executable(part, store, KERNELS, self.threads, cells, **options)
+
+        def faster(found: Executable, part: Plan, kept: frozenset[str] = frozenset()) -> OnePartExecutable:
+            gpu = gpu_of(part)
+            if gpu is not None and not manner.looks:
+                common = found, part, gpu, store, KERNELS, self.context()
+                if has_decisions(part):
+                    return ControlledExecutable(*common, self.threads, kept, manner.verify)
+                return DeviceExecutable(*common, kept, manner.verify)
+            return found if plain else self._tiered(found, part, store, manner)
+
+        def stage(part: Plan, waits: bool, kept: frozenset[str]) -> Runner:
+            found = base(part, True)
+            runner = Runner(found if waits else faster(found, part, kept), found, waits or _loops(part))
+            if self.has_gpus and not isinstance(runner.executable, DeviceExecutable | ControlledExecutable):
+                runner.takes = for_host
+            return runner
+
+        if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
+            whole = base(plan, lends)
+            return faster(whole, plan), whole.uses_variables
+        staged = StagedExecutable(plan, cut, stage, self.threads, lends)
+        return staged, staged.uses_variables
+
+    def _insisted(self, manner: Manner) -> Manner:
+        compiled = self._config.compiled if manner.compiled == "auto" else manner.compiled
+        looks = manner.check_numerics or self._config.check_numerics
+        verify = self._config.verify_compiled if manner.verify is None else manner.verify
+        return replace(manner, compiled=compiled, check_numerics=looks, verify=verify)
+
+    def _prepare(self, store: ResourceStore) -> None:
+        """Lets variables of a store live on GPUs, where there are any."""
+        if self.has_gpus and store.cell_type is VariableCell:
+            from graphflow._core.runtime.gpu.cells import DeviceCell
+
+            store.cell_type = DeviceCell
+
+    def _tiered(
+        self, base: Executable, plan: Plan, store: ResourceStore, manner: Manner
+    ) -> Executable | TieredExecutable:
+        """What starts as `base` and becomes compiled; `base` itself for what reads or writes files."""
+        if any(i.type in _FILE_TYPES for i in plan.instructions):
+            return base
+        threads = self._config.intra_op_parallelism_threads or usable_cores()
+        policy = TierPolicy(manner.compiled, manner.seeded, threads, manner.verify)
+        return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
+
+    def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
+        """The value of a tensor that depends on nothing fed."""
+        executable, _ = self.executable(self.plan([tensor], [], []), store, self.manner(False))
+        return executable.run(RunContext(store), ())[0]
+
+    def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
+        """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
+        return FunctionRunner(self, KERNELS, lowered(function), store)
+
+    def threads(self) -> ThreadPool:
+        """The threads for the parts of plans, made at first use."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPool()
+            return self._pool
+
+    def close(self) -> None:
+        """Ends the idle threads."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None

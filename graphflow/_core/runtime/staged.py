@@ -1,0 +1,168 @@
+"""A plan in stages: one for several devices, or one that waits in the middle.
+
+What waits must hold nothing that others need: neither the lock of a variable nor the memory of a compiled plan. So a
+plan for several devices is cut where a value goes from one to another, and a plan for one device before and after each
+instruction that waits for other runs or threads. Each stage is an ordinary plan, which becomes compiled like any. What
+goes from stage to stage is not copied: results are computed in memory of their own, variables are lent.
+
+On one device the cuts follow the plan's one order, so that they change nothing of it, and what would be too short a
+stage stays with the waits beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.plan.ir import Instruction, Plan, producers
+from graphflow._core.plan.partition import Partition
+from graphflow._core.plan.stages import AROUND, Key, Stage, cut, stages
+from graphflow._core.resources.lending import lent
+from graphflow._core.runtime.assemble import copied
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.crew import Crew, Runner
+from graphflow._core.runtime.gpu.arrays import DeviceArray, host
+from graphflow._core.runtime.progress import Parts, PartStage
+from graphflow._core.runtime.straight import Straight
+from graphflow._core.runtime.threads import ThreadPool
+
+_SHORT: Final = 3
+"""Instructions that are not worth a stage of their own."""
+_NOTHING: Final = nullcontext()
+
+
+class StagedExecutable:
+    """The stages of one plan. Thread-safe.
+
+    make(part, waits, kept): gives what runs a stage, of which GPUs take the values `kept`. uses_variables: whether any
+    stage does. lends: whether what is fetched may be lent.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        partition: Partition,
+        make: Callable[[Plan, bool, frozenset[str]], Runner],
+        pool: Callable[[], ThreadPool],
+        lends: bool,
+    ) -> None:
+        self._pool = pool
+        self._lends = lends
+        self._devices = len(partition.parts)
+        found = stages(partition) if self._devices > 1 else _in_order(partition)
+        edges: dict[Key, int] = {}
+
+        def part_stage(device: str, stage: Stage) -> PartStage:
+            receives = {edges.setdefault(key, len(edges)): name for key, name in stage.receives.items()}
+            sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
+            runner = make(stage.plan, stage.blocks, _kept(stage, device, found[device]))
+            if self._devices > 1 and not stage.blocks:
+                runner.around = _one_core
+            return PartStage(runner, stage.plan.feeds, stage.plan.fetches, receives, sends)
+
+        fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))
+        self._parts = Parts(
+            {d: [part_stage(d, s) for s in each] for d, each in found.items()}, plan.feeds, fetches
+        )
+        self._straight = Straight(self._parts, timed=self._devices > 1)
+        ends = [i for p in partition.parts.values() for i in p.instructions if i.type in ("Send", "Recv")]
+        made = {(i.type, i.attrs["key"]): i for i in ends}
+        self._transfers = [(made["Send", key], made["Recv", key]) for key in edges]
+        fed = set(plan.feeds)
+        self._shared = [name in fed or name in plan.fetches[:k] for k, name in enumerate(plan.fetches)]
+        self.uses_variables = any(stage.plan.variables() for each in found.values() for stage in each)
+        """Whether a run has to count as active in the store."""
+        waits = any(stage.blocks for each in found.values() for stage in each)
+        self._holds_variables = self._devices > 1 and waits and self.uses_variables
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values, in order. Raises the error of the first operation that fails."""
+        if self._holds_variables:
+            run.pausable = False  # While one device waits, another may be at work on a variable.
+        alone = self._devices == 1 or self._straight.all_quick
+        alone = alone and run.deadline is None and run.trace is None
+        if alone:
+            with _one_core() if self._devices > 1 else _NOTHING:
+                values = self._straight.run(run, feeds)
+        else:
+            values = self._at_once(run, feeds)
+        return tuple(
+            [
+                copied(host(value)) if shared or self._is_lent(value) else value
+                for value, shared in zip(values, self._shared, strict=True)
+            ]
+        )
+
+    def _at_once(self, run: RunContext, feeds: Sequence[Any]) -> list[Any]:
+        """What is fetched, with the devices at work at the same time."""
+        crew = Crew(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
+        values = crew.run()
+        self._straight.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
+        return values
+
+    def _is_lent(self, value: Any) -> bool:
+        if isinstance(value, DeviceArray):
+            return True
+        return not self._lends and isinstance(value, np.ndarray) and lent(value) is not value
+
+    @property
+    def runners(self) -> Mapping[str, Sequence[Runner]]:
+        """What runs the stages of each device, in order."""
+        return {device: [stage.run for stage in each] for device, each in self._parts.stages.items()}
+
+    def describe(self) -> str:
+        """The compiled plans that there are, stage by stage; "" where there is none."""
+        return "".join(
+            getattr(runner.executable, "describe", str)()
+            for runners in self.runners.values()
+            for runner in runners
+        )
+
+
+def _kept(stage: Stage, device: str, stages: Sequence[Stage]) -> frozenset[str]:
+    """The values of a device's stage that are taken by GPUs: by later stages of its own, or by others'."""
+    kept = {name for key, name in stage.sends.items() if name is not None and _is_gpu(key[2])}
+    if _is_gpu(device):
+        kept.update(name for other in stages if other is not stage for name in other.plan.feeds)
+    return frozenset(kept.intersection(stage.plan.fetches))
+
+
+def _is_gpu(device: str) -> bool:
+    return DeviceSpec.from_string(device).device_type == "GPU"
+
+
+def _one_core() -> AbstractContextManager[None]:
+    """Keeps BLAS from taking all cores for one of several devices; not while one of them only waits."""
+    from graphflow._core.codegen.cpu.blas import single_threaded
+
+    return single_threaded()
+
+
+def _in_order(partition: Partition) -> Mapping[str, Sequence[Stage]]:
+    """The stages of a plan for one device."""
+    ((device, plan),) = partition.parts.items()
+    work = [i for i in plan.instructions if i.type not in AROUND]
+    groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
+    makers = producers(plan)
+    if any(name in makers and makers[name].type in AROUND for name in plan.fetches):
+        groups.append((False, ()))  # What waits holds no variable.
+    return {device: cut(groups, plan)}
+
+
+def _joined(
+    groups: Sequence[tuple[bool, tuple[Instruction, ...]]],
+) -> list[tuple[bool, tuple[Instruction, ...]]]:
+    """The groups, with the short ones run together with the waits beside them: a stage costs more than they do."""
+    result: list[tuple[bool, tuple[Instruction, ...]]] = []
+    for blocks, group in groups:
+        joins = blocks or len(group) <= _SHORT
+        if result and joins and result[-1][0]:
+            result[-1] = True, (*result[-1][1], *group)
+        else:
+            result.append((joins, group))
+    return result

@@ -1,0 +1,52 @@
+"""Records when each operation of a traced run ran, and what it gave."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.plan.ir import Instruction
+from graphflow.config import DeviceStats, NodeStats, OutputStats, StepStats
+
+RECEIVES: Final = 0
+"""The "thread" of the waits for values from other devices."""
+SENDS: Final = 1
+"""The "thread" of what goes to other devices."""
+
+
+class Recorder:
+    """Collects start and end of each instruction of one run. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.origin = time.perf_counter_ns()
+        """What is 0 in the result."""
+        self.elsewhere = StepStats()
+        """What other processes have recorded of the run, with the same origin."""
+        self.records: list[tuple[Instruction, int, int, int, tuple[OutputStats, ...]]] = []
+
+    def __call__(self, instruction: Instruction, started: int, *outputs: Any) -> None:
+        """Notes that an instruction which started at a time of time.perf_counter_ns() has ended, with these results."""
+        ended = time.perf_counter_ns()
+        described = tuple(map(_describe, instruction.dtypes, outputs))
+        self.records.append((instruction, started, ended, threading.get_ident(), described))
+
+    def stats(self) -> StepStats:
+        """What was recorded, by device."""
+        devices: dict[str, list[NodeStats]] = {}
+        for i, start, end, thread, outputs in sorted(self.records, key=lambda r: r[1]):
+            times = (start - self.origin) / 1e3, (end - start) / 1e3
+            stats = NodeStats(i.name, i.type, i.device, *times, thread, outputs)
+            devices.setdefault(i.device, []).append(stats)
+        own = [DeviceStats(device, nodes) for device, nodes in devices.items()]
+        return StepStats(own + self.elsewhere.dev_stats, self.elsewhere.clock_errors_us)
+
+
+def _describe(dtype: DType, value: Any) -> OutputStats:
+    array = np.asarray(value)
+    size = sum(map(len, array.reshape(-1))) if dtype is dtypes.string else array.nbytes
+    return OutputStats(dtype.name, array.shape, size)

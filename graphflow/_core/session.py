@@ -1,0 +1,383 @@
+"""Session: runs parts of a graph, and holds the values of its variables.
+
+A plan is made once for each combination of fetches and fed tensors and kept; a run of a kept plan looks up one
+dictionary, checks the feeds and calls one function.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import Any, NoReturn
+
+from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
+from graphflow._core.graph import defaults
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.random_seed import gives_the_same
+from graphflow._core.plan.ir import Plan, walk
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.devices import DeviceAttributes, device_attributes, device_names
+from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.growth import GrowthWatch
+from graphflow._core.runtime.planner import AnyExecutable, Planner
+from graphflow._core.runtime.trace import Recorder
+from graphflow.config import ConfigProto, RunMetadata, RunOptions
+
+_TASK = "/job:localhost/replica:0/task:0"
+
+
+class ClosedSessionError(RuntimeError):
+    """A session was used after it was closed."""
+
+
+@dataclass
+class _Prepared:
+    """A cached plan for one combination of fetches and fed tensors."""
+
+    executable: AnyExecutable
+    counts: bool
+    """Whether its runs count as active in the store: they use variables."""
+    rebuild: Callable[[Sequence[Any]], Any]
+    feeds: list[Tensor]
+    changes: int
+    stamp: int
+    """The graph's stamp when it was last seen to be still right; none where the feeds have to be taken apart."""
+
+
+class BaseSession:
+    """What Session and InteractiveSession share."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
+        self._graph = graph or defaults.get_default_graph()
+        self._config = config or ConfigProto()
+        self._store = ResourceStore()
+        self._prepared: dict[Any, _Prepared] = {}
+        self._lock = threading.RLock()
+        self._once = _Once()
+        self._closed = False
+        self._pid = os.getpid()
+        self._logged: set[str] = set()
+        self._growth = GrowthWatch(self._graph)
+        self._target = target
+        self._planner = self._store.planner = self._connected()
+        self._devices = self._planner.devices
+
+    def _connected(self) -> Planner:
+        """What plans: for this process, or for the cluster behind the target."""
+        if self._target:
+            from graphflow._core.cluster.client.remote import RemotePlanner
+
+            return RemotePlanner(self._config, self._target, self._graph)
+        return Planner(self._config, device_names(_TASK, self._config), _TASK)
+
+    # ---- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as data."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target: "" for a session in this process."""
+        return self._target
+
+    @property
+    def others_train(self) -> bool:
+        """Whether, when it was made, other tasks of its cluster had clients with sessions."""
+        return self._planner.others_train
+
+    @property
+    def store(self) -> ResourceStore:
+        """The values of variables and other state."""
+        return self._store
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices of this session."""
+        return [device_attributes(name) for name in self._devices]
+
+    def close(self) -> None:
+        """Frees what it holds; runs that wait end with CancelledError, a later run raises RuntimeError."""
+        self._closed = True
+        self._store.close()
+        with self._lock:
+            self._prepared.clear()
+            self._planner.close()
+            self._store = ResourceStore()
+
+    def give_up(self) -> None:
+        """Closes it because something failed: workers that reduce together with this one do not wait for it."""
+        self._planner.given_up = True
+        self.close()
+
+    def numbered(self, attempt: Sequence[Any] | None) -> None:
+        """From now on this thread's runs are attempts of one run, as cluster/once.py has them; None ends that.
+
+        On a cluster each of them then changes a variable only where no other has; elsewhere this does nothing.
+        """
+        if self._target:
+            self._once.attempt = attempt
+
+    def as_default(self) -> _DefaultSession:
+        """Makes it the default session inside a `with`, which does not close it."""
+        return _DefaultSession(self)
+
+    # ---- running --------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Computes `fetches` (a tensor, operation, name, or nested structure of these) and returns their values.
+
+        Any tensor may be fed by feed_dict. What is returned belongs to the caller. Operations give None. Raises
+        RuntimeError on a closed session, TypeError or ValueError on fetches and feeds that cannot be, and a subclass
+        of gf.errors.OpError where an operation fails. Thread-safe.
+        """
+        if self._closed or self._pid != os.getpid():
+            self._refuse()
+        try:
+            key = (fetch_key(fetches), tuple(feed_dict) if feed_dict else None)
+            prepared = self._prepared.get(key)
+        except TypeError:
+            key, prepared = None, None
+        if prepared is None or prepared.stamp != self._graph.stamp or options is not None:
+            return self._run_slowly(key, fetches, feed_dict, options, run_metadata)
+        feeds = (
+            [feed_array(t, v) for t, v in zip(prepared.feeds, feed_dict.values(), strict=True)]
+            if feed_dict
+            else ()
+        )
+        return self._execute(prepared, feeds, 0)
+
+    def _refuse(self) -> NoReturn:
+        if self._closed:
+            raise ClosedSessionError("Attempted to use a closed Session.")
+        raise RuntimeError(
+            "This Session was made before a fork and cannot be used in the child process: make a new one there."
+        )
+
+    def _execute(self, prepared: _Prepared, feeds: Sequence[Any], timeout_ms: int, trace: Any = None) -> Any:
+        timeout = timeout_ms or self._config.operation_timeout_in_ms
+        store = self._store
+        run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
+        run.trace = trace
+        run.once = self._once.attempt
+        if not prepared.counts:
+            try:
+                return prepared.rebuild(prepared.executable.run(run, feeds))
+            except BaseException:
+                run.failed()
+                raise
+        run.pausable = True
+        store.enter(run)
+        try:
+            return prepared.rebuild(prepared.executable.run(run, feeds))
+        except BaseException:
+            run.failed()
+            raise
+        finally:
+            store.leave()
+
+    def _run_slowly(
+        self,
+        key: Any,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None,
+        options: RunOptions | None,
+        metadata: RunMetadata | None,
+    ) -> Any:
+        """A run that has to be planned, has feeds under other names, or is traced."""
+        if feed_dict is not None and not isinstance(feed_dict, Mapping):
+            raise TypeError(f"feed_dict must be a dictionary from tensors to values, got {feed_dict!r}.")
+        values = expand_feeds(self._graph, feed_dict or {})
+        self._growth.look()
+        traced = options is not None and options.trace_level > 0 and metadata is not None
+        given = (feed_dict or {}).values()
+        direct = len(values) == len(given) and all(map(is_, values.values(), given))
+        prepared = None if traced or key is None else self._kept(key, direct)
+        if prepared is None:
+            prepared = self._prepare(fetches, list(values), traced)
+            if key is not None and not traced:
+                self._prepared[key] = prepared
+                self._kept(key, direct)
+        feeds = [feed_array(t, values[t]) for t in prepared.feeds]
+        recorder = Recorder() if traced else None
+        result = self._execute(prepared, feeds, 0 if options is None else options.timeout_in_ms, recorder)
+        if recorder is not None and metadata is not None:
+            metadata.step_stats = recorder.stats()
+        return result
+
+    def _kept(self, key: Any, direct: bool) -> _Prepared | None:
+        """The plan kept under a key, where nothing in the graph was changed since."""
+        prepared = self._prepared.get(key)
+        if prepared is None or prepared.changes != self._graph.changes:
+            return None
+        if direct:
+            prepared.stamp = self._graph.stamp
+        return prepared
+
+    def _prepare(self, fetches: Any, feeds: list[Tensor], traced: bool = False) -> _Prepared:
+        with self._lock:
+            changes = self._graph.changes
+            plan, structure = self.plan(fetches, feeds)
+            manner = self._planner.manner(gives_the_same(self._graph), traced)
+            executable, counts = self._planner.executable(plan, self._store, manner)
+            if self._config.log_device_placement:
+                self._log_placement(plan)
+            return _Prepared(executable, counts, structure.rebuild, feeds, changes, -1)
+
+    def plan(
+        self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
+    ) -> tuple[Plan, Fetches]:
+        """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
+        structure = Fetches(self._graph, fetches)
+        return self._planner.plan(structure.tensors, structure.targets, feeds, watch), structure
+
+    def _log_placement(self, plan: Plan) -> None:
+        lines = [
+            (i.name, i.type, i.device)
+            for i in walk(plan)
+            if i.name not in self._logged and i.op is not None and i.device
+        ]
+        self._logged |= {name for name, _, _ in lines}
+        width = max((len(f"{name}: ({kind}):") for name, kind, _ in lines), default=0)
+        for name, kind, device in lines:
+            sys.stderr.write(f"{f'{name}: ({kind}):':<{width}} {device}\n")
+        sys.stderr.flush()
+
+    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+        """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
+
+        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. Where runs of the same fetches and
+        feeds have become compiled, what was fused and the places of results in memory follow. On a cluster it is what
+        each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
+        """
+        feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
+        plan, _ = self.plan(fetches, feeds)
+        prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
+        executable = None if prepared is None else prepared.executable
+        compiled = "" if executable is None or isinstance(executable, Executable) else executable.describe()
+        text = self._planner.text(plan)
+        return f"{text}\n{compiled}" if compiled else text
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the values of `feed_list` that runs `fetches`: a run without the look-up."""
+        feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_list or ())))
+
+        prepared = [self._prepare(fetches, feeds)]
+        stamp = [self._graph.stamp]
+
+        def call(
+            *values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
+        ) -> Any:
+            if len(values) != len(feeds):
+                raise TypeError(
+                    f"The callable takes {len(feeds)} values, one for each of its feed_list, but got {len(values)}."
+                )
+            if options is not None:
+                return self.run(fetches, dict(zip(feeds, values, strict=True)) or None, options, run_metadata)
+            if self._closed or self._pid != os.getpid():
+                self._refuse()
+            if stamp[0] != self._graph.stamp:
+                stamp[0] = self._graph.stamp
+                self._growth.look()
+                if prepared[0].changes != self._graph.changes:
+                    prepared[0] = self._prepare(fetches, feeds)
+            return self._execute(
+                prepared[0], [feed_array(t, v) for t, v in zip(feeds, values, strict=True)], 0
+            )
+
+        return call
+
+
+class _Once(threading.local):
+    """Which attempt of a run the runs of a thread are."""
+
+    attempt: Sequence[Any] | None = None
+
+
+class _DefaultSession:
+    """The context manager of Session.as_default()."""
+
+    def __init__(self, session: BaseSession) -> None:
+        self._session = session
+
+    def __enter__(self) -> BaseSession:
+        defaults.push_session(self._session)
+        return self._session
+
+    def __exit__(self, *exc: object) -> None:
+        defaults.pop_session(self._session)
+
+
+class Session(BaseSession):
+    """Runs a graph (tf.Session). As a context manager it is the default session and is closed at the end.
+
+    target: "" for this process. graph: by default the default graph. config: a ConfigProto. Thread-safe.
+    """
+
+    def __enter__(self) -> Session:
+        defaults.push_graph(self._graph)
+        defaults.push_session(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        defaults.pop_session(self)
+        defaults.pop_graph(self._graph)
+        self.close()
+
+    @staticmethod
+    def reset(
+        target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
+    ) -> None:
+        """Clears the variables and other resources of a cluster, in these containers (see gf.container) or in all.
+
+        target: zmq://host:port, any task of it; with "" there is nothing to clear. The sessions on that target end:
+        their next run raises AbortedError. UnavailableError where a task does not answer.
+        """
+        if target:
+            from graphflow._core.cluster.server import control
+
+            control.reset(target, containers, cluster_keys=config.cluster_keys if config else "")
+
+
+class InteractiveSession(BaseSession):
+    """A Session that makes itself the default when it is made, until it is closed (tf.InteractiveSession)."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
+        super().__init__(target, graph, config)
+        self._explicit_graph = graph
+        if graph is not None:
+            defaults.push_graph(graph)
+        defaults.push_session(self)
+
+    def close(self) -> None:
+        """Stops being the default, and frees what it holds."""
+        super().close()
+        defaults.pop_session(self)
+        if self._explicit_graph is not None:
+            defaults.pop_graph(self._explicit_graph)

@@ -1,0 +1,293 @@
+"""A client's socket to a server: a thread's own, which waits for its answers.
+
+It begins as a ZeroMQ socket. Where the server is on the same machine, a lane (lanes.py) then carries what is said, and
+the socket is kept for what ZeroMQ knows: whether the server is still there.
+
+ZeroMQ's sockets are not thread-safe: one that is closed under a thread that sends takes the process with it. So where
+its thread is at it, a channel that another thread closes is closed by its own, which is soon told.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.lanes import SLICE_SECONDS, LaneBroken, WaitingLane, connect
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.peer_links import REFUSED_EVENTS
+from graphflow._core.transport.pieces import Pieces, Pool
+from graphflow._core.transport.routes import Route
+from graphflow._core.transport.shared import PartnerMemory
+from graphflow._core.transport.tensors import Buffer
+from graphflow._core.transport.zeromq import options, receive, send
+
+_GOODBYE_MS: Final = 500
+_LOOK_SECONDS: Final = 0.1
+"""How often it is looked where the server is, while its name is not known."""
+_DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+_MOST_TRIES: Final = 20
+"""So often a connection may end before it stands: a server whose strangers are too many closes some, which come again
+(ZeroMQ does that, these within about two seconds)."""
+_MOST_PAUSE_MS: Final = 100
+_TRY_SECONDS: Final = 6.0
+"""For how long it may not stand after the last time that it ended: the server may be gone. One that has not begun to
+serve yet ends connections after `STRANGER_SECONDS`."""
+_AGAIN_SECONDS: Final = 1.0
+"""For how long it may not stand after it has stood, and nothing came over it."""
+_MOST_UNSURE: Final = 8
+
+
+class Gone(Exception):
+    """There is no connection any more; `event`: what ZeroMQ says of it."""
+
+    def __init__(self, event: int) -> None:
+        super().__init__(event)
+        self.event = event
+
+
+class Closed(Exception):
+    """The channel was closed, maybe by another thread."""
+
+
+class Channel:
+    """What one thread sends to a server and gets from it. Any thread may close it.
+
+    pool: the memory for what comes by the network.
+    """
+
+    def __init__(self, address: str, access: Access, pool: Pool) -> None:
+        self.route = Route(address, access.keys)
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        options(self._socket)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, _MOST_PAUSE_MS)
+        access.prepare(self._socket, address)
+        self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
+        self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
+        )
+        self._tries = 0
+        self._tried_until = math.inf
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._pieces = Pieces(pool)
+        self._lane: WaitingLane | None = None
+        self._guard = threading.RLock()  # A signal's handler may close the session.
+        self._users = 0
+        """How many calls are at the socket and the lane, which cannot be closed under them."""
+        self._closed = False
+        self._linger_ms = 0
+        self._end = ""
+        """What it is connected to."""
+        self._stands = False
+        """Whether the connection does."""
+        self._unsure: list[Sequence[Buffer]] = []
+        """What was sent before anything came: it may have to be sent again, maybe to another address."""
+        self._heard = False
+        """Whether anything came."""
+        self.greeted = False
+        self.memory: PartnerMemory | None = None
+        """What the server shares with this process, where both can."""
+        self.trim_at = 0.0
+
+    def connect(self, deadline: float | None) -> bool:
+        """Connects to where the server's name leads; whether that was known by `deadline` (of time.monotonic())."""
+        if self._end:
+            return True
+        self._begin()
+        try:
+            while not self._end:
+                self._turn()
+                if self._end:
+                    break
+                if self._closed:
+                    raise Closed
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            self._done()
+        return True
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no connection, as far as that is known; "" where there is one."""
+        return "" if self._stands else self.route.trouble
+
+    def _turn(self) -> None:
+        """Connects, or connects to another address than before, where there is one to choose."""
+        end = self.route.choose()
+        if not end:
+            return
+        if self._end:
+            self._socket.disconnect(self._end)
+        self._socket.setsockopt(zmq.IPV6, int("[" in end))
+        self._socket.connect(end)
+        self._end = end
+        for frames in self._unsure:
+            self._send(frames)
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def _begin(self) -> None:
+        """A call uses the socket and the lane from now on; `_done` must follow."""
+        with self._guard:
+            self._users += 1
+            if not self._closed:
+                return
+        self._done()
+        raise Closed
+
+    def _done(self) -> None:
+        with self._guard:
+            self._users -= 1
+            last = self._closed and not self._users
+        if last:
+            self._free()
+
+    def open_lane(self, door: object) -> None:
+        """Uses a lane from now on, where the door that the server has named is on this machine."""
+        if self._lane is not None:
+            return
+        found = connect(door)
+        if found is None:
+            return
+        try:
+            self._begin()
+            try:
+                self._send(Message(Kind.LANE, details={"secret": found[1]}).frames())
+                self._lane = WaitingLane(found[0])
+            finally:
+                self._done()
+        except BaseException:
+            found[0].close()
+            raise
+
+    def send(self, frames: Sequence[Buffer]) -> None:
+        """Sends a message; Gone where the server is, Closed where another thread has closed the channel."""
+        self._begin()
+        try:
+            if self._lane is not None:
+                self._lane.send(frames, self._check)
+                return
+            if not self._stands:
+                self._check()
+            if not self._heard and len(self._unsure) < _MOST_UNSURE:
+                self._unsure.append(frames)
+            self._send(frames)
+        except LaneBroken:
+            raise self._broken() from None
+        finally:
+            self._done()
+
+    def _send(self, frames: Sequence[Buffer]) -> None:
+        try:
+            send(self._socket, frames)
+        except zmq.Again:  # ZeroMQ has given the connection up.
+            self._check()
+            raise Gone(zmq.EVENT_DISCONNECTED) from None
+
+    def receive(self, deadline: float | None) -> list[Buffer] | None:
+        """The next message; None where none came in a while, or until `deadline` (of time.monotonic()).
+
+        Gone or Closed where none will come.
+        """
+        self._begin()
+        try:
+            if self._lane is not None:
+                left = None if deadline is None else min(SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
+                found = self._lane.receive(left)
+            else:
+                left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
+                ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
+                found = self._pieces.take(receive(self._socket)) if ready else None
+                if found is not None and not self._heard:
+                    self._stands = self._heard = True
+                    self._unsure.clear()
+            if found is None:
+                self._check()
+            return found
+        except LaneBroken:
+            raise self._broken() from None
+        finally:
+            self._done()
+
+    def _check(self) -> None:
+        """Gone where ZeroMQ has noticed that the connection is, Closed where another thread has closed the channel."""
+        if self._closed:
+            raise Closed
+        while True:
+            try:
+                event = int(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
+            except zmq.Again:
+                break
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._stands = True
+                self._tried_until = math.inf
+            elif self._heard or event in _DEFINITE_EVENTS or self._tries >= _MOST_TRIES:
+                raise Gone(event)
+            elif self._stands:  # It came to stand, and was ended before its hello was taken: it comes again.
+                self._stands = False
+                self._tries += 1
+                self._tried_until = time.monotonic() + _AGAIN_SECONDS
+                for frames in self._unsure:
+                    self._send(frames)
+            elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                self._tries += 1
+                self._tried_until = time.monotonic() + _TRY_SECONDS
+                if self._tries >= _MOST_TRIES:
+                    raise Gone(event)
+        if not self._stands:
+            if time.monotonic() > self._tried_until:
+                raise Gone(zmq.EVENT_DISCONNECTED)
+            self._turn()
+
+    def _broken(self) -> Exception:
+        if self._lane is not None:
+            self._lane.close()
+        return Closed() if self._closed else Gone(zmq.EVENT_DISCONNECTED)
+
+    def leave(self) -> None:
+        """Says goodbye for this channel alone, and closes it: its thread has ended, and the session may go on."""
+        if not self.closed:
+            with suppress(Gone, Closed):
+                if self.greeted:
+                    self.send(Message(Kind.BYE, 0, 1).frames())
+            self.close(_GOODBYE_MS)
+
+    def close(self, linger_ms: int = 0) -> None:
+        """Closes it; a thread that waits for an answer gets Closed.
+
+        linger_ms: for how long, in the background, what was said last may still go out.
+        """
+        with self._guard:
+            if self._closed:
+                return
+            self._closed, self._linger_ms = True, linger_ms
+            unused, lane = not self._users, self._lane
+        if unused:
+            self._free()
+        elif lane is not None:
+            lane.wake()
+
+    def _free(self) -> None:
+        """Closes what is there; nobody is at it, and nobody will be."""
+        if self._socket.closed:
+            return
+        self._socket.disable_monitor()
+        self._monitor.close()
+        self.memory = None
+        self._socket.close(self._linger_ms)
+        if self._lane is not None:
+            self._lane.close()

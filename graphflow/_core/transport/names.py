@@ -1,0 +1,208 @@
+"""Names of machines, looked up where nobody waits for it.
+
+A look-up can take a minute where the name service does not answer, and nothing ends it. ZeroMQ would do it in the
+thread that carries the messages of all connections, so it gets addresses of numbers alone, and a thread for each host
+asks here: the others go on, and at most one thread a host hangs. Answers are kept for a moment only, since addresses
+change; the last one that was good stays in use for as long as there is no newer one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from graphflow._core.transport.addresses import is_loopback, is_number
+
+PATIENCE_SECONDS: Final = 5.0
+"""After so long without an answer a look-up counts as failed."""
+FRESH_SECONDS: Final = 2.0
+"""For how long an answer is not asked for again."""
+_PROBE_SECONDS: Final = 2.0
+_MOST_PROBED: Final = 8
+"""Addresses of one host that are tried."""
+_MOST_KEPT: Final = 1024
+_REASONS: Final = {
+    errno.ECONNREFUSED: "the connection is refused: no process listens there",
+    errno.EHOSTUNREACH: "there is no route to it",
+    errno.ENETUNREACH: "there is no route to it",
+    errno.EADDRNOTAVAIL: "there is no route to it",
+    errno.EMFILE: "this process has too many open files (ulimit -n)",
+    errno.ENFILE: "this machine has too many open files",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of a host: its addresses of numbers, the best first.
+
+    error: why there are none, or why none of them can be used; "" where all is well. pending: whether a newer answer is
+    on its way. accepts: whether something was found to listen at the first address. at: when that was, in
+    time.monotonic(); 0 where nothing was answered yet.
+    """
+
+    addresses: tuple[str, ...] = ()
+    error: str = ""
+    pending: bool = False
+    accepts: bool = False
+    at: float = 0.0
+
+
+@dataclass
+class _Entry:
+    found: Found = field(default_factory=Found)
+    asked_at: float = 0.0
+    answered_at: float = 0.0
+    then: list[Callable[[], None]] = field(default_factory=list)
+
+
+_Key = tuple[str, int, bool]
+"""A host, the port at which its addresses are tried, 0 where they are only looked up, and whether all of them are."""
+
+
+class Names:
+    """Looks hosts up, each in a thread of its own. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._entries: dict[_Key, _Entry] = {}
+
+    def look_up(self, host: str, then: Callable[[], None] | None = None) -> Found:
+        """What is known of a host; never waits, and has it looked up where that is not new.
+
+        then: called, in another thread, when the answer is there that is pending.
+        """
+        return Found((host,)) if is_number(host) else self._ask((host, 0, False), then)
+
+    def explore(self, host: str, port: int, beyond: bool) -> Found:
+        """As look_up, with the addresses tried: first is one at which something listens, or the error says why not.
+
+        beyond: whether addresses of other machines are tried, too.
+        """
+        return self._ask((host, port, beyond), None)
+
+    def wait(self, host: str, deadline: float) -> Found:
+        """As look_up, with an answer or an error, waited for until `deadline` (of time.monotonic())."""
+        limit = min(deadline, time.monotonic() + PATIENCE_SECONDS)
+        with self._condition:
+            found = self.look_up(host)
+            while found.pending and not (found.addresses or found.error):
+                left = limit - time.monotonic()
+                if left <= 0:
+                    return replace(found, error=_silent(host))
+                self._condition.wait(left)
+                found = self.look_up(host)
+        return found
+
+    def _ask(self, key: _Key, then: Callable[[], None] | None) -> Found:
+        now = time.monotonic()
+        with self._condition:
+            entry = self._entries.get(key)
+            if entry is None:
+                self._make_room()
+                entry = self._entries[key] = _Entry()
+            if not entry.asked_at and (not entry.answered_at or now - entry.answered_at > FRESH_SECONDS):
+                entry.asked_at = now
+                try:
+                    threading.Thread(
+                        target=self._answer,
+                        args=(key, entry),
+                        name=f"graphflow looks up {key[0]}",
+                        daemon=True,
+                    ).start()
+                except RuntimeError as error:
+                    entry.asked_at, entry.answered_at = 0.0, now
+                    entry.found = replace(entry.found, error=f"{key[0]!r} cannot be looked up: {error}")
+            pending = entry.asked_at > 0.0
+            if pending and then is not None:
+                entry.then.append(then)
+            if pending and now - entry.asked_at > PATIENCE_SECONDS:
+                return replace(entry.found, error=_silent(key[0]), pending=True, accepts=False)
+            return replace(entry.found, pending=pending)
+
+    def _make_room(self) -> None:
+        """Forgets the oldest hosts that nobody asks for at the moment, where there are too many."""
+        if len(self._entries) >= _MOST_KEPT:
+            for key in [k for k, e in self._entries.items() if not e.asked_at][: _MOST_KEPT // 2]:
+                del self._entries[key]
+
+    def _answer(self, key: _Key, entry: _Entry) -> None:
+        host, port, beyond = key
+        addresses: tuple[str, ...] = ()
+        accepts = False
+        try:
+            addresses, error = resolve(host)
+            usable = [a for a in addresses if beyond or is_loopback(a)]
+            if usable and port:
+                first, error = _tried(usable, port)
+                accepts = not error
+                addresses = tuple(dict.fromkeys((*first, *addresses)))
+        except Exception as found:  # As of too little memory: the next look-up may go well.
+            error = f"the name {host!r:.300} cannot be resolved: {type(found).__name__}: {found}"
+        with self._condition:
+            now = time.monotonic()
+            entry.found = Found(addresses or entry.found.addresses, error, False, accepts, now)
+            entry.asked_at, entry.answered_at = 0.0, now
+            then, entry.then = entry.then, []
+            self._condition.notify_all()
+        for function in then:
+            function()
+
+
+def resolve(host: str) -> tuple[tuple[str, ...], str]:
+    """The addresses of numbers of a host, those of IPv4 first, or why there are none. May take very long."""
+    if is_number(host):
+        return (host,), ""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError, ValueError) as error:
+        text = getattr(error, "strerror", None) or str(error)
+        return (), f"the name {host!r:.300} cannot be resolved: {text}"
+    numbers = [
+        (family != socket.AF_INET, str(where[0]))
+        for family, _, _, _, where in found
+        if family in (socket.AF_INET, socket.AF_INET6)
+    ]
+    ordered = tuple(dict.fromkeys(number for _, number in sorted(numbers, key=lambda pair: pair[0])))
+    return ordered, "" if ordered else f"the name {host!r:.300} cannot be resolved: it has no address"
+
+
+def _silent(host: str) -> str:
+    return f"the name {host!r:.300} cannot be resolved: the name service has not answered"
+
+
+def _tried(addresses: Sequence[str], port: int) -> tuple[tuple[str, ...], str]:
+    """The addresses with the first at which something listens before the others, or why there is none."""
+    reason = ""
+    for number in addresses[:_MOST_PROBED]:
+        try:
+            socket.create_connection((number, port), _PROBE_SECONDS).close()
+        except OSError as error:
+            reason = reason or reason_of(error)
+        else:
+            return (number, *(a for a in addresses if a != number)), ""
+    return tuple(addresses), reason
+
+
+def reason_of(error: OSError) -> str:
+    """Why a connection could not be made, in words."""
+    if isinstance(error, TimeoutError):
+        return f"it does not answer a connection within {_PROBE_SECONDS:g} s"
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
+NAMES: Names = Names()
+"""Those of this process."""
+
+
+def _renew() -> None:
+    """In a forked child: the threads that look up are not there."""
+    NAMES.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_renew)

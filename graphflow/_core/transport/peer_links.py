@@ -1,0 +1,222 @@
+"""The connections that a server opens to the other tasks: a DEALER to each, where its address leads at the time.
+
+A connection that is not there yet may turn to another address, when the name has one or the first does not answer; what
+was sent meanwhile then goes there. What such a connection brings is only why the other side refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from graphflow._core.transport.addresses import is_number
+from graphflow._core.transport.keys import FILE, VARIABLE, Access
+from graphflow._core.transport.message import VERSION, Kind, Message, peek
+from graphflow._core.transport.routes import SILENT, Route, check_reach
+from graphflow._core.transport.tensors import BadMessage, Buffer
+from graphflow._core.transport.zeromq import options, receive_rest, send
+
+REFUSED_EVENTS: Final = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+_EVENTS: Final = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
+_MOST_REFUSALS: Final = 16
+_MOST_REFUSAL_BYTES: Final = 16 << 10
+_MOST_REASON: Final = 1000
+
+
+class _Link:
+    """One connection; `stands` once it does, before which what is sent is kept."""
+
+    def __init__(self, address: str, access: Access) -> None:
+        self.address = address
+        self.route = Route(address, access.keys)
+        self.socket: zmq.Socket[bytes] | None = None
+        self.monitor: zmq.Socket[bytes] | None = None
+        self.unsure: list[Sequence[Buffer]] = []
+        """What was sent before it stood: it may have to be sent again, to another address."""
+        self.stands = False
+        self.refused = False
+        """Whether ZeroMQ has given it up: the other side has other secrets, or is something else."""
+
+
+class PeerLinks:
+    """The connections of one server, by address (host:port). For the thread of its sockets.
+
+    identity: what the receivers know this server by. access: what is shown to them. call: has a function called soon in
+    that thread. lost: called with the address of a connection that had stood and is gone.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[Any],
+        identity: bytes,
+        access: Access,
+        call: Callable[[Callable[[], None]], None],
+        lost: Callable[[str], None],
+    ) -> None:
+        self._context = context
+        self._identity = identity
+        self._access = access
+        self._call = call
+        self._lost = lost
+        self._links: dict[str, _Link] = {}
+        self._refusals: dict[str, str] = {}
+        """Why the servers at these addresses have refused the last connection."""
+        self._troubles: dict[str, str] = {}
+        """Why the last connection to these addresses never stood."""
+
+    def __contains__(self, address: str) -> bool:
+        return address in self._links
+
+    def send(self, address: str, frames: Sequence[Buffer]) -> None:
+        """Sends to the server at host:port; what cannot go out yet goes when the connection is there.
+
+        PermissionError where that is on another machine and there are no keys.
+        """
+        link = self._links.get(address)
+        if link is None:
+            link = self._open(address)
+        if not link.stands:
+            self._look_at(link)
+        if not link.stands:
+            link.unsure.append(frames)
+        if link.socket is not None and not link.refused:
+            send(link.socket, frames)
+
+    def trouble(self, address: str) -> str:
+        """Why nobody answers at an address, as far as that is known; "" where it is not."""
+        link = self._links.get(address)
+        route = "" if link is None else SILENT if link.stands else link.route.trouble
+        if route not in ("", SILENT):
+            return route
+        return self._refusals.get(address, "") or route or self._troubles.get(address, "")
+
+    def disconnect(self, address: str, linger_ms: int = 0) -> None:
+        """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
+        link = self._links.pop(address, None)
+        if link is not None:
+            self._note_trouble(link)
+            _close(link, linger_ms)
+
+    def look(self) -> None:
+        """Looks which connections stand, are gone or refused, and turns those that do not stand to better addresses."""
+        for link in list(self._links.values()):
+            self._look_at(link)
+            if self._links.get(link.address) is not link:
+                continue
+            if link.socket is not None and not link.refused:
+                self._hear(link, link.socket)
+            if not link.stands:
+                self._connect(link)
+
+    def close(self, linger_ms: int) -> None:
+        """Closes all; those that stand have so long to send what is left."""
+        for address, link in list(self._links.items()):
+            self.disconnect(address, linger_ms if link.stands else 0)
+
+    def _open(self, address: str) -> _Link:
+        link = _Link(address, self._access)
+        if is_number(link.route.host):
+            check_reach(address, self._access.keys)
+        self._links[address] = link
+        self._connect(link, lambda: self._call(lambda: self._found(link)))
+        return link
+
+    def _found(self, link: _Link) -> None:
+        """The name of a link was looked up."""
+        if self._links.get(link.address) is link and link.socket is None:
+            self._connect(link)
+
+    def _connect(self, link: _Link, then: Callable[[], None] | None = None) -> None:
+        """Connects a link, or connects it to another address, where there is one to choose."""
+        end = link.route.choose(then) or (link.route.endpoint if link.refused else "")
+        if not end:
+            return
+        link.refused = False
+        _close(link, 0)
+        socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
+        options(socket, end)
+        # Whatever may listen there: it is not trusted, and has little to say.
+        socket.setsockopt(zmq.RCVHWM, _MOST_REFUSALS)
+        socket.setsockopt(zmq.MAXMSGSIZE, _MOST_REFUSAL_BYTES)
+        self._access.prepare(socket, link.address)
+        socket.setsockopt(zmq.ROUTING_ID, self._identity)
+        link.monitor = socket.get_monitor_socket(_EVENTS)
+        link.socket = socket
+        socket.connect(end)
+        for frames in link.unsure:
+            send(socket, frames)
+
+    def _look_at(self, link: _Link) -> None:
+        """Looks what has happened to a connection: only now and then, as each look costs time."""
+        while link.monitor is not None and not link.monitor.closed:
+            try:
+                event = int(recv_monitor_message(link.monitor, zmq.NOBLOCK)["event"])
+            except zmq.Again:
+                return
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                link.stands = True
+                link.unsure.clear()
+                self._refusals.pop(link.address, None)
+                self._troubles.pop(link.address, None)
+            elif event & REFUSED_EVENTS:
+                self._refusals[link.address] = self._refused(event)
+                link.refused = not event & zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL  # Else ZeroMQ tries again.
+            elif link.stands:  # Else it was a try that failed: another follows.
+                self._lost(link.address)
+
+    def _refused(self, event: int) -> str:
+        if event & zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+            return "it ends each connection as that begins: it is no task of this cluster, or has other keys"
+        if self._access.keys is not None:
+            return f"it has no keys, or others than this task's ({FILE})"
+        if event & zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            return f"it {self._access.other_token}"
+        return f"it needs the cluster's keys (--keys, or {VARIABLE}), or is no task of a cluster"
+
+    def _hear(self, link: _Link, socket: zmq.Socket[bytes]) -> None:
+        """Notes why the other side refuses what was said."""
+        while True:
+            try:
+                first = socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            rest = receive_rest(socket, 0, 0)
+            head = peek([first])
+            if head is not None and head[0] != VERSION:
+                self._refusals[link.address] = other_version(head[0])
+            try:
+                message = None if rest is None else Message.of([first])
+            except BadMessage:
+                message = None
+            if message is not None and message.kind is Kind.FAILED:
+                text = str(message.details.get("message"))[:_MOST_REASON]
+                self._refusals[link.address] = "".join(c if c.isprintable() else " " for c in text)
+
+    def _note_trouble(self, link: _Link) -> None:
+        if not link.stands and link.route.trouble:
+            self._troubles[link.address] = link.route.trouble
+
+
+def _close(link: _Link, linger_ms: int) -> None:
+    socket, monitor = link.socket, link.monitor
+    link.socket = link.monitor = None
+    if socket is not None:
+        socket.disable_monitor()
+        if monitor is not None:
+            monitor.close()
+        socket.close(linger_ms)
+
+
+def other_version(version: int) -> str:
+    """The words for who speaks another version of the protocol."""
+    return (
+        f"it speaks version {version} of the protocol, not {VERSION}: another graphflow is installed there, use the "
+        "same one everywhere"
+    )

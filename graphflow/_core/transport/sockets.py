@@ -1,0 +1,477 @@
+"""The sockets of a process: one thread owns them all, and calls one handler with what comes.
+
+A server binds a ROUTER and opens a DEALER to each peer it sends to; messages between servers go one way each, from the
+sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in each of its threads and gets its answers
+on it. Queues have no limit in ZeroMQ, which would drop or block silently; what is on its way is bounded by the steps
+that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the handler is told of it.
+
+Where both ends are on one machine a lane (lanes.py) carries what one of these sockets would, in one of the directions
+between servers, in both to a client. The handler names the receiver as before; a broken lane is a lost connection.
+
+Nobody sends a message without having shown that he may (strangers.py). From whom the handler does not know, since his
+hello is still to come, one short frame is taken, and everything else is dropped before it is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, Protocol
+
+import zmq
+
+from graphflow._core.transport.dropped import Dropped
+from graphflow._core.transport.files import WRITE, Files
+from graphflow._core.transport.keys import Access
+from graphflow._core.transport.lanes import (
+    CLAIM_SECONDS,
+    MOST_FRAME_BYTES,
+    MOST_FRAMES,
+    Door,
+    Lane,
+    LaneBroken,
+    NoFiles,
+    connect,
+)
+from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.peer_links import PeerLinks
+from graphflow._core.transport.pieces import Pieces, Pool
+from graphflow._core.transport.strangers import MOST_STRANGER_BYTES, Gate
+from graphflow._core.transport.tensors import BadMessage, Buffer
+from graphflow._core.transport.zeromq import options, receive_rest, send
+
+_TICK_SECONDS: Final = 0.25
+_AGAIN_SECONDS: Final = 0.01
+"""How soon it is looked again whether there is a file for a lane."""
+_MESSAGES_AT_ONCE: Final = 64
+_GOODBYE_MS: Final = 200
+"""How long the last messages to peers have to go out, in the background, when a server ends."""
+_RELEASE_SECONDS: Final = 0.5
+"""How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
+_LOG = logging.getLogger("graphflow")
+
+
+class Handler(Protocol):
+    """What the thread of the sockets calls."""
+
+    def knows(self, sender: bytes) -> bool:
+        """Whether the socket of that identity has shown that it may send; a stranger may send one short frame."""
+        ...
+
+    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        """A message came in from the socket of that identity."""
+        ...
+
+    def lost(self, peer: str) -> None:
+        """The connection to a peer that had been there is gone."""
+        ...
+
+    def left(self, sender: bytes) -> None:
+        """The lane from the socket of that identity has ended at its other end; a new one begins with a new socket."""
+        ...
+
+    def tick(self) -> None:
+        """Some time has passed."""
+        ...
+
+
+def _file(socket: zmq.Socket[bytes]) -> int:
+    """The file that shows that something may have happened to a socket."""
+    found = socket.getsockopt(zmq.FD)
+    assert isinstance(found, int)
+    return found
+
+
+def _readable(socket: zmq.Socket[bytes]) -> bool:
+    """Whether there is a message. After everything that is done with a socket this has to be asked anew."""
+    events = socket.getsockopt(zmq.EVENTS)
+    assert isinstance(events, int)
+    return bool(events & zmq.POLLIN)
+
+
+class Sockets:
+    """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it.
+
+    access: what whoever connects has to show, and what is shown to others.
+    lanes: whether it takes and opens lanes.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        identity: bytes,
+        name: str,
+        access: Access,
+        lanes: bool = True,
+    ) -> None:
+        self._handler = handler
+        self._access = access
+        self.dropped = Dropped(name)
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._router = self._context.socket(zmq.ROUTER)
+        options(self._router)
+        self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        self.gate = Gate(self._context, self._router, access, name)
+        self._gate_used = True
+        """Whether the gate may have news that no file shows any more."""
+        self._peers = PeerLinks(self._context, identity, access, self.call, self._peer_lost)
+        self._files = Files()
+        self._router_used = True
+        """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
+        self._lane_door = Door(lanes)
+        self._lanes_in: dict[bytes, Lane] = {}
+        """The lanes that others have opened, by the identity of who did: what they send, and the answers to clients."""
+        self._lanes_due: dict[bytes, tuple[object, float]] = {}
+        """The secrets of those that no file was left for, and until when one may come, by the same identity."""
+        self._lanes_out: dict[str, Lane] = {}
+        """The lanes to peers, by their addresses."""
+        self._pool = Pool()
+        self._pieces: dict[bytes, Pieces] = {}
+        """What senders have sent pieces of."""
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._waking = threading.Lock()
+        """Held while the pipe is written to or closed: its number may be another file's right after."""
+        self._ended = False
+        self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
+        """What went through since the start."""
+        self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
+
+    def bind(self, endpoint: str) -> str:
+        """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError where it is taken."""
+        deadline = time.monotonic() + _RELEASE_SECONDS
+        self._router.setsockopt(zmq.IPV6, int("[" in endpoint))
+        while True:
+            try:
+                self._router.bind(endpoint)
+                break
+            except zmq.ZMQError as error:
+                if error.errno != zmq.EADDRINUSE or time.monotonic() > deadline:
+                    raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
+            time.sleep(0.02)
+        bound = str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
+        self.gate.bound(bound)
+        return bound
+
+    def start(self) -> None:
+        """Begins to call the handler."""
+        self._thread.start()
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Has the thread of the sockets call a function soon; from any thread."""
+        self._calls.append(function)
+        with self._waking, suppress(BlockingIOError):  # Then it has been woken often enough.
+            if self._writer >= 0:
+                os.write(self._writer, b"x")
+
+    @property
+    def here(self) -> bool:
+        """Whether the caller is the thread of the sockets."""
+        return threading.current_thread() is self._thread
+
+    def send_to_peer(self, address: str, frames: Sequence[Buffer]) -> None:
+        """Sends to the server at host:port; what cannot go out yet goes when the connection is there.
+
+        PermissionError where that is on another machine and there are no keys.
+        """
+        lane = self._lanes_out.get(address)
+        if lane is None:
+            self._peers.send(address, frames)
+        else:
+            try:
+                if not lane.send(frames):
+                    self._files.until_writable(lane, True)
+            except LaneBroken:  # The handler may be in the middle of something.
+                self._calls.append(lambda: self._lane_out_broken(address, lane))
+        self._count_out(frames)
+
+    def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
+        """Sends to who has sent with this identity; False where it is gone."""
+        lane = self._lanes_in.get(identity)
+        try:
+            if lane is None:
+                self._router_used = True
+                send(self._router, frames, (identity,))
+            elif not lane.send(frames):
+                self._files.until_writable(lane, True)
+        except LaneBroken:
+            if lane is not None:
+                self._end_writing(lane)
+            return False
+        except zmq.ZMQError as error:
+            if error.errno == zmq.EHOSTUNREACH:
+                return False
+            raise
+        self._count_out(frames)
+        return True
+
+    def _count_out(self, frames: Sequence[Buffer]) -> None:
+        self.messages_out += 1
+        self.bytes_out += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+
+    def disconnect(self, address: str, linger_ms: int = 0) -> None:
+        """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
+        lane = self._lanes_out.pop(address, None)
+        if lane is not None:
+            self._close_lane(lane)
+        self._peers.disconnect(address, linger_ms)
+
+    def trouble(self, address: str) -> str:
+        """Why nobody answers at the address of a peer, as far as that is known; "" where it is not."""
+        return self._peers.trouble(address)
+
+    def _peer_lost(self, address: str) -> None:
+        self._guarded(self._handler.lost, address)
+
+    def stop(self, seconds: float = 2.0) -> None:
+        """Ends the thread and closes every socket; from any thread but its own."""
+        if self._thread.ident is None:
+            self._close()
+            return
+        self.call(self._end)
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def _end(self) -> None:
+        self._ended = True
+
+    # ---- lanes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def door(self) -> str:
+        """The name of the door to which others may open lanes; "" where there is none."""
+        return self._lane_door.name
+
+    def open_lane(self, address: str, door: object) -> None:
+        """Sends to a peer that has said the name of its door through a lane from now on, where that is on this machine.
+
+        The connection to the peer has to have begun with a hello.
+        """
+        if not self._lane_door.name or address in self._lanes_out or address not in self._peers:
+            return
+        found = connect(door)
+        if found is None:
+            return
+        end, secret = found
+        self.send_to_peer(address, Message(Kind.LANE, details={"secret": secret}).frames())
+        lane = self._lanes_out[address] = Lane(end)
+        self._files.watch(lane, partial(self._use_lane_out, address, lane))
+
+    def take_lane(self, identity: bytes, secret: object) -> None:
+        """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
+        self._claim_lane(identity, secret, time.monotonic() + CLAIM_SECONDS)
+
+    def _claim_lane(self, identity: bytes, secret: object, until: float) -> None:
+        """Takes a lane, or leaves it for later: strangers may hold the files, of whom some are about to be closed.
+
+        What comes through it waits there meanwhile, in its order.
+        """
+        try:
+            lane = self._lane_door.claim(secret)
+        except NoFiles as error:
+            if time.monotonic() < until:
+                self._lanes_due[identity] = secret, until
+                self.gate.tick()
+                self._gate_used = True
+            else:  # Who waits in it has to notice.
+                self.dropped.add(str(error))
+                self._lane_door.shut()
+            return
+        if lane is None:
+            self.dropped.add("There is no such lane.")
+            return
+        self.close_lane(identity)
+        self._lanes_in[identity] = lane
+        self._files.watch(lane, partial(self._use_lane_in, identity, lane))
+
+    def close_lane(self, identity: bytes) -> None:
+        """Takes nothing more through the lane of an identity, where it has one."""
+        self._lanes_due.pop(identity, None)
+        lane = self._lanes_in.pop(identity, None)
+        if lane is not None:
+            self._close_lane(lane)
+
+    def _close_lane(self, lane: Lane) -> None:
+        self._files.unwatch(lane)
+        lane.close()
+
+    def _end_writing(self, lane: Lane) -> None:
+        """Writes nothing more into a lane that others have opened; what they have said last is taken: maybe a BYE."""
+        lane.discard()
+        self._files.until_writable(lane, False)
+
+    def _use_lane_in(self, identity: bytes, lane: Lane, events: int) -> None:
+        if events & WRITE:
+            try:
+                self._write(lane)
+            except LaneBroken:
+                self._end_writing(lane)
+        try:
+            found = lane.receive()
+        except (LaneBroken, BadMessage) as error:
+            if isinstance(error, BadMessage):
+                self.dropped.add(str(error))
+            self.close_lane(identity)
+            self._guarded(self._handler.left, identity)
+            return
+        for frames in found:
+            self._take(identity, frames)
+            if self._lanes_in.get(identity) is not lane:
+                return
+
+    def _use_lane_out(self, address: str, lane: Lane, events: int) -> None:
+        try:
+            if events & WRITE:
+                self._write(lane)
+            if events & ~WRITE and lane.receive():
+                raise LaneBroken("A lane to a peer brings nothing.")
+        except (LaneBroken, BadMessage):  # What the peer has sent last is taken first: maybe that it ends.
+            self._calls.append(lambda: self._lane_out_broken(address, lane))
+
+    def _lane_out_broken(self, address: str, lane: Lane) -> None:
+        if self._lanes_out.get(address) is lane:
+            self._handler.lost(address)
+
+    def _write(self, lane: Lane) -> None:
+        lane.flush()
+        if not lane.waits:
+            self._files.until_writable(lane, False)
+
+    # ---- the thread -----------------------------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        files = self._files
+        files.watch(self._reader, lambda _: self._drain_calls())
+        files.watch(_file(self._router), lambda _: self._touch_router())
+        for news in self.gate.sockets:
+            files.watch(_file(news), lambda _: self._touch_gate())
+        next_tick = time.monotonic()
+        try:
+            while not self._ended:
+                at_once = self._router_used or self._gate_used or self._calls
+                for number, events in files.wait(
+                    0 if at_once else _AGAIN_SECONDS if self._lanes_due else _TICK_SECONDS
+                ):
+                    called = files.called.get(number)
+                    if called is not None:  # Else it was closed by what came before.
+                        self._guarded(called, events)
+                if self._calls:
+                    self._drain_calls()
+                if self._router_used:
+                    self._router_used = _readable(self._router)
+                    if self._router_used:
+                        self._drain_router()
+                if self._gate_used:
+                    self._look_at_gate()
+                if self._lanes_due:
+                    due, self._lanes_due = self._lanes_due, {}
+                    for identity, (secret, until) in due.items():
+                        self._claim_lane(identity, secret, until)
+                if time.monotonic() >= next_tick:
+                    next_tick = time.monotonic() + _TICK_SECONDS
+                    self._router_used = self._gate_used = True
+                    self.gate.tick()
+                    self._guarded(self._peers.look)
+                    self._lane_door.trim()
+                    self._pool.trim()
+                    self._pieces = {s: p for s, p in self._pieces.items() if self._handler.knows(s)}
+                    self._guarded(self._handler.tick)
+        finally:
+            self._close()
+
+    def _touch_router(self) -> None:
+        self._router_used = True
+
+    def _touch_gate(self) -> None:
+        self._gate_used = True
+
+    def _look_at_gate(self) -> None:
+        """Answers who may connect, and closes strangers where there are too many."""
+        asked, news = self.gate.answer(), self.gate.look()
+        self._gate_used = asked or news
+        if self.gate.crowded:
+            while self._drain_router():  # Whoever has said hello is no stranger.
+                pass
+            self.gate.thin_out()
+
+    def _close(self) -> None:
+        if self._router.closed:
+            return
+        for address in list(self._lanes_out):
+            self._close_lane(self._lanes_out.pop(address))
+        self._peers.close(_GOODBYE_MS)
+        for identity in list(self._lanes_in):
+            self.close_lane(identity)
+        self._lane_door.close()
+        self._files.close()
+        self.gate.close()
+        self._router.close()
+        self._context.term()
+        with self._waking:
+            os.close(self._reader)
+            os.close(self._writer)
+            self._writer = -1
+
+    def _guarded(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Calls the handler; an error in it is a bug, which must not end the thread for everybody else."""
+        try:
+            function(*arguments)
+        except Exception:
+            _LOG.exception("A message or event could not be handled.")
+
+    def _drain_calls(self) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+        while self._calls:
+            self._guarded(self._calls.popleft())
+
+    def _drain_router(self) -> bool:
+        """Takes what has come, up to a number of messages; whether that was reached."""
+        for _ in range(_MESSAGES_AT_ONCE):
+            try:
+                if self.gate.watches:
+                    first = self._router.recv(zmq.NOBLOCK, copy=False)
+                    self.gate.came(int(first.get(zmq.SRCFD)))
+                    sender = first.bytes
+                else:
+                    sender = self._router.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return False
+            if self._handler.knows(sender):
+                frames = receive_rest(self._router, MOST_FRAMES, MOST_FRAME_BYTES)
+                if frames is not None and (len(frames) > 1 or sender in self._pieces):
+                    frames = self._put_together(sender, frames)
+                    if frames is None:
+                        continue
+            else:
+                frames = receive_rest(self._router, 1, MOST_STRANGER_BYTES)
+            if frames is None:
+                self.dropped.add("It is larger than a hello.")
+                continue
+            self._take(sender, frames)
+        return True
+
+    def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:
+        """The message of which this is the end; None where more is to come, or it is none."""
+        pieces = self._pieces.get(sender)
+        if pieces is None:
+            pieces = self._pieces[sender] = Pieces(self._pool)
+        try:
+            return pieces.take(frames)
+        except BadMessage as error:
+            self.dropped.add(str(error))
+            return None
+
+    def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
+        self.messages_in += 1
+        self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+        self._guarded(self._handler.received, sender, frames)

@@ -1,0 +1,64 @@
+"""The secret that processes of one user on one machine share: a file that only the user can read.
+
+Who shows the token may have Python functions opened and run, so it never leaves the machine: beyond loopback a cluster
+needs keys. All processes of the user have to find the same file, those of a login, of cron, of a service and of
+`docker exec` alike. Their environments differ, HOME and XDG_RUNTIME_DIR among them; so none is asked.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from errno import EACCES, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from pathlib import Path
+from typing import Final
+
+from graphflow._core.common.own_files import own_folder, own_secret
+
+_NAME: Final = "token"
+_TEMPORARY: Final = Path("/tmp")
+_NO_FOLDER: Final = (EACCES, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS)
+"""What is wrong with a folder that will be wrong for every process of the user, today and tomorrow."""
+
+
+def folders() -> list[Path]:
+    """Where the token may lie, best first: in the home that the system knows for the user, or in /tmp."""
+    found = [_TEMPORARY / f"graphflow-{os.geteuid()}"]
+    try:
+        import pwd
+
+        home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        return found
+    return [home / ".cache" / "graphflow", *found] if home.is_absolute() else found
+
+
+def path() -> Path:
+    """The file of the user's token, in the first folder that is the user's alone, made where it is missing.
+
+    PermissionError, which names each folder and what is wrong with it, where there is none.
+    """
+    wrong = []
+    for folder in folders():
+        try:
+            found = own_folder(folder)
+            if (found / _NAME).exists() or os.access(
+                found, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+            ):
+                return found / _NAME
+            wrong.append(f"{folder} cannot be written")
+        except OSError as error:
+            if error.errno is not None and error.errno not in _NO_FOLDER:
+                raise
+            wrong.append(f"{folder}: {error}")
+    raise PermissionError(f"There is no place for the user's token: {'; '.join(wrong)}.")
+
+
+def user_token() -> str:
+    """The user's token, made on first use. PermissionError where others could have read or written the file."""
+    return own_secret(path()).decode("ascii", "replace")
+
+
+def same(mine: str, theirs: object) -> bool:
+    """Whether a token is the right one, in a time that does not tell where it differs."""
+    return isinstance(theirs, str) and hmac.compare_digest(mine.encode(), theirs.encode("utf-8", "replace"))

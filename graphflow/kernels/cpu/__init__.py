@@ -1,1 +1,0 @@
-"""The NumPy kernels: what runs at once, and what every compiled kernel is compared with."""
