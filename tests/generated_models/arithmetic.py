@@ -170,7 +170,8 @@ def by_rank(d: Drawing) -> None:
         text = f"tf.nn.top_k({x}, {n})[0]"
         d.give("sorted", text, [x], x.shape, smooth=False)
     else:
-        text = f"{x} * tf.cast({x} > tf.reduce_mean({x}, -1, keepdims=True), F)"
+        # Not the mean itself: where a row's values are equal, that would be a comparison with their own rounding.
+        text = f"{x} * tf.cast({x} > tf.reduce_mean({x}, -1, keepdims=True) - 0.0173, F)"
         d.give("mask", text, [x], x.shape, smooth=False)
 
 
