@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from graphflow._core.ops.array.shaping import IDENTITY
-from graphflow._core.plan.ir import Instruction, Plan, producers, walk
-from graphflow._core.runtime.assemble import PASS_THROUGH
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, producers, walk
 
 _FOLLOWED = PASS_THROUGH | {"LogicalNot"}
 

@@ -8,10 +8,10 @@ from graphflow._core.compiler.lower import Lowering, has_native_work
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import KernelTable
 from graphflow._core.runtime.compiled import native
 from graphflow._core.runtime.compiled.loops import draft_loop
 

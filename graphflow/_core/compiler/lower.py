@@ -13,8 +13,8 @@ from graphflow._core.codegen.cpu.scalar_text import ScalarTextError, integer_div
 from graphflow._core.compiler.nodes import KernelNode, Node, PythonNode, Statements
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
 from graphflow._core.compiler.values import Value, view_of, whole
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
-from graphflow._core.runtime.assemble import PASS_THROUGH, KernelTable
+from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan
 
 NATIVE_DTYPES = frozenset(
     {"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"}

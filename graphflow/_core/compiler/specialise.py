@@ -8,12 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.fold import fold
 from graphflow._core.plan.pipeline import mark_used
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import PASS_THROUGH
 
 OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 # fmt: off

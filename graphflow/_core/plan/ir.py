@@ -19,6 +19,8 @@ from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims
 
 VARIABLE_TYPES = frozenset({"VariableV2"})
+PASS_THROUGH: Final = frozenset({"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
+"""Types whose result is their input."""
 _SHORT: Final = 8
 """Constants of at most so many elements are printed."""
 

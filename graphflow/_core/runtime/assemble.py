@@ -13,20 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore, VariableCell
-
-PASS_THROUGH = frozenset({"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
-"""Types whose result is their input."""
-
-
-@dataclass(frozen=True)
-class KernelTable:
-    """Where the kernels come from."""
-
-    make: Callable[[Instruction], Callable[..., Any]]
-    is_stateful: Callable[[str], bool]
-    may_view: Callable[[str], bool]
 
 
 @dataclass(frozen=True)

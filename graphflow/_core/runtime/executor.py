@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.common.denormals import flushing
-from graphflow._core.plan.ir import Plan, walk
+from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan.ir import PASS_THROUGH, Plan, walk
 from graphflow._core.resources.store import ResourceStore, VariableCell
-from graphflow._core.runtime.assemble import PASS_THROUGH, Assembled, KernelTable, assemble
+from graphflow._core.runtime.assemble import Assembled, assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Crew, Runner
 from graphflow._core.runtime.explain import explain

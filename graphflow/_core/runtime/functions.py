@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphflow._core.common.denormals import computing
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import walk
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import KernelTable, operand
+from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.rowwise import NotRowwise, Rowwise
 

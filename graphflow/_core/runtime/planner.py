@@ -13,6 +13,7 @@ from graphflow._core.compiler.gpu.stretches import LISTS, STACKS, has_decisions
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.kernels import registry
+from graphflow._core.kernels.table import KERNELS, make_kernel
 from graphflow._core.plan.functions import LoweredFunction, lowered
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.plan.lower import lower
@@ -20,7 +21,6 @@ from graphflow._core.plan.partition import Partition, partition
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.pipeline import run_passes
 from graphflow._core.resources.store import ResourceStore, VariableCell
-from graphflow._core.runtime.assemble import KernelTable
 from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Runner
@@ -37,19 +37,12 @@ OnePartExecutable = Executable | TieredExecutable | DeviceExecutable | Controlle
 AnyExecutable = OnePartExecutable | StagedExecutable
 
 
-def _make_kernel(instruction: Instruction) -> Callable[..., Any]:
-    factory = registry.factory(instruction.type)
-    if factory is None:
-        raise LookupError(f"{instruction.describe()} has no kernel.")
-    return factory(instruction)
-
-
 def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
     if registry.is_stateful(instruction.type):
         raise LookupError(instruction.type)
 
     with computing():
-        result = _make_kernel(instruction)(*inputs)
+        result = make_kernel(instruction)(*inputs)
     return result if len(instruction.outputs) > 1 else (result,)
 
 
@@ -69,7 +62,6 @@ def _has_kernel(op_type: str, device_type: str) -> bool:
     )
 
 
-KERNELS = KernelTable(_make_kernel, registry.is_stateful, registry.may_view)
 _FILE_TYPES: Final = frozenset({"SaveV2", "RestoreV2"})
 """A plan with one of these is never compiled: moving the bytes takes the time, and compiling it would take more."""
 

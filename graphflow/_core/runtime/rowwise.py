@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.plan.ir import Instruction, Plan
-from graphflow._core.runtime.assemble import PASS_THROUGH, KernelTable, operand
+from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
+from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.context import RunContext
 
 Rule = Callable[[Instruction, "Step"], "Callable[..., Any] | None"]

@@ -11,8 +11,7 @@ from graphflow._core.codegen.cpu.scalar_text import ScalarTextError
 from graphflow._core.compiler.lower import Lowering, Rule, scalar_text
 from graphflow._core.compiler.nodes import Statements
 from graphflow._core.compiler.values import Value
-from graphflow._core.plan.ir import Instruction, Plan
-from graphflow._core.runtime.assemble import PASS_THROUGH
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
 
 _TEXTS: Final[Mapping[str, str]] = {"Select": "{1} if {0} else {2}", "SelectV2": "{1} if {0} else {2}"}
 _MACHINE_DTYPES: Final = frozenset({"float32", "float64", "int32", "int64", "bool"})

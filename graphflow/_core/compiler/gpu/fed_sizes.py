@@ -15,10 +15,11 @@ import numpy as np
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.gpu.repeated_rows import constant
 from graphflow._core.graph import shapes
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.sizes import DENSE_SHAPES, FOLLOWED, SEGMENT_IDS
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import KernelTable, assemble
+from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import explain
 from graphflow._core.runtime.gpu.arrays import host

@@ -31,8 +31,7 @@ from graphflow._core.compiler.specialise import OF_SHAPES
 from graphflow._core.compiler.values import Value
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.kernels import registry
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
-from graphflow._core.runtime.assemble import PASS_THROUGH
+from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction
 
 _FLOATS: Final = ("float32", "float64")
 _LONG_ROW: Final = 32

@@ -20,8 +20,7 @@ from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.graph.shapes import Dims
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
-from graphflow._core.runtime.assemble import PASS_THROUGH
+from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
 
 STRETCH: Final = "DeviceStretch"
 """The type of a stretch; its attribute `plan` is what it runs."""

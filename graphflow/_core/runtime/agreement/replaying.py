@@ -7,6 +7,7 @@ from typing import Final
 from graphflow._core.codegen.gpu.discovery import found
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.kernels.table import KERNELS, KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.report import Recorded
@@ -14,14 +15,13 @@ from graphflow._core.runtime.agreement.rounding import Replay
 from graphflow._core.runtime.agreement.shadow import Variables, written_variables
 from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.agreement.verification import Apart, Subject, judged
-from graphflow._core.runtime.assemble import KernelTable
 from graphflow._core.runtime.compiled import native
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executor import Executable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
-from graphflow._core.runtime.planner import KERNELS, Planner
+from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.common.denormals import computing
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.bounds import Reach
 from graphflow._core.runtime.agreement.shadow import ShadowRun, Variables
 from graphflow._core.runtime.agreement.tape import Tape, written_cells
-from graphflow._core.runtime.assemble import KernelTable, assemble
+from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
 
 _UNITS: Final = (4.0, 16.0, 64.0)

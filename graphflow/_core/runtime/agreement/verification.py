@@ -20,13 +20,14 @@ from graphflow import errors
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.reasons import NotVerified, tell_unverified
 from graphflow._core.compiler.specialise import Known
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.bounds import Difference, difference, made_of_floats, roundings
 from graphflow._core.runtime.agreement.rounding import Replay, Replayed, Spread
 from graphflow._core.runtime.agreement.shadow import Variables, bytes_to_copy, random_states
 from graphflow._core.runtime.agreement.tape import Tape
-from graphflow._core.runtime.assemble import KernelTable, assemble
+from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.watching import Sight, Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import explain

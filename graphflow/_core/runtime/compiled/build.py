@@ -27,9 +27,10 @@ from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import KernelNode, PythonNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow._core.resources.store import ResourceStore, VariableCell
-from graphflow._core.runtime.assemble import KernelTable, assemble, copied, operand, own
+from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import explain, failure

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphflow._core.compiler.draft import Draft
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import KernelTable, assemble, operand
+from graphflow._core.runtime.assemble import assemble, operand
 from graphflow._core.runtime.compiled.build import CompiledPlan, Unusable
 from graphflow._core.runtime.context import RunContext
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.specialise import Known
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Plan
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import KernelTable, assemble
+from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executor import Executable
 from graphflow._core.runtime.explain import explain

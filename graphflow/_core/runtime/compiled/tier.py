@@ -31,12 +31,12 @@ from graphflow._core.compiler.reasons import (
     tell,
 )
 from graphflow._core.compiler.specialise import Known
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
-from graphflow._core.runtime.assemble import KernelTable
 from graphflow._core.runtime.compiled import native
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint

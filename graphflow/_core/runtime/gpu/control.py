@@ -19,10 +19,11 @@ from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.gpu.stretches import LISTS, ROWS, STACKS, STRETCH, cut_stretches
 from graphflow._core.compiler.specialise import Known, complete, said, specialise
 from graphflow._core.kernels.array.array import indexer
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import Assembled, KernelTable, assemble, operand
+from graphflow._core.runtime.assemble import Assembled, assemble, operand
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executor import Executable
 from graphflow._core.runtime.explain import explain

@@ -31,13 +31,13 @@ from graphflow._core.compiler.specialise import (
     specialise,
 )
 from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.placement import cpu_beside
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
-from graphflow._core.runtime.assemble import KernelTable
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext

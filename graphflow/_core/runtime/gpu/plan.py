@@ -35,9 +35,10 @@ from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.values import Value
+from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import KernelTable, assemble, copied, operand, own
+from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import explain
 from graphflow._core.runtime.gpu.arrays import DeviceArray
