@@ -49,19 +49,20 @@ bench-training: $(VENV)/.dev
 PROCESSES ?= 2
 # Their driver and kernels are C; a machine without a compiler gets that of the package ziglang.
 C_COMPILER := $(shell command -v $${CC:-cc} || echo "$(abspath $(CUDA_VENV))/bin/python -m ziglang cc")
+GPU_TESTS := tests/codegen/gpu tests/compiler/gpu tests/runtime/gpu
 EMULATED := CC="$(C_COMPILER)" EMULATED_GPUS=2 EMULATED_GPU_CAPABILITY=8.0 $(CUDA_VENV)/bin/python -m pytest -q -n $(PROCESSES) \
-	--dist worksteal -p tests.emulated_gpu.plugin tests/kernels/cuda tests/runtime/cuda
-SOAK := tests/runtime/cuda/test_soak.py
+	--dist worksteal -p tests.emulated_gpu.plugin $(GPU_TESTS)
+SOAK := tests/runtime/gpu/test_soak.py
 LIBRARIES := $(abspath $(CUDA_VENV))/libraries
 
 # The simulator must be on before Numba is imported, so it has a process of its own. On the emulated GPUs the compiler
 # makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips.
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/kernels/cuda tests/runtime/cuda
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) $(GPU_TESTS)
 	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
 	rm -f $(LIBRARIES)
 	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --ignore $(SOAK)
-	$(CUDA_VENV)/bin/python -m tests.kernels.cuda.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
+	$(CUDA_VENV)/bin/python -m tests.codegen.gpu.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
 
 emulated-gpu-check: $(CUDA_VENV)/.cuda
 	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
@@ -75,10 +76,10 @@ emulated-gpu-check: $(CUDA_VENV)/.cuda
 SANITIZER ?= compute-sanitizer
 gpu-check: $(VENV)/.dev $(VENV)/.gpu
 	$(BIN)/graphflow devices
-	$(PYTEST) tests/kernels/cuda tests/runtime/cuda
+	$(PYTEST) $(GPU_TESTS)
 	@command -v $(SANITIZER) >/dev/null || { echo "$(SANITIZER) was not found. It comes with the CUDA toolkit; \
 	name it: make gpu-check SANITIZER=/usr/local/cuda/bin/compute-sanitizer" >&2; exit 1; }
-	$(SANITIZER) --error-exitcode 1 --report-api-errors no $(PYTEST) tests/kernels/cuda
+	$(SANITIZER) --error-exitcode 1 --report-api-errors no $(PYTEST) tests/codegen/gpu tests/compiler/gpu
 
 bench-gpu: $(VENV)/.gpu
 	$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)

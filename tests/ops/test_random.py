@@ -1,6 +1,6 @@
 """Protects the state of random ops: one for each op and session, which goes on from run to run and can be put back.
 
-The numbers themselves are compared with TensorFlow's by tests/oracle (family random) and tests/kernels/test_philox.py.
+The numbers themselves are compared with TensorFlow's by tests/oracle (family random) and tests/common/test_philox.py.
 """
 
 from __future__ import annotations

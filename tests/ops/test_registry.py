@@ -53,7 +53,9 @@ def test_has_a_kernel_a_gradient_and_samples(op_type: str) -> None:
     assert callable(definition.gradient) or isinstance(definition.gradient, NotDifferentiable)
     if op_type in WITHOUT_KERNEL:
         return
-    assert kernels.factory(op_type) is not None, f"{op_type} has no kernel: add one in graphflow/kernels/cpu"
+    assert kernels.factory(op_type) is not None, (
+        f"{op_type} has no kernel: add one in graphflow/_core/kernels"
+    )
     told = f"{op_type} has no samples: add an entry to a table in tests/ops/op_samples"
     assert op_type in op_samples.TABLE or op_type in WITHOUT_SAMPLES, told
 

@@ -1,6 +1,6 @@
 """Graphs that TensorFlow 1.15 wrote, and what it computes with them; and whether it reads graphflow's.
 
-    oracle/bin/python tests/oracle/record_graphs.py          # writes tests/graph/recorded/
+    oracle/bin/python tests/oracle/record_graphs.py          # writes tests/interop/recorded/
     python -m tests.oracle.write_graphs FOLDER               # graphflow writes its graphs of the same programs
     oracle/bin/python tests/oracle/record_graphs.py FOLDER   # TensorFlow reads those, and compares the numbers
 
@@ -18,7 +18,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 warnings.filterwarnings("ignore")
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-RECORDED = os.path.join(HERE, os.pardir, "graph", "recorded")
+RECORDED = os.path.join(HERE, os.pardir, "interop", "recorded")
 
 import graph_programs  # noqa: E402
 import numpy as np  # noqa: E402

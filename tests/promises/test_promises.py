@@ -1,7 +1,7 @@
 """Protects what graphflow promises its users where its ancestors made them suffer; each test's name has the number.
 
 Promises about one package alone are kept by that package's tests: 33 also by tests/test_import.py, 34 also by
-tests/kernels/native.
+tests/codegen/cpu.
 """
 
 from __future__ import annotations

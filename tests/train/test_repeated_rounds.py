@@ -11,7 +11,7 @@ from graphflow._core.cluster.server.once import Attempt
 from graphflow._core.resources.last_runs import Run
 from graphflow._core.resources.sync_rounds import Choice, Gradients, Ticket
 from graphflow._core.runtime.context import RunContext
-from tests.kernels.test_sync_rounds import WORKERS, Rounds
+from tests.resources.test_sync_rounds import WORKERS, Rounds
 
 
 class Repeated(Rounds):

@@ -118,7 +118,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
     ),
     **dict.fromkeys(
         [d.name for d in vars(graphflow._core.ops.distributed.collectives).values() if isinstance(d, OpDef)],
-        "need a group of members; tests/distribute/test_collectives.py has them",
+        "need a group of members; tests/collectives/test_collectives.py has them",
     ),
     **dict.fromkeys(
         [d.name for d in vars(graphflow._core.ops.distributed.sync_rounds).values() if isinstance(d, OpDef)],

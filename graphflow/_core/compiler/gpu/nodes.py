@@ -19,7 +19,7 @@ class Places:
     """Where things lie on the device.
 
     device: the number of the GPU. array: the elements of a value's block, from the value's lowest on.
-    status: where kernels say what went wrong, as kernels/cuda/status has it.
+    status: where kernels say what went wrong, as codegen/gpu/status has it.
     number: the node's, for the status. words: the words that `before` of the node returns, None where it has none.
     """
 

@@ -1,8 +1,8 @@
 """Records what TensorFlow 1.15's CPU kernels compute; run it in an environment that has tensorflow==1.15.5.
 
-    python tests/kernels/record_convolution.py
+    python tests/kernels/nn/record_convolution.py
 
-writes tests/kernels/data/convolution.npz: for each case its sizes, its inputs and the results of convolutions,
+writes tests/kernels/nn/data/convolution.npz: for each case its sizes, its inputs and the results of convolutions,
 depthwise convolutions and pools with their gradients. Inputs are small integers, so that every sum is exact in float32
 and largest elements have equals. TensorFlow 1.15 has no gradients of dilated convolutions on a CPU.
 """

@@ -1,8 +1,8 @@
 """Records what TensorFlow 1.15's CPU kernels draw; run it in an environment that has tensorflow==1.15.5.
 
-    python tests/kernels/record_philox.py
+    python tests/common/record_philox.py
 
-writes tests/kernels/data/philox.json. Every case is the op, its seeds and arguments, and what successive runs in
+writes tests/common/data/philox.json. Every case is the op, its seeds and arguments, and what successive runs in
 one session returned: small results whole, large ones by their first and last elements and a digest of all bytes.
 """
 

@@ -21,7 +21,7 @@ from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.runtime.agreement import replaying, trial, verification
 from graphflow._core.runtime.agreement.replaying import replayed
 from graphflow._core.runtime.agreement.report import load, save
-from tests.runtime.cuda.both_devices import needs_two_gpus, session
+from tests.runtime.gpu.both_devices import needs_two_gpus, session
 
 pytestmark = [pytest.mark.device, pytest.mark.verified_plans]
 RNG = np.random.RandomState

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from tests.runtime.cuda.both_devices import on_both, plans, session
+from tests.runtime.gpu.both_devices import on_both, plans, session
 
 pytestmark = pytest.mark.device
 

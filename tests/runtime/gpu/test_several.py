@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from tests.runtime.cuda.both_devices import needs_two_gpus, session
+from tests.runtime.gpu.both_devices import needs_two_gpus, session
 
 pytestmark = [pytest.mark.device, needs_two_gpus]
 TWO = {"GPU": 2}

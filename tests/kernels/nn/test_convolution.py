@@ -15,7 +15,7 @@ import pytest
 from graphflow._core.kernels.nn import convolution as kernels
 
 Array = npt.NDArray[Any]
-_FILE = np.load(Path(__file__).parents[1] / "data" / "convolution.npz")
+_FILE = np.load(Path(__file__).parent / "data" / "convolution.npz")
 CASES: dict[str, dict[str, Array]] = {}
 for _name in _FILE.files:
     _case, _, _key = _name.partition("/")

@@ -1,6 +1,6 @@
 """Assembles kernels for real GPUs on a machine without one, and prints the registers and spills of each.
 
-usage: python -m tests.kernels.cuda.assemble_kernels LIBRARIES [GOOD.json]
+usage: python -m tests.codegen.gpu.assemble_kernels LIBRARIES [GOOD.json]
 
 LIBRARIES is what EMULATED_GPU_RECORD named: a line for each library of kernels that an emulated GPU of compute
 capability 8.0 loaded. Beside each lies the assembly that it was made of, after link-time optimisation, which is

@@ -11,8 +11,8 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.codegen.gpu.discovery import found
-from tests.runtime.cuda.both_devices import plans, session
-from tests.runtime.cuda.lazy_streams import make_lazy
+from tests.runtime.gpu.both_devices import plans, session
+from tests.runtime.gpu.lazy_streams import make_lazy
 
 pytestmark = [
     pytest.mark.device,

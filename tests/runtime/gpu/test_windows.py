@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from tests.runtime.cuda.both_devices import session
+from tests.runtime.gpu.both_devices import session
 
 pytestmark = pytest.mark.device
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from tests.runtime.cuda.both_devices import plans, session
+from tests.runtime.gpu.both_devices import plans, session
 
 pytestmark = pytest.mark.device
 DATA = np.arange(6, dtype=np.int32).reshape(2, 3)
