@@ -29,6 +29,8 @@ BACKGROUND = (
     "atexit.register(_task.communicate); atexit.register(_task.kill); print(_task.stdout.readline(), end='')\n"
 )
 """Runs a command on, and shows its first line: what it says when it is there."""
+WAITS = re.compile(r"^(?:INFO )?The plan of .* waits for \d+ kernels: .*\n", re.MULTILINE)
+"""What a program says besides where kernels are compiled for the first time, and take long."""
 
 
 def snippets(page: Path) -> list[tuple[str, str, str]]:
@@ -79,6 +81,7 @@ def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
     checker = doctest.OutputChecker()
     for (_, code, expected), found in zip(parts, printed, strict=True):
         if expected:
+            found = WAITS.sub("", found)
             right = checker.check_output(expected, found, doctest.ELLIPSIS)
             assert right, f"{name(page)}: this snippet\n\n{code}\nprints\n\n{found}\nand not\n\n{expected}"
 

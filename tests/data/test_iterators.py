@@ -322,7 +322,7 @@ def test_a_deadline_ends_a_wait() -> None:
     following = data.make_one_shot_iterator().get_next()
     with gf.Session() as session:
         with pytest.raises(gf.errors.DeadlineExceededError, match="PrefetchDataset"):
-            session.run(following, options=gf.RunOptions(timeout_in_ms=200))
+            session.run(following, options=gf.RunOptions(timeout_in_ms=2000))
         go_on.set()
         assert drain(session, following) == [0, 1, 2, 3, 4]
 
