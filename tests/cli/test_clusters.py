@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import spec_of
 
 import graphflow as gf
 from graphflow.cli import status
 from graphflow.cli.main import main
+from tests.cluster.serving import spec_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 

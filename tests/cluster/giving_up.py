@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.transport.message import Kind
+from tests.cluster.serving import serve_all, spec_of
 
 
 class Cluster:

@@ -1,7 +1,8 @@
 """The processes of one run of a test: tasks and clients, forked from a process that has imported everything.
 
-What a process does is the function `run(folder, name, role, **arguments)` of a module beside this one. It writes its
-log to FOLDER/NAME.log, and what it acknowledges to a file FOLDER/acknowledged_NAME, a number a line.
+What a process does is the function `run(folder, name, role, **arguments)` of a module, such as
+tests.cluster.once_role. It writes its log to FOLDER/NAME.log, and what it acknowledges to a file
+FOLDER/acknowledged_NAME, a number a line.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
+from tests.cluster.serving import serve_all, spec_of
 
 GIVEN = np.linspace(-1.0, 1.0, 2000).reshape(100, 20).astype("f")
 """Of more bytes than go along in a message's table."""

@@ -11,11 +11,11 @@ import sys
 import time
 from pathlib import Path
 
-import collective_role
 import pytest
-from processes import Processes
 
 import graphflow as gf
+from tests.cluster import collective_role
+from tests.cluster.processes import Processes
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -43,7 +43,7 @@ def test_promise_10_a_worker_killed_in_a_step_is_named_and_all_go_on_from_the_ch
     victim: int, tmp_path: Path
 ) -> None:
     workers = range(collective_role.WORKERS)
-    with Processes(tmp_path / "run", "collective_role", {"worker": len(workers)}) as run:
+    with Processes(tmp_path / "run", "tests.cluster.collective_role", {"worker": len(workers)}) as run:
         for index in workers:
             run.start("worker", index, steps=STEPS)
         run.wait_until(4 * 12)

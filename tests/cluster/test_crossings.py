@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from serving import serve, spec_of
 
 import graphflow as gf
+from tests.cluster.serving import serve, spec_of
 
 WITHIN = 20.0
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from serving import serve_all, spec_of
 
 import graphflow as gf
+from tests.cluster.serving import serve_all, spec_of
 
 
 def test_a_gradient_function_stays_in_its_program() -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.resources.store import ResourceStore, VariableCell
 from graphflow._core.transport import shared
+from tests.cluster.serving import serve_all, spec_of
 
 COUNT = 200_000
 LARGE = 2_000_000

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import spec_of
 
 import graphflow as gf
+from tests.cluster.serving import spec_of
 
 
 @pytest.fixture

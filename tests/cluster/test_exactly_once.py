@@ -16,9 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import once_role
 import pytest
-from processes import Processes
+
+from tests.cluster import once_role
+from tests.cluster.processes import Processes
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -34,7 +35,7 @@ def _train(
 ) -> tuple[dict[str, Any], list[int], int]:
     """What a training ends with, what was acknowledged, and how often a session was made anew."""
     clients = range(once_role.CLIENTS)
-    with Processes(folder, "once_role", {"ps": 2, "worker": once_role.CLIENTS}) as run:
+    with Processes(folder, "tests.cluster.once_role", {"ps": 2, "worker": once_role.CLIENTS}) as run:
         for role, count in (("ps", 2), ("worker", once_role.CLIENTS)):
             for index in range(count):
                 run.start(role, index)

@@ -24,7 +24,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import flooder
 import pytest
 import zmq
 
@@ -32,6 +31,7 @@ import graphflow as gf
 from graphflow._core.transport import keys
 from graphflow._core.transport.channel import Channel
 from graphflow._core.transport.strangers import MOST_STRANGERS, STRANGER_SECONDS
+from tests.cluster import flooder
 
 HERE = Path(__file__).parent
 MOST_GROWTH = 64 << 20

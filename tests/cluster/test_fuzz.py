@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pytest
 import zmq
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.plan.encode import BadPlan, PlanReader
 from graphflow._core.transport import keys, lanes
 from graphflow._core.transport.message import Kind, Message, peek
 from graphflow._core.transport.tensors import BadMessage
+from tests.cluster.serving import serve_all, spec_of
 
 HEADER = struct.Struct("<2sBBIQQQQ")
 NUMBERS = (0, 1, 2, 3, 7, 255, 2**31 - 1, 2**31, 2**32, 2**63, 2**64 - 1)

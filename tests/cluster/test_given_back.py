@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from giving_up import until
 
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.graph.dtypes import as_dtype
@@ -31,6 +30,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from tests.cluster.giving_up import until
 
 ORDERS = list(itertools.permutations(range(3)))
 ORIGIN = Origin("Dataset", "d", None)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from giving_up import Cluster, dies, gives_up, until
 
 import graphflow as gf
 from graphflow.data import Dataset
+from tests.cluster.giving_up import Cluster, dies, gives_up, until
 
 ELEMENTS = 24
 Make = Callable[[Path, int], tuple[Any, int]]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
+from tests.cluster.serving import serve_all, spec_of
 
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import zmq
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.transport import keys
 from graphflow.cli.main import main
+from tests.cluster.serving import serve_all, spec_of
 
 ADDRESS = "0.0.0.0"
 """An address beyond loopback that every machine has: whoever can reach the machine reaches it."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import spec_of
 
 import graphflow as gf
+from tests.cluster.serving import spec_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 SIZE = 3 << 30

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import Processes
+
+from tests.cluster.processes import Processes
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -37,7 +38,7 @@ def until(condition: Callable[[], bool], what: Callable[[], str], seconds: float
 
 @pytest.mark.parametrize("victim", [2, pytest.param(0, marks=pytest.mark.slow)])
 def test_promise_5_a_killed_worker_is_noticed_and_all_go_on_together(tmp_path: Path, victim: int) -> None:
-    with Processes(tmp_path, "mirrored_role", {"worker": 4}) as run:
+    with Processes(tmp_path, "tests.cluster.mirrored_role", {"worker": 4}) as run:
         for index in range(4):
             run.start("worker", index, steps=18)
         others = [i for i in range(4) if i != victim]

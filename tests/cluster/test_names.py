@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import zmq
-from serving import serve, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.transport import names as names_module
 from graphflow._core.transport.names import Names, resolve
 from graphflow.cli.main import main
+from tests.cluster.serving import serve, spec_of
 
 LOST = "lost.example"
 """A name of the tests' own; RFC 2606 keeps it from being anybody's."""

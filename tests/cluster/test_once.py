@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow import errors
@@ -22,6 +21,7 @@ from graphflow._core.resources.last_runs import MOST_LINES, MOST_RUNS, LastRuns,
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.planner import Manner
 from graphflow.train.step_functions import Calls
+from tests.cluster.serving import serve_all, spec_of
 
 
 @pytest.fixture(autouse=True)

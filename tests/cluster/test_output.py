@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.server.step_output import BURST, BURST_BYTES, MOST_BYTES, MOST_TEXT, StepOutput
 from graphflow._core.cluster.server.told import Told
 from graphflow._core.transport.message import Kind, Message
+from tests.cluster.serving import serve_all, spec_of
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Processes
-from serving import serve_all, spec_of
 
 import graphflow as gf
+from tests.cluster.processes import Processes
+from tests.cluster.serving import serve_all, spec_of
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -33,7 +33,7 @@ def train(tmp_path: Path) -> Iterator[Train]:
     with ExitStack() as stack:
 
         def begin(save_steps: int) -> Processes:
-            run = stack.enter_context(Processes(tmp_path, "once_role", {"ps": 2, "worker": 2}))
+            run = stack.enter_context(Processes(tmp_path, "tests.cluster.once_role", {"ps": 2, "worker": 2}))
             for index in range(2):
                 run.start("ps", index)
             for index in range(2):

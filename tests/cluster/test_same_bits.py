@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
+from tests.cluster.serving import serve_all, spec_of
 
 Place = Callable[[int], str]
 Program = Callable[[Place], Iterator[Any]]

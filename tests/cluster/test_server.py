@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import serve, serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.server.server import task_name
+from tests.cluster.serving import serve, serve_all, spec_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="counts what /proc shows")

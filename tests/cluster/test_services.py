@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from service_world import TASKS, Client, Plan, World, plans, shown
 
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.shared import SharedMemoryError
+from tests.cluster.service_world import TASKS, Client, Plan, World, plans, shown
 
 PS, MASTER, OTHER = TASKS
 BOTH_COUNT = [MASTER, OTHER, PS]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve, serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.runtime import planner
+from tests.cluster.serving import serve, serve_all, spec_of
 
 
 @pytest.fixture

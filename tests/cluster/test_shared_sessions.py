@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Processes
+
+from tests.cluster.processes import Processes
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -31,7 +32,9 @@ STOPPED_SECONDS = 2.5
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Processes]:
     with ExitStack() as stack:
-        found = stack.enter_context(Processes(tmp_path / "run", "threads_role", {"ps": 2, "worker": 1}))
+        found = stack.enter_context(
+            Processes(tmp_path / "run", "tests.cluster.threads_role", {"ps": 2, "worker": 1})
+        )
         for index in range(2):
             found.start("ps", index)
         found.start("worker", 0)

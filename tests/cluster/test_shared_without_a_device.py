@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from serving import serve_all, spec_of
-
 import graphflow as gf
+from tests.cluster.serving import serve_all, spec_of
 
 
 def test_two_clients_share_what_names_no_job() -> None:

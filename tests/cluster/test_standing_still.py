@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Processes
+
+from tests.cluster.processes import Processes
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -122,7 +123,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Training]]:
 
         def start(workers: int, **arguments: Any) -> Training:
             run = stack.enter_context(
-                Processes(tmp_path / "run", "standing_role", {"ps": 1, "worker": workers})
+                Processes(tmp_path / "run", "tests.cluster.standing_role", {"ps": 1, "worker": workers})
             )
             return Training(run, workers, **arguments)
 

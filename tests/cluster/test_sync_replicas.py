@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sync_role
-from processes import Processes
 
 import graphflow as gf
+from tests.cluster import sync_role
+from tests.cluster.processes import Processes
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -36,7 +36,9 @@ def train(tmp_path: Path) -> Iterator[Any]:
     with ExitStack() as stack:
 
         def begin(kind: str = "worker", steps: int = STEPS) -> Processes:
-            run = stack.enter_context(Processes(tmp_path / kind, "sync_role", {"ps": 2, "worker": 3}))
+            run = stack.enter_context(
+                Processes(tmp_path / kind, "tests.cluster.sync_role", {"ps": 2, "worker": 3})
+            )
             for index in range(2):
                 run.start("ps", index)
             for index in range(3):

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.server.step_trace import merged, offset
+from tests.cluster.serving import serve_all, spec_of
 
 PS, FIRST, SECOND = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import serve, serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.server.greetings import MOST_SESSIONS
+from tests.cluster.serving import serve, serve_all, spec_of
 
 ROUNDS = 100
 FEW = 20

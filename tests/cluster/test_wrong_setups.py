@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 import zmq
-from serving import serve, spec_of
 
 import graphflow as gf
 from graphflow import errors
@@ -26,6 +25,7 @@ from graphflow._core.common.modules import exhausted, import_all
 from graphflow._core.transport import keys, zeromq
 from graphflow._core.transport.message import Kind, Message
 from graphflow.cli.main import main
+from tests.cluster.serving import serve, spec_of
 
 _PROJECT = Path(__file__).parents[2]
 SECONDS = 1.5

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from group_world import World, member, offer, receiver
 
 from graphflow import errors
 from graphflow._core.collectives.groups import Group, Joined, Left
 from graphflow._core.collectives.rounds import LARGE, SEND, Round, share_of
+from tests.collectives.group_world import World, member, offer, receiver
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 5])

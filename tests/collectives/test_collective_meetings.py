@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from group_world import World
 
 from graphflow import errors
+from tests.collectives.group_world import World
 
 GAVE_UP = errors.AbortedError(None, None, "it gave up")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.cluster.client import remote
+from tests.cluster.serving import serve_all, spec_of
 
 GROUP = 3
 

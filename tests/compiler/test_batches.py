@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import check
 
 import graphflow as gf
 from graphflow._core.compiler.values import Value
+from tests.runtime.compiled.tiers import check
 
 
 def _numbers(seed: int, *shape: int) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import check
 
 import graphflow as gf
+from tests.runtime.compiled.tiers import check
 
 RNG = np.random.RandomState
 

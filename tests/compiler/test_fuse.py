@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiers import check
 
 import graphflow as gf
 from graphflow._core.compiler.fuse import fuse
 from graphflow._core.compiler.nodes import KernelNode, Node, Statements
 from graphflow._core.compiler.values import whole
 from graphflow._core.plan.ir import Instruction
+from tests.runtime.compiled.tiers import check
 
 _SPACES: list[tuple[int, ...]] = [(), (8,), (4, 8)]
 _STEP = st.tuples(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import check
 
 import graphflow as gf
+from tests.runtime.compiled.tiers import check
 
 BOXES = np.array(
     [[0.1, 0.2, 0.8, 0.9], [0.9, 0.1, 0.2, 0.8], [-0.2, 0.1, 0.6, 1.3], [0, 0, 1, 1]], np.float32

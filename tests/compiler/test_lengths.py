@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import check
 
 import graphflow as gf
+from tests.runtime.compiled.tiers import check
 
 RNG = np.random.RandomState
 CELLS: dict[str, Callable[[], Any]] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import compiled_plans
 
 import graphflow as gf
+from tests.runtime.compiled.tiers import compiled_plans
 
 Results = Callable[[Any], list[Any]]
 

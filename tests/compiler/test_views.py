@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import check
 
 import graphflow as gf
 from graphflow._core.compiler.values import Value, view_of
+from tests.runtime.compiled.tiers import check
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "first axis reversed": lambda x: gf.reverse(x, [0]),

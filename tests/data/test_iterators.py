@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pipelines import D, drain
 
 import graphflow as gf
+from tests.data.pipelines import D, drain
 
 
 def prefetching() -> int:

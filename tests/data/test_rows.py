@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pipelines import D, assert_same, drain
 
 import graphflow as gf
 from graphflow._core.runtime.functions import FunctionRunner
+from tests.data.pipelines import D, assert_same, drain
 
 FLOATS = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 3e-39, 0.1, 7.0, -7.25, 1e30, 100.0, 255.0])
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pipelines import PIPELINES, D, assert_same, drain, noisy, numbers
 
 import graphflow as gf
+from tests.data.pipelines import PIPELINES, D, assert_same, drain, noisy, numbers
 
 
 def through_a_file(state: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
+from tests.cluster.serving import serve_all, spec_of
 
 D = gf.distribute
 

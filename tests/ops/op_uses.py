@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from op_samples import Sample
 
 import graphflow as gf
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.ops.core import apply
+from tests.ops.op_samples import Sample
 
 ROUNDING = {"float16": 2e-3, "float32": 4e-6, "complex64": 4e-6, "float64": 1e-12, "complex128": 1e-12}
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import op_samples
 import pytest
-from op_samples import WITHOUT_KERNEL, WITHOUT_SAMPLES, Sample, samples
-from op_uses import Use, assert_close, run_uses
 
 import graphflow as gf
 from graphflow._core.graph.op_def import NotDifferentiable, lookup, registry
 from graphflow._core.kernels import registry as kernels
+from tests.ops import op_samples
+from tests.ops.op_samples import WITHOUT_KERNEL, WITHOUT_SAMPLES, Sample, samples
+from tests.ops.op_uses import Use, assert_close, run_uses
 
 pytestmark = pytest.mark.filterwarnings("ignore:The graph grew")
 """Every check of a gradient adds to the graph."""

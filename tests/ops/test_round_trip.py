@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import op_samples
 import pytest
-from op_samples import Sample, samples
 
 import graphflow as gf
 from graphflow._core.graph.expansions import EXPANSIONS
@@ -18,6 +16,8 @@ from graphflow._core.graph.op_def import lookup, registry
 from graphflow._core.graph.op_table import tensorflow_op
 from graphflow._core.interop.import_nodes import parse
 from graphflow._core.ops.core import apply
+from tests.ops import op_samples
+from tests.ops.op_samples import Sample, samples
 
 OP_TYPES = sorted(set(registry()) & set(op_samples.TABLE))
 RUN = 6

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow.train.balance import bytes_by_task, imbalance
+from tests.cluster.serving import serve_all, spec_of
 
 
 def build(strategy: Any, tasks: int, variables: Sequence[tuple[str, Sequence[int]]]) -> None:

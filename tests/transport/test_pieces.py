@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import serve_all, spec_of
 
 import graphflow as gf
 from graphflow._core.transport import pieces
 from graphflow._core.transport.pieces import Pieces, Pool, cut, is_cut
 from graphflow._core.transport.tensors import BadMessage
+from tests.cluster.serving import serve_all, spec_of
 
 
 @pytest.fixture

@@ -13,16 +13,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import kept
-import programs
-from serving import serve_all, spec_of
-
 import graphflow as gf
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.fetches import fetch_key
 from graphflow._core.plan.ir import walk
 from graphflow._core.runtime.compiled.tier import TieredExecutable
 from graphflow._core.runtime.staged import StagedExecutable
+from tests.cluster.serving import serve_all, spec_of
+from tests.zoo import kept, programs
 
 PLACEMENTS = ("numpy", "compiled", "devices", "cluster")
 

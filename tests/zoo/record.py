@@ -20,11 +20,11 @@ from typing import Any
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 warnings.filterwarnings("ignore")
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir)))
 
-import kept  # noqa: E402
 import numpy as np  # noqa: E402
-import programs  # noqa: E402
+
+from tests.zoo import kept, programs  # noqa: E402
 
 EXPECTED_VERSION = "1.15.5"
 PART = 0.5

@@ -14,14 +14,10 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+from tests.zoo import kept, placements, programs
+from tests.zoo.tier_reasons import STAYS
+
 PROJECT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(PROJECT / "tests" / "zoo"), str(PROJECT / "tests" / "cluster")]
-
-import kept  # noqa: E402
-import placements  # noqa: E402
-import programs  # noqa: E402
-from tier_reasons import STAYS  # noqa: E402
-
 PAGE = PROJECT / "docs" / "zoo.md"
 HEAD = "| model | op types | instructions | compiled | on NumPy |\n|--|--|--|--|--|\n"
 

@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import kept
 import numpy as np
-import placements
-import programs
 import pytest
-from tier_reasons import STAYS
 
 import graphflow as gf
+from tests.zoo import kept, placements, programs
+from tests.zoo.tier_reasons import STAYS
 
 LONGEST = 400
 """Seconds that a model may take: to compile one takes some ten seconds of a core, and longer where others are busy."""

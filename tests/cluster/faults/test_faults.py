@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import serve, spec_of
 
 import graphflow as gf
 from tests.cluster.faults import cells
 from tests.cluster.faults.lab import Lab
 from tests.cluster.faults.table import all_cells
+from tests.cluster.serving import serve, spec_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lab needs Linux")
 

@@ -1,7 +1,8 @@
 """Starts the tasks of the lab by forking: what takes a second to import is imported once.
 
 Reads one JSON list a line, [name, role, arguments]; writes "started NAME PID" and "ended NAME STATUS", where that is -n
-for signal n. Ends with its standard input.
+for signal n. Ends with its standard input. It is started by its path, with the project on PYTHONPATH, so that modules
+have the names here that the tests know them by.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
+
+from tests.cluster.faults import hosts
 
 _PR_SET_PDEATHSIG = 1
 _MODULES = (
@@ -30,11 +32,8 @@ _MODULES = (
 )
 
 
-def main(folder: str, program: str = "task") -> None:
-    """Serves until its standard input ends; files of the tasks are in `folder`, what they do in a module's `run`."""
-    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-    import hosts
-
+def main(folder: str, program: str = "tests.cluster.faults.task") -> None:
+    """Serves until its standard input ends; files of tasks are in `folder`, what they do in a module's `run`."""
     task = importlib.import_module(program)
 
     for module in _MODULES:
@@ -65,14 +64,14 @@ def main(folder: str, program: str = "task") -> None:
                 name, role, arguments = json.loads(line)
                 pid = os.fork()
                 if not pid:
-                    _child(task, hosts, folder, name, role, arguments)
+                    _child(task, folder, name, role, arguments)
                 names[pid] = name
                 print("started", name, pid, flush=True)
     for pid in names:
         os.kill(pid, signal.SIGKILL)
 
 
-def _child(task: Any, hosts: Any, folder: str, name: str, role: str, arguments: dict[str, Any]) -> None:
+def _child(task: Any, folder: str, name: str, role: str, arguments: dict[str, Any]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -6,10 +6,9 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import op_samples
-
 from graphflow._core.compiler.gpu.rules import has_kernel
 from graphflow._core.graph.op_def import registry
+from tests.ops import op_samples
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gpu.md").read_text()
 

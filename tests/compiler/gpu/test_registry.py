@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import op_samples
 import pytest
-from op_samples import Sample, samples
-from op_uses import Use, assert_close, run_uses
 
 import graphflow as gf
 from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED, has_kernel
 from graphflow._core.graph.op_def import lookup, registry
 from graphflow._core.runtime.gpu.executable import DeviceExecutable
+from tests.ops import op_samples
+from tests.ops.op_samples import Sample, samples
+from tests.ops.op_uses import Use, assert_close, run_uses
 
 pytestmark = pytest.mark.device
 

@@ -15,7 +15,7 @@ import graphflow._core.ops.distributed.sync_rounds
 import graphflow._core.ops.io.datasets
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.ops import load_all
-from op_samples import (
+from tests.ops.op_samples import (
     arrays,
     colours,
     distances,
@@ -35,8 +35,8 @@ from op_samples import (
     summaries,
     texts,
 )
-from op_samples.sample import Draw
-from op_samples.sample import Sample as Sample
+from tests.ops.op_samples.sample import Draw
+from tests.ops.op_samples.sample import Sample as Sample
 
 TABLE: dict[str, Draw] = {
     **arrays.TABLE,

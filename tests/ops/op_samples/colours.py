@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, draw, ints, scalar
+from tests.ops.op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, draw, ints, scalar
 
 HALF, BYTE = np.dtype(np.float16), np.dtype(np.uint8)
 

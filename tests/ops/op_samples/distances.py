@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, differentiable, draw, over
+from tests.ops.op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, differentiable, draw, over
 
 
 def _patches(random: Random) -> Iterable[Sample]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from op_samples.sample import (
+from tests.ops.op_samples.sample import (
     PAIRS,
     SHAPES,
     Draw,

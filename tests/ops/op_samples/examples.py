@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphflow as gf
-from op_samples.sample import Draw, Random, Sample, strings
+from tests.ops.op_samples.sample import Draw, Random, Sample, strings
 
 
 def _example(x: Any, labels: Any) -> bytes:

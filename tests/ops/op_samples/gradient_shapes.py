@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from op_samples.sample import Draw, Random, Sample, ints, scalar
+from tests.ops.op_samples.sample import Draw, Random, Sample, ints, scalar
 
 PAIRS = (
     ((2, 3), (3,)),

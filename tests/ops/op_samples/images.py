@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.graph.dtypes import as_dtype
-from op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, draw, ints
+from tests.ops.op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, draw, ints
 
 HALF, BYTE = np.dtype(np.float16), np.dtype(np.uint8)
 Shares = dict[int, float]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from op_samples.sample import Draw, Random, Sample, cast_wrapping, draw, dtypes_of, over, scalar
+from tests.ops.op_samples.sample import Draw, Random, Sample, cast_wrapping, draw, dtypes_of, over, scalar
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 

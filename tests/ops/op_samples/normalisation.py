@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from op_samples.networks import FLOATS, channels_back, channels_last
-from op_samples.sample import INT, SHAPES, Draw, Random, Sample, differentiable, draw, over
+from tests.ops.op_samples.networks import FLOATS, channels_back, channels_last
+from tests.ops.op_samples.sample import INT, SHAPES, Draw, Random, Sample, differentiable, draw, over
 
 EPSILON = 0.01
 IMAGES = ((2, 2, 2, 2), (1, 1, 3, 1), (3, 2, 1, 2))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.graph.dtypes import as_dtype
-from op_samples.sample import INT, Draw, Random, Sample, draw, ints, scalar, strings
+from tests.ops.op_samples.sample import INT, Draw, Random, Sample, draw, ints, scalar, strings
 
 HALF, BYTE = np.dtype(np.float16), np.dtype(np.uint8)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphflow import protos
-from op_samples.sample import Draw, Random, Sample
+from tests.ops.op_samples.sample import Draw, Random, Sample
 
 
 def _string(text: bytes) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import graphflow as gf
-from op_samples.sample import Draw, Random, Sample, draw, ints, scalar, strings
+from tests.ops.op_samples.sample import Draw, Random, Sample, draw, ints, scalar, strings
 
 WORDS = ("", "a", "Bc d", "12x", "a-b-c", "  pad ", "ÄÖ", "xyz")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from failing import FAILING, check
 
 import graphflow as gf
+from tests.runtime.compiled.failing import FAILING, check
 
 
 @pytest.mark.parametrize("name", FAILING)

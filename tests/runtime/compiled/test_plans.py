@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import check
 
 import graphflow as gf
+from tests.runtime.compiled.tiers import check
 
 
 def _always() -> gf.Session:

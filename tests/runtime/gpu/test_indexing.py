@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import on_both, session
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import on_both, session
 
 pytestmark = pytest.mark.device
 ROWS = np.random.default_rng(5).normal(size=(7, 3)).astype("f")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import needs_two_gpus, on_both, plans, session
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import needs_two_gpus, on_both, plans, session
 
 pytestmark = pytest.mark.device
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import on_both
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import on_both
 
 LOGITS = np.array([[0, 1, -np.inf, 2, 0.5], [np.inf, -1, 800, 799, 3], [np.nan] * 5], "f")
 pytestmark = pytest.mark.device

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import plans, session
-from random_graphs import draw
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import plans, session
+from tests.runtime.gpu.random_graphs import draw
 
 pytestmark = pytest.mark.device
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import on_both
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import on_both
 
 pytestmark = pytest.mark.device
 

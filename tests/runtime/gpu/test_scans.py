@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import on_both
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import on_both
 
 pytestmark = pytest.mark.device
 SHAPES = {"one": ([1], 0), "pieces": ([3, 37], 1), "lines": ([5, 7, 3], 1), "last of one": ([4, 1], -1)}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import plans, session
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import plans, session
 
 pytestmark = pytest.mark.device
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import on_both, plans, session
 
 import graphflow as gf
+from tests.runtime.gpu.both_devices import on_both, plans, session
 
 pytestmark = pytest.mark.device
 TABLE = np.random.default_rng(2).normal(size=(9, 3)).astype("f")

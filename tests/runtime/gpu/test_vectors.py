@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from both_devices import on_both
 
 import graphflow as gf
 from graphflow._core.codegen.gpu.vectors import lies_well
+from tests.runtime.gpu.both_devices import on_both
 
 pytestmark = pytest.mark.device
 
