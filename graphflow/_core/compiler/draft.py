@@ -1,9 +1,9 @@
-"""Draft: a plan taken apart and fused, with the kernels that it waits for."""
+"""Draft: a plan taken apart and fused, with the kernels that it waits for; LoopDraft: a loop with such a body."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from graphflow._core.codegen.cpu.codegen import region_source
 from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
@@ -14,7 +14,7 @@ from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_prog
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import KernelNode, PythonNode, Statements
-from graphflow._core.plan.ir import Plan
+from graphflow._core.plan.ir import Instruction, Plan
 
 
 def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
@@ -60,7 +60,9 @@ def _machine_takes(group: Group) -> bool:
 class Draft:
     """A plan taken apart and fused, with the kernels that it waits for."""
 
-    def __init__(self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[LoopDraft] = ()
+    ) -> None:
         self.plan = plan
         self.lowering = lowering
         self.loops = loops
@@ -102,8 +104,7 @@ class Draft:
     def missing(self) -> int:
         """The kernels that are still being compiled."""
         own = sum(not handle.done() for handle in self._handles.values())
-        loops: int = sum(loop.draft.missing() for loop in self.loops)
-        return own + loops
+        return own + sum(loop.draft.missing() for loop in self.loops)
 
     def wait(self, timeout: float) -> None:
         """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
@@ -115,3 +116,16 @@ class Draft:
     def kernels(self, number: int) -> list[int]:
         """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
         return [self._handles[source].result(0) for source in self._sources[number]]
+
+
+@dataclass(frozen=True)
+class LoopDraft:
+    """A While whose body is worth compiling: the plans of its parts, and the draft of the body.
+
+    A condition is a comparison of scalars as a rule, which NumPy does sooner than a program starts.
+    """
+
+    instruction: Instruction
+    condition: Plan
+    body: Plan
+    draft: Draft

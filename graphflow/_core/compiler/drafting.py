@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+from graphflow._core.codegen import shared
 from graphflow._core.compiler.cpu.rules import RULES
-from graphflow._core.compiler.draft import Draft
+from graphflow._core.compiler.draft import Draft, LoopDraft
 from graphflow._core.compiler.lower import Lowering, has_native_work
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Plan, producers
+from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.compiled import native
-from graphflow._core.runtime.compiled.loops import draft_loop
 
 
 def draft_plan(
@@ -45,7 +46,31 @@ def draft_plan(
         for node in lowering.nodes
         if isinstance(node, PythonNode) and node.instruction.type == "While"
     ]
-    loops = [loop for i in whiles if (loop := draft_loop(i, makers, part)) is not None]
+    loops = [loop for i in whiles if (loop := _draft_loop(i, makers, part)) is not None]
     if not loops and not has_native_work(lowering.nodes):
         raise NothingNative
-    return Draft(plan, lowering, native.compiler(), loops)
+    return Draft(plan, lowering, shared.compiler(), loops)
+
+
+def _draft_loop(
+    i: Instruction, around: Mapping[str, Instruction], draft: Callable[[Plan], Draft | None]
+) -> LoopDraft | None:
+    """The draft of a While, its body drafted by `draft`; None if nothing of that is native.
+
+    around: the instruction that makes each value outside the loop.
+    """
+    condition, body = i.bodies
+    extra: dict[str, Instruction] = {}
+    captured: list[str] = []
+    for name in dict.fromkeys(i.inputs):
+        maker = around.get(name)
+        if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+            extra[maker.name] = maker
+        elif name not in body.feeds:
+            captured.append(name)
+    feeds = (*body.feeds, *captured)
+    plans = [Plan((*extra.values(), *part.instructions), feeds, part.fetches) for part in (condition, body)]
+    body_draft = draft(plans[1])
+    if body_draft is None:
+        return None
+    return LoopDraft(i, plans[0], plans[1], body_draft)

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from graphflow._core.graph.scopes import container_of, resource_name
 from graphflow._core.graph.shapes import Dims, compatible, text
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.resources.lending import LENT_FROM, Loans, Memory, ProcessMemory
-
-if TYPE_CHECKING:
-    from graphflow._core.runtime.context import RunContext
+from graphflow._core.resources.run import Run
 
 Result = TypeVar("Result")
 
@@ -38,7 +36,7 @@ PATIENCE = 10.0
 """Seconds after which a wait is doubted."""
 
 
-def _pause(run: RunContext | None) -> float:
+def _pause(run: Run | None) -> float:
     """How long who waits may wait before it looks again."""
     left = None if run is None else run.remaining()
     return _LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS)
@@ -304,7 +302,7 @@ class ResourceStore:
         self,
         condition: threading.Condition,
         attempt: Callable[[], Result | None],
-        run: RunContext | None,
+        run: Run | None,
         awaited: Callable[[], str],
         doubt: Callable[[], None] | None = None,
     ) -> Result:
@@ -349,7 +347,7 @@ class ResourceStore:
 
     # ---- changes in place -----------------------------------------------------------------------------------------
 
-    def enter(self, run: RunContext | None = None) -> None:
+    def enter(self, run: Run | None = None) -> None:
         """A run begins; waits for changes in place that go on.
 
         A compiled plan with a long loop makes that long: where `run` is to end meanwhile, this raises as check() does.
@@ -364,7 +362,7 @@ class ResourceStore:
                 self._active -= 1
                 raise
 
-    def _settle(self, run: RunContext | None) -> None:
+    def _settle(self, run: Run | None) -> None:
         """Waits for changes in place, with the lock held."""
         while self._in_place and self._active > 1:
             self._settled.wait(_pause(run))

@@ -15,9 +15,10 @@ import pytest
 
 import graphflow
 import graphflow as gf
+from graphflow._core.codegen import shared
 from graphflow._core.codegen.cpu import Compiler, KernelCompileError
 from graphflow._core.codegen.cpu import compiler as compiler_module
-from graphflow._core.runtime.compiled import native, tier
+from graphflow._core.runtime.compiled import tier
 
 SOURCE = """
 @kernel_function
@@ -152,7 +153,7 @@ def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
     monkeypatch.setattr(compiler_module, "_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(compiler_module, "_LONGEST_PAUSE_SECONDS", 0.1)
     compiler = Compiler(tmp_path / "cache")
-    monkeypatch.setattr(native, "_made", {"compiler": compiler})
+    monkeypatch.setattr(shared, "_made", {"compiler": compiler})
     right = sys.executable
     (tmp_path / "python3").symlink_to("/bin/false")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))

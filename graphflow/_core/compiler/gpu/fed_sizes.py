@@ -1,7 +1,8 @@
 """Sizes of results that are fed as values: dense shapes, and ids of segments, of which the last is the most.
 
 A plan on a GPU knows all shapes. So there is one for each combination of such sizes, as there is one for each
-combination of fed shapes. The host finds them in what is fed, by the plan's own instructions.
+combination of fed shapes. The host finds them in what is fed, by the plan's own instructions
+(runtime/gpu/fed_sizes.py).
 """
 
 from __future__ import annotations
@@ -12,17 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.gpu.repeated_rows import constant
 from graphflow._core.graph import shapes
-from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.sizes import DENSE_SHAPES, FOLLOWED, SEGMENT_IDS
-from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import assemble
-from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.explain import explain
-from graphflow._core.runtime.gpu.arrays import host
 
 SEGMENTS: Final = "segments"
 """The attribute of an instruction whose ids are known to name so many segments."""
@@ -38,7 +32,7 @@ def _segments(ids: Any) -> tuple[int, ...]:
 class FedSizes:
     """What of a plan has sizes that follow from its feeds."""
 
-    def __init__(self, plan: Plan, store: ResourceStore, kernels: KernelTable) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._makers = {o: i for i in plan.instructions for o in i.outputs if o not in plan.feeds}
         self._feeds = frozenset(plan.feeds)
         self._names: dict[str, str] = {}
@@ -52,9 +46,11 @@ class FedSizes:
         self._values = tuple(dict.fromkeys(self._names.values()))
         instructions = [i for i in plan.instructions if i.name in work]
         needed = {n for i in instructions for n in i.inputs} | set(self._values)
-        self._taken = [k for k, name in enumerate(plan.feeds) if name in needed]
-        part = Plan(tuple(instructions), tuple(plan.feeds[k] for k in self._taken), self._values)
-        self._part = assemble(part, store, kernels) if self._values else None
+        self.taken = [k for k, name in enumerate(plan.feeds) if name in needed]
+        """The positions of the feeds that decide."""
+        part = Plan(tuple(instructions), tuple(plan.feeds[k] for k in self.taken), self._values)
+        self.part = part if self._values else None
+        """Makes the values that say the sizes from those feeds; None if no size follows from a feed."""
         self._ids = {
             self._names[i.name] for i in plan.instructions if i.type in SEGMENT_IDS and i.name in self._names
         }
@@ -73,26 +69,15 @@ class FedSizes:
             found |= before
         return found
 
-    def of(self, run: RunContext, feeds: Sequence[Any]) -> Sizes:
-        """The sizes for some fed values, as `settled` takes them; () where something is not fed.
-
-        What another part left on a device was made of what is fed to the run, so that it is there soon.
-        """
-        if self._part is None or any(feeds[k] is None for k in self._taken):
-            return ()
-        given = [host(feeds[k]) for k in self._taken]
-        try:
-            with computing():
-                values = self._part.function(run, *given)
-        except Exception as error:
-            raise explain(error, self._part) from error
+    def sizes(self, values: Sequence[Any]) -> Sizes:
+        """The sizes that the values of `part` say, as `settled` takes them."""
         pairs = zip(self._values, values, strict=True)
         return tuple(
             [_segments(v) if name in self._ids else tuple(np.reshape(v, -1).tolist()) for name, v in pairs]
         )
 
     def settled(self, plan: Plan, sizes: Sizes) -> Plan | None:
-        """The plan in which these sizes are known; None where the graph says other shapes."""
+        """The plan in which these sizes are known, all unknown for (); None if the graph says other shapes."""
         known = dict(zip(self._values, sizes, strict=False))
         instructions: list[Instruction] = []
         for i in plan.instructions:

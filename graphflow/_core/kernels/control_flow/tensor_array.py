@@ -7,7 +7,6 @@ what was written.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -66,7 +65,6 @@ class ArrayList:
         self._sums = sums
         self._elements = [_Element() for _ in range(size)]
         self._gradients: dict[str, ArrayList] = {}
-        self._lock = threading.Lock()
         self._closed = False
 
     def __len__(self) -> int:
@@ -78,23 +76,22 @@ class ArrayList:
         self._closed = True
 
     def gradient(self, source: str) -> ArrayList:
-        """The list of gradients for one call of gf.gradients."""
-        with self._lock:
-            found = self._gradients.get(source)
-            if found is None:
-                found = ArrayList(
-                    self._dtype,
-                    len(self),
-                    self._dims,
-                    dynamic=False,
-                    clear=True,
-                    same_shape=self._same_shape,
-                    sums=True,
-                )
-                for mine, other in zip(found._elements, self._elements, strict=True):
-                    mine.shape = other.shape
-                self._gradients[source] = found
-        return found
+        """The list of gradients for one call of gf.gradients; the first that is made, whichever thread asks."""
+        found = self._gradients.get(source)
+        if found is not None:
+            return found
+        found = ArrayList(
+            self._dtype,
+            len(self),
+            self._dims,
+            dynamic=False,
+            clear=True,
+            same_shape=self._same_shape,
+            sums=True,
+        )
+        for mine, other in zip(found._elements, self._elements, strict=True):
+            mine.shape = other.shape
+        return self._gradients.setdefault(source, found)
 
     def write(self, index: Any, value: Any) -> None:
         """Writes one element; InvalidArgumentError where that cannot be."""

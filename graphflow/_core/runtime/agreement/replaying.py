@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from graphflow._core.codegen import shared
 from graphflow._core.codegen.gpu.discovery import found
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
@@ -15,7 +16,6 @@ from graphflow._core.runtime.agreement.rounding import Replay
 from graphflow._core.runtime.agreement.shadow import Variables, written_variables
 from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.agreement.verification import Apart, Subject, judged
-from graphflow._core.runtime.compiled import native
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
@@ -69,7 +69,7 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     draft.wait(_SECONDS)
 
     def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> CompiledPlan:
-        return CompiledPlan(draft, native.machine(), threads, store, kernels, watch=watch)
+        return CompiledPlan(draft, shared.machine(), threads, store, kernels, watch=watch)
 
     return Subject(plan, recorded.known, store, KERNELS, (), False, make, Unusable, False)
 

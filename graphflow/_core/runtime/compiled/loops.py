@@ -1,4 +1,4 @@
-"""Loops over arrays: the body as a compiled plan of its own, repeated from Python.
+"""Loops over arrays that run: the body as a compiled plan of its own, repeated from Python.
 
 Of each iteration only what has no native form (lists of arrays, stacks, Python functions) runs on NumPy. An iteration
 whose values have other shapes than the observed ones runs on NumPy whole.
@@ -7,50 +7,16 @@ whose values have other shapes than the observed ones runs on NumPy whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from graphflow._core.compiler.draft import Draft
+from graphflow._core.compiler.draft import Draft, LoopDraft
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, operand
 from graphflow._core.runtime.compiled.build import CompiledPlan, Unusable
 from graphflow._core.runtime.context import RunContext
-
-Drafter = Callable[[Plan], Draft | None]
-
-
-@dataclass(frozen=True)
-class LoopDraft:
-    """A While whose body is worth compiling: the plans of its parts, and the draft of the body.
-
-    A condition is a comparison of scalars as a rule, which NumPy does sooner than a program starts.
-    """
-
-    instruction: Instruction
-    condition: Plan
-    body: Plan
-    draft: Draft
-
-
-def draft_loop(i: Instruction, around: Mapping[str, Instruction], draft: Drafter) -> LoopDraft | None:
-    """The draft of a While; None where nothing of its body is native. `around` are the makers of outer values."""
-    condition, body = i.bodies
-    extra: dict[str, Instruction] = {}
-    captured: list[str] = []
-    for name in dict.fromkeys(i.inputs):
-        maker = around.get(name)
-        if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
-            extra[maker.name] = maker
-        elif name not in body.feeds:
-            captured.append(name)
-    feeds = (*body.feeds, *captured)
-    plans = [Plan((*extra.values(), *part.instructions), feeds, part.fetches) for part in (condition, body)]
-    body_draft = draft(plans[1])
-    if body_draft is None:
-        return None
-    return LoopDraft(i, plans[0], plans[1], body_draft)
 
 
 class CompiledLoop:

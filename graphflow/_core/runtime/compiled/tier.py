@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.codegen import shared
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.reasons import (
     ManyShapes,
@@ -37,7 +38,6 @@ from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
-from graphflow._core.runtime.compiled import native
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow._core.runtime.compiled.watching import Watch
@@ -182,7 +182,7 @@ class TieredExecutable:
 
     def describe(self) -> str:
         """The compiled plans that there are, for each combination of fed shapes; "" where there is none."""
-        from graphflow._core.compiler.describe import describe
+        from graphflow._core.runtime.compiled.describe import describe
 
         return "".join(
             f"compiled for {', '.join(map(str, shapes)) or 'no feeds'}\n{describe(state.compiled)}\n"
@@ -315,7 +315,7 @@ class TieredExecutable:
     def _built(self, draft: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
         from graphflow._core.runtime.compiled.build import CompiledPlan
 
-        machine, threads = native.machine(), self._policy.threads
+        machine, threads = shared.machine(), self._policy.threads
         return CompiledPlan(draft, machine, threads, store, kernels, self._base.lends, watch)
 
 

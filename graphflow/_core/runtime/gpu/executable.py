@@ -45,6 +45,7 @@ from graphflow._core.runtime.executor import Executable
 from graphflow._core.runtime.explain import failure
 from graphflow._core.runtime.gpu.arrays import DeviceArray, host, on_device
 from graphflow._core.runtime.gpu.cells import DeviceCell
+from graphflow._core.runtime.gpu.fed_sizes import SizeReader
 
 if TYPE_CHECKING:
     from graphflow._core.compiler.lower import Lowering
@@ -114,14 +115,15 @@ class DeviceExecutable:
         self._kept = kept
         self._states: dict[tuple[Any, Sizes], _State] = {}
         self._told: set[str] = set()
-        self._sizes = FedSizes(plan, store, kernels)
+        self._sizes = FedSizes(plan)
+        self._reader = SizeReader(self._sizes, store, kernels)
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of an operation that fails. Feeds may be DeviceArrays."""
         shapes = tuple(
             [(f.shape if isinstance(f, _ARRAYS) else (), isinstance(f, DeviceArray)) for f in feeds]
         )
-        sizes = self._sizes.of(run, feeds)
+        sizes = self._reader.read(run, feeds)
         key = shapes, sizes
         state = self._states.get(key)
         if state is None:
@@ -191,7 +193,7 @@ class DeviceExecutable:
 
     def subject(self, run: RunContext, feeds: Sequence[Any], known: Known) -> Subject:
         """What is to be judged where all feeds come from the host; `known` is what was known of such a run."""
-        return self._subject(frozenset(), known, self._sizes.of(run, feeds))
+        return self._subject(frozenset(), known, self._reader.read(run, feeds))
 
     def _subject(self, handed: frozenset[str], known: Known, sizes: Sizes) -> Subject:
         """What is to be judged: the plan as it is laid out for such feeds."""

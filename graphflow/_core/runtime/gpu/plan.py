@@ -30,7 +30,6 @@ from graphflow._core.compiler.emit import fused_region
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.gpu.grouping import batches, lowest, reach, small_groups
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
-from graphflow._core.compiler.gpu.segments import DeviceSegment, HostSegment, Segment, cut_after
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import PythonNode
@@ -44,6 +43,7 @@ from graphflow._core.runtime.explain import explain
 from graphflow._core.runtime.gpu.arrays import DeviceArray
 from graphflow._core.runtime.gpu.cells import DeviceCell
 from graphflow._core.runtime.gpu.failures import raise_failure
+from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment, cut_after
 from graphflow._core.runtime.gpu.transfers import Inbox, Outbox, bytes_of
 
 

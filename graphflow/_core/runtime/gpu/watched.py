@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.compiler.gpu.segments import DeviceSegment, HostSegment, Segment
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.gpu.cells import DeviceCell
 from graphflow._core.runtime.gpu.plan import DevicePlan
+from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment
 
 
 class WatchedPlan(DevicePlan):
