@@ -23,6 +23,7 @@ _COMMANDS: Final[tuple[str, ...]] = (
     "checkpoint",
     "saved_model",
     "devices",
+    "ops",
     "replay",
 )
 

@@ -1,0 +1,192 @@
+"""Why an op type has no kernel on a GPU: the one list of them, from which docs/ops.md and `graphflow ops` are written.
+
+A test compares it with the kernels: an op type is in it if and only if it has none, and once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
+    (
+        "the shape of the result depends on values",
+        (
+            "Bincount",
+            "DynamicPartition",
+            "DynamicStitch",
+            "Unique*",
+            "Where",
+        ),
+        (),
+    ),
+    (
+        "sparse tensors, whose sizes are values",
+        ("Sparse*",),
+        (
+            "SparseApply*",
+            "SparseSegment*",
+            "SparseSoftmax*",
+            "SparseTensorDenseMatMul",
+            "SparseToDense",
+        ),
+    ),
+    (
+        "strings, numbers in texts, examples",
+        (
+            "AsString",
+            "Decode*",
+            "EditDistance",
+            "EncodeBase64",
+            "Parse*",
+            "ReduceJoin",
+            "StaticRegex*",
+            "String*",
+            "Substr",
+        ),
+        (),
+    ),
+    (
+        "files, readers, checkpoints",
+        (
+            "*Reader*",
+            "MatchingFiles",
+            "MergeV2Checkpoints",
+            "ReadFile",
+            "RestoreV2",
+            "SaveV2",
+            "ShardedFilename",
+            "WriteFile",
+        ),
+        (),
+    ),
+    (
+        "images, which are prepared on the host; pictures as files",
+        (
+            "Adjust*",
+            "CropAndResize*",
+            "CombinedNonMaxSuppression",
+            "DrawBoundingBoxes*",
+            "EncodeJpeg*",
+            "EncodePng",
+            "ExtractGlimpse",
+            "ExtractJpegShape",
+            "HSVToRGB",
+            "NonMaxSuppression*",
+            "RGBToHSV",
+            "Resize*",
+            "SampleDistortedBoundingBoxV2",
+        ),
+        (),
+    ),
+    (
+        "queues, data sets, summaries",
+        (
+            "*Dataset*",
+            "*Iterator*",
+            "*Queue*",
+            "*Summary*",
+        ),
+        (),
+    ),
+    (
+        "what Python and the host do",
+        (
+            "Assert",
+            "CountUpTo",
+            "IsVariableInitialized",
+            "Placeholder",
+            "Print*",
+            "PyFunc*",
+            "*ResourceState",
+        ),
+        (),
+    ),
+    (
+        "what tasks and devices do together",
+        (
+            "Collective*",
+            "Staleness*",
+            "SyncRound*",
+        ),
+        (),
+    ),
+    (
+        "parts of branches, loops and TensorArray, which the host decides while values stay on the GPU",
+        (
+            "Enter",
+            "Exit",
+            "LoopCond",
+            "Merge",
+            "NextIteration",
+            "Stack*",
+            "Switch",
+            "TensorArray*",
+        ),
+        (),
+    ),
+    (
+        "decompositions and solutions of linear equations",
+        (
+            "Cholesky",
+            "LogMatrixDeterminant",
+            "MatrixDeterminant",
+            "MatrixInverse",
+            "MatrixSolve",
+            "MatrixTriangularSolve",
+            "Qr",
+            "SelfAdjointEigV2",
+            "Svd",
+        ),
+        (),
+    ),
+    (
+        "complex numbers",
+        (
+            "Angle",
+            "Complex",
+            "ComplexAbs",
+            "Conj",
+        ),
+        (),
+    ),
+    (
+        "special functions",
+        (
+            "Bessel*",
+            "Betainc",
+            "Digamma",
+            "Igamma*",
+            "NextAfter",
+            "Polygamma",
+            "Zeta",
+        ),
+        (),
+    ),
+    (
+        "seldom met",
+        (
+            "Bitcast",
+            "HistogramFixedWidth",
+            "LowerBound",
+            "PopulationCount",
+            "RandomGamma",
+            "RandomPoissonV2",
+            "RandomShuffle",
+            "UpperBound",
+        ),
+        (),
+    ),
+)
+"""A reason, patterns of the op types that it is for, and of those among them that do have a kernel."""
+
+
+def reason_without_kernel(op_type: str) -> str | None:
+    """Why an op type has no kernel on a GPU; None for one that is not in the list."""
+    for reason, patterns, others in REASONS:
+        if any(fnmatchcase(op_type, p) for p in patterns) and not any(
+            fnmatchcase(op_type, p) for p in others
+        ):
+            return reason
+    return None
