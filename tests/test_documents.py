@@ -52,6 +52,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(PROJECT))
 
 
+@pytest.mark.timeout(300)  # A page may be the first to need its kernels.
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=name)
 def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
     parts = snippets(page)
@@ -74,7 +75,7 @@ def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        timeout=100,
+        timeout=280,
     )
     assert process.returncode == 0, f"{name(page)}: {process.stderr}"
     printed = process.stdout.split(f"{END}\n")[:-1]
