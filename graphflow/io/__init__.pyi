@@ -1,0 +1,32 @@
+"""Input and output (tf.io): files, records and examples; gfile, files and folders under the names of Python's os."""
+
+from graphflow._core.ops.io.queues import FIFOQueue as FIFOQueue
+from graphflow._core.ops.io.parsing import FixedLenFeature as FixedLenFeature
+from graphflow._core.ops.io.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
+from graphflow._core.ops.io.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from graphflow._core.ops.io.queues import PriorityQueue as PriorityQueue
+from graphflow._core.ops.io.queues import QueueBase as QueueBase
+from graphflow._core.ops.io.queues import RandomShuffleQueue as RandomShuffleQueue
+from graphflow.python_io import TFRecordCompressionType as TFRecordCompressionType
+from graphflow.python_io import TFRecordOptions as TFRecordOptions
+from graphflow.python_io import TFRecordWriter as TFRecordWriter
+from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
+from graphflow._core.ops.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
+from graphflow._core.ops.image.files import decode_bmp as decode_bmp
+from graphflow._core.ops.io.csv import decode_csv as decode_csv
+from graphflow._core.ops.image.files import decode_gif as decode_gif
+from graphflow.image.files import decode_image as decode_image
+from graphflow._core.ops.image.files import decode_jpeg as decode_jpeg
+from graphflow._core.ops.image.files import decode_png as decode_png
+from graphflow._core.ops.strings import decode_raw as decode_raw
+from graphflow._core.ops.image.files import encode_jpeg as encode_jpeg
+from graphflow._core.ops.image.files import extract_jpeg_shape as extract_jpeg_shape
+from . import gfile as gfile
+from graphflow.image.files import is_jpeg as is_jpeg
+from graphflow._core.ops.io.files import matching_files as matching_files
+from graphflow._core.ops.io.parsing import parse_example as parse_example
+from graphflow._core.ops.io.parsing import parse_single_example as parse_single_example
+from graphflow._core.ops.io.sequence_parsing import parse_single_sequence_example as parse_single_sequence_example
+from graphflow._core.ops.io.files import read_file as read_file
+from graphflow.python_io import tf_record_iterator as tf_record_iterator
+from graphflow._core.ops.io.files import write_file as write_file

@@ -1,0 +1,24 @@
+"""Random numbers (tf.random)."""
+
+from graphflow._core.ops.random import categorical as categorical
+from graphflow._core.ops.random import random_gamma as _gamma
+from graphflow._core.graph.random_seed import get_seed as get_seed
+from graphflow._core.ops.random import multinomial as multinomial
+from graphflow._core.ops.random import random_normal as _normal
+from graphflow._core.ops.random import random_poisson as _poisson
+from graphflow._core.ops.random import random_crop as random_crop
+from graphflow._core.ops.random import random_gamma as random_gamma
+from graphflow._core.ops.random import random_normal as random_normal
+from graphflow._core.ops.random import random_poisson as random_poisson
+from graphflow._core.ops.random import random_shuffle as random_shuffle
+from graphflow._core.ops.random import random_uniform as random_uniform
+from graphflow._core.graph.random_seed import set_random_seed as set_random_seed
+from graphflow._core.ops.random import random_shuffle as _shuffle
+from graphflow._core.ops.random import truncated_normal as truncated_normal
+from graphflow._core.ops.random import random_uniform as _uniform
+
+gamma = _gamma
+normal = _normal
+poisson = _poisson
+shuffle = _shuffle
+uniform = _uniform
