@@ -24,9 +24,9 @@ from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.devices import DeviceAttributes, device_attributes, device_names
-from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.growth import GrowthWatch
-from graphflow._core.runtime.planner import AnyExecutable, Planner
+from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.trace import Recorder
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
 
@@ -41,9 +41,7 @@ class ClosedSessionError(RuntimeError):
 class _Prepared:
     """A cached plan for one combination of fetches and fed tensors."""
 
-    executable: AnyExecutable
-    counts: bool
-    """Whether its runs count as active in the store: they use variables."""
+    executable: Executable
     rebuild: Callable[[Sequence[Any]], Any]
     feeds: list[Tensor]
     changes: int
@@ -181,22 +179,9 @@ class BaseSession:
         store = self._store
         run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
         run.trace = trace
-        run.once = self._once.attempt
-        if not prepared.counts:
-            try:
-                return prepared.rebuild(prepared.executable.run(run, feeds))
-            except BaseException:
-                run.failed()
-                raise
-        run.pausable = True
-        store.enter(run)
-        try:
-            return prepared.rebuild(prepared.executable.run(run, feeds))
-        except BaseException:
-            run.failed()
-            raise
-        finally:
-            store.leave()
+        if self._target:
+            run.once = self._once.attempt
+        return prepared.rebuild(carry_out(prepared.executable, run, feeds))
 
     def _run_slowly(
         self,
@@ -241,10 +226,10 @@ class BaseSession:
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
             manner = self._planner.manner(gives_the_same(self._graph), traced)
-            executable, counts = self._planner.executable(plan, self._store, manner)
+            executable = self._planner.executable(plan, self._store, manner)
             if self._config.log_device_placement:
                 self._log_placement(plan)
-            return _Prepared(executable, counts, structure.rebuild, feeds, changes, -1)
+            return _Prepared(executable, structure.rebuild, feeds, changes, -1)
 
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
@@ -275,8 +260,7 @@ class BaseSession:
         feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
         plan, _ = self.plan(fetches, feeds)
         prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
-        executable = None if prepared is None else prepared.executable
-        compiled = "" if executable is None or isinstance(executable, Executable) else executable.describe()
+        compiled = "" if prepared is None else prepared.executable.describe()
         text = self._planner.text(plan)
         return f"{text}\n{compiled}" if compiled else text
 

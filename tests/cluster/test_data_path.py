@@ -148,14 +148,17 @@ def test_a_step_counts_as_active_once_with_however_many_devices_at_work() -> Non
     """Else what the devices of a task write at the same time could not be written in place, nor compiled."""
     store = ResourceStore()
     step, other = (StepContext(store, (7, number), lambda context: None) for number in (1, 2))
-    step.enter()
-    step.enter()
-    assert store.begin_in_place()
-    store.end_in_place()
-    other.enter()
-    assert not store.begin_in_place()
-    step.leave()
-    assert not store.begin_in_place()
-    step.leave()
-    assert store.begin_in_place()
-    store.end_in_place()
+
+    def is_alone(*_: Any) -> bool:
+        alone = store.begin_in_place()
+        if alone:
+            store.end_in_place()
+        return alone
+
+    def with_another(*_: Any) -> tuple[bool, bool, bool]:
+        with_its_own = step.running(step, is_alone, ())
+        return with_its_own, other.running(other, is_alone, ()), is_alone()
+
+    assert step.running(step, with_another, ()) == (True, False, True)
+    assert other.running(other, lambda run, values: step.running(step, with_another, ()), ()) == (False,) * 3
+    assert is_alone()

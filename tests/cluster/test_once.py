@@ -66,7 +66,7 @@ def test_what_is_left_out_gives_the_value_that_is_there() -> None:
         ):
             left = without(plan, names)
             verify(left)
-            executable, _ = session._planner.executable(left, session.store, Manner())
+            executable = session._planner.executable(left, session.store, Manner())
             results = executable.run(RunContext(session.store), ())
             assert (results[0], results[1][0], results[2]) == expected
 
@@ -96,7 +96,7 @@ class Task:
         plan = _plan(self.session, [add])
 
         def make(plan: Any) -> Any:
-            return self.session._planner.executable(plan, self.store, Manner())[0]
+            return self.session._planner.executable(plan, self.store, Manner())
 
         self.changes = Changes(self.store, plan, make)
         self.executable: Any = make(plan)

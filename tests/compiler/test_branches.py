@@ -42,7 +42,7 @@ def _trained(tier: str) -> tuple[list[Any], str]:
                 found.append(session.run([loss, step], {x: images, training: number == 2})[0])
                 found.append(session.run(h, {x: images[:3], training: number % 2 == 0}))
             found += session.run(gf.global_variables())
-            plans = [getattr(p.executable, "describe", str)() for p in session._prepared.values()]
+            plans = [p.executable.describe() for p in session._prepared.values()]
             return found, "\n".join(plans)
 
 

@@ -82,7 +82,7 @@ class Tier:
                     if repeatable(executable._plan):
                         for _ in range(2):
                             result = super().run(fetches, feed_dict)
-                    counts[any(state.compiled for state in executable._states.values())] += 1
+                    counts[bool(executable.compiled())] += 1
                 return result
 
         self.Session = Session

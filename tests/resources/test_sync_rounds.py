@@ -299,7 +299,7 @@ def test_others_wait_for_a_change_that_goes_on_and_make_it_where_it_fails() -> N
     other.start()
     other.join(0.1)
     assert other.is_alive() and not found
-    failing.failed()
+    failing.failed(ValueError())
     other.join(10)
     assert found == [True]
 

@@ -15,6 +15,7 @@ from graphflow import errors
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Crew, Runner
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.straight import Straight
 from graphflow._core.runtime.threads import ThreadPool
@@ -22,8 +23,10 @@ from graphflow._core.runtime.threads import ThreadPool
 LIMIT = 20.0
 
 
-class Stage:
+class Stage(Executable):
     """What computes a stage: a function of its values, which gives the results."""
+
+    uses_variables = False
 
     def __init__(self, function: Callable[..., Sequence[Any]]) -> None:
         self.function = function

@@ -131,8 +131,7 @@ def report(parts: Sequence[TieredExecutable]) -> PlanReport:
     """What became of a plan, of the stages that it consists of."""
     compiled, on_numpy = 0, []
     for part in parts:
-        plans = [state.compiled for state in part._states.values() if state.compiled is not None]
-        counts = [work(found._draft) for found in plans]
+        counts = [work(found._draft) for found in part.compiled()]
         count, others = max(counts, key=lambda each: each[0], default=(0, []))
         compiled += count
         on_numpy += others

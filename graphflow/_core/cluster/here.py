@@ -16,11 +16,13 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.collectives.arithmetic import Collectives
+from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import task_of
 from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.plan.passes.collectives import HALVES, members
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.planner import Manner, Planner
 
 
@@ -68,9 +70,9 @@ class RunsHere:
 
     def executable(self, plan: Plan, manner: Manner) -> ExecutableHere:
         """What runs a plan."""
-        found, counts = self.task.planner.executable(plan, self.task.store, manner)
+        found = self.task.planner.executable(plan, self.task.store, manner)
         self._members |= members(plan)
-        return ExecutableHere(self, found, counts)
+        return ExecutableHere(self, found)
 
     def close(self, given_up: bool) -> None:
         """Ends what runs, and has the session's members leave their groups."""
@@ -82,13 +84,15 @@ class RunsHere:
             collectives.quit(self._members, given_up)
 
 
-class ExecutableHere:
+class ExecutableHere(Executable):
     """A plan that runs on the state of a task of this process. Thread-safe."""
 
-    def __init__(self, runs: RunsHere, executable: Any, counts: bool) -> None:
+    uses_variables = False
+    """None of the session's own store: a run counts as active in the task's."""
+
+    def __init__(self, runs: RunsHere, executable: Executable) -> None:
         self._runs = runs
         self._executable = executable
-        self._counts = counts
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order; they belong to the caller."""
@@ -100,26 +104,26 @@ class ExecutableHere:
         if runs.task.ended(runs.session):
             raise errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
         own = RunContext(store, run.deadline)
-        own.trace, own.pausable, own.kept = run.trace, self._counts, runs.kept
-        if self._counts:
-            store.enter(own)
+        own.trace, own.kept = run.trace, runs.kept
         runs.active.add(own)
         try:
             if runs.closed:
                 raise errors.CancelledError(None, None, "The session is closed.")
-            return tuple([_own(value) for value in self._executable.run(own, feeds)])
-        except BaseException:
-            own.failed()
-            raise
+            return tuple([_own(value) for value in carry_out(self._executable, own, feeds)])
         finally:
-            if self._counts:
-                store.leave()
             runs.active.discard(own)
 
     def describe(self) -> str:
         """The compiled plans that there are."""
-        described: str = getattr(self._executable, "describe", str)()
-        return described
+        return self._executable.describe()
+
+    def reasons(self) -> Sequence[StaysOnNumpy]:
+        """Why parts of it stay on NumPy."""
+        return self._executable.reasons()
+
+    def compiled(self) -> Sequence[Any]:
+        """The compiled plans that there are."""
+        return self._executable.compiled()
 
 
 def _own(value: Any) -> Any:

@@ -20,3 +20,6 @@ class Run(Protocol):
 
     def check(self, awaited: Callable[[], str] | None = None) -> None:
         """Raises CancelledError or DeadlineExceededError if the run should end; `awaited` says what it waits for."""
+
+    def failed(self, error: BaseException) -> None:
+        """Frees what the calling thread holds and will not come to let go; tells those who count on the run."""

@@ -80,8 +80,11 @@ class RunContext:
                 break
             broken()
 
-    def failed(self) -> None:
-        """Frees what the calling thread holds and will not come to let go; tells those who count on the run."""
+    def failed(self, error: BaseException) -> None:
+        """Frees what the calling thread holds and will not come to let go; tells those who count on the run.
+
+        error: what the run failed with, of the thread that calls.
+        """
         for free in self.per_run.pop(("held", threading.get_ident()), {}).values():
             free()
         self._break_pledges()

@@ -24,6 +24,7 @@ from graphflow import errors
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import current, first
 from graphflow._core.runtime.progress import Parts, Progress, RunStage
 from graphflow._core.runtime.threads import ThreadPool
@@ -32,14 +33,6 @@ QUICK_SECONDS: Final = 100e-6
 """A stage that takes less is not worth waking another thread for."""
 _GRACE_SECONDS: Final = 0.02
 """How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words."""
-
-
-class Runnable(Protocol):
-    """What runs a plan."""
-
-    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """The fetched values."""
-        ...
 
 
 class Plain(Protocol):
@@ -64,7 +57,7 @@ class Runner:
     crew. takes: what becomes of a value before it computes with it.
     """
 
-    executable: Runnable
+    executable: Executable
     base: Plain
     unbounded: bool
     seconds: float = math.inf
@@ -206,7 +199,7 @@ class Crew:
                 raise
             with self._changed:  # Before others fail since this one has: what they say is no reason.
                 self._error = self._error or raised
-            self._run.failed()
+            self._run.failed(raised)
             error = raised
         del values
         runner.took(time.perf_counter() - begun)

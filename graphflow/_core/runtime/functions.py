@@ -14,6 +14,7 @@ from graphflow._core.plan.ir import walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import carry_out
 from graphflow._core.runtime.rowwise import NotRowwise, Rowwise
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class FunctionRunner:
         self._store = ResourceStore(store)
         self._store.planner = planner
         plan = planner.finish(function.plan)
-        self._executable, _ = planner.executable(plan, self._store, planner.manner(function.seeded))
+        self._executable = planner.executable(plan, self._store, planner.manner(function.seeded))
         self.random = any(i.stateful and "seed2" in i.attrs for i in walk(plan))
         self._rowwise = Rowwise.of(plan, kernels, function.arguments) if planner.batches_functions else None
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The values of the outputs, arrays of their own. Raises the error of the operation that fails."""
-        results = self._executable.run(RunContext(self._store), arguments)
+        results = carry_out(self._executable, RunContext(self._store), arguments)
         return tuple([operand(value) for value in results])
 
     def rows(

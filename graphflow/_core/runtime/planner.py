@@ -24,17 +24,15 @@ from graphflow._core.resources.store import ResourceStore, VariableCell
 from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Runner
-from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.functions import FunctionRunner
 from graphflow._core.runtime.gpu.arrays import for_host
 from graphflow._core.runtime.gpu.control import ControlledExecutable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
+from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
-
-OnePartExecutable = Executable | TieredExecutable | DeviceExecutable | ControlledExecutable
-AnyExecutable = OnePartExecutable | StagedExecutable
 
 
 def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -176,10 +174,8 @@ class Planner:
             config.verify_compiled,
         )
 
-    def executable(
-        self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False
-    ) -> tuple[AnyExecutable, bool]:
-        """What runs a plan, able to become compiled where that is asked for; and whether it uses variables.
+    def executable(self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False) -> Executable:
+        """What runs a plan, able to become compiled if that is asked for.
 
         manner: may be another configuration's; what this one insists on holds as well.
         lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
@@ -190,11 +186,11 @@ class Planner:
         plain = manner.compiled == "never" or manner.looks
         cells: list[VariableCell] = []
 
-        def base(part: Plan, inside: bool) -> Executable:
+        def base(part: Plan, inside: bool) -> NumpyExecutable:
             options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
-            return Executable(part, store, KERNELS, self.threads, cells, **options)
+            return NumpyExecutable(part, store, KERNELS, self.threads, cells, **options)
 
-        def faster(found: Executable, part: Plan, kept: frozenset[str] = frozenset()) -> OnePartExecutable:
+        def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
             gpu = gpu_of(part)
             if gpu is not None and not manner.looks:
                 common = found, part, gpu, store, KERNELS, self.context()
@@ -206,15 +202,13 @@ class Planner:
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> Runner:
             found = base(part, True)
             runner = Runner(found if waits else faster(found, part, kept), found, waits or _loops(part))
-            if self.has_gpus and not isinstance(runner.executable, DeviceExecutable | ControlledExecutable):
+            if self.has_gpus and not runner.executable.takes_device_arrays:
                 runner.takes = for_host
             return runner
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
-            whole = base(plan, lends)
-            return faster(whole, plan), whole.uses_variables
-        staged = StagedExecutable(plan, cut, stage, self.threads, lends)
-        return staged, staged.uses_variables
+            return faster(base(plan, lends), plan)
+        return StagedExecutable(plan, cut, stage, self.threads, lends)
 
     def _insisted(self, manner: Manner) -> Manner:
         compiled = self._config.compiled if manner.compiled == "auto" else manner.compiled
@@ -229,9 +223,7 @@ class Planner:
 
             store.cell_type = DeviceCell
 
-    def _tiered(
-        self, base: Executable, plan: Plan, store: ResourceStore, manner: Manner
-    ) -> Executable | TieredExecutable:
+    def _tiered(self, base: NumpyExecutable, plan: Plan, store: ResourceStore, manner: Manner) -> Executable:
         """What starts as `base` and becomes compiled; `base` itself for what reads or writes files."""
         if any(i.type in _FILE_TYPES for i in plan.instructions):
             return base
@@ -241,8 +233,8 @@ class Planner:
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""
-        executable, _ = self.executable(self.plan([tensor], [], []), store, self.manner(False))
-        return executable.run(RunContext(store), ())[0]
+        executable = self.executable(self.plan([tensor], [], []), store, self.manner(False))
+        return carry_out(executable, RunContext(store), ())[0]
 
     def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""

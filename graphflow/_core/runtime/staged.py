@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
@@ -26,6 +27,7 @@ from graphflow._core.resources.lending import lent
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Crew, Runner
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.gpu.arrays import DeviceArray, host
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.straight import Straight
@@ -36,7 +38,7 @@ _SHORT: Final = 3
 _NOTHING: Final = nullcontext()
 
 
-class StagedExecutable:
+class StagedExecutable(Executable):
     """The stages of one plan. Thread-safe.
 
     make(part, waits, kept): gives what runs a stage, of which GPUs take the values `kept`. uses_variables: whether any
@@ -76,7 +78,6 @@ class StagedExecutable:
         fed = set(plan.feeds)
         self._shared = [name in fed or name in plan.fetches[:k] for k, name in enumerate(plan.fetches)]
         self.uses_variables = any(stage.plan.variables() for each in found.values() for stage in each)
-        """Whether a run has to count as active in the store."""
         waits = any(stage.blocks for each in found.values() for stage in each)
         self._holds_variables = self._devices > 1 and waits and self.uses_variables
 
@@ -117,11 +118,18 @@ class StagedExecutable:
 
     def describe(self) -> str:
         """The compiled plans that there are, stage by stage; "" where there is none."""
-        return "".join(
-            getattr(runner.executable, "describe", str)()
-            for runners in self.runners.values()
-            for runner in runners
-        )
+        return "".join(part.describe() for part in self._executables())
+
+    def reasons(self) -> list[StaysOnNumpy]:
+        """Why stages stay on NumPy."""
+        return [reason for part in self._executables() for reason in part.reasons()]
+
+    def compiled(self) -> list[Any]:
+        """The compiled plans that there are, stage by stage."""
+        return [plan for part in self._executables() for plan in part.compiled()]
+
+    def _executables(self) -> list[Executable]:
+        return [runner.executable for runners in self.runners.values() for runner in runners]
 
 
 def _kept(stage: Stage, device: str, stages: Sequence[Stage]) -> frozenset[str]:

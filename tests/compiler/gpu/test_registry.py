@@ -11,7 +11,6 @@ import pytest
 import graphflow as gf
 from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED, has_kernel
 from graphflow._core.graph.op_def import lookup, registry
-from graphflow._core.runtime.gpu.executable import DeviceExecutable
 from tests.ops import op_samples
 from tests.ops.op_samples import Sample, samples
 from tests.ops.op_uses import Use, assert_close, run_uses
@@ -61,8 +60,7 @@ SELDOM = ("complex64", "complex128", "float16", "uint32", "uint64", "object")
 
 def plans_of(session: Any) -> list[Any]:
     """The plans that a session has laid out on a GPU."""
-    executables = [p.executable for p in session._prepared.values()]
-    return [plan for e in executables if isinstance(e, DeviceExecutable) for plan in e.plans]
+    return [plan for prepared in session._prepared.values() for plan in prepared.executable.compiled()]
 
 
 def fits(op_type: str, sample: Any) -> bool:

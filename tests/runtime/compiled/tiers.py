@@ -16,8 +16,7 @@ Model = Callable[[], tuple[Any, dict[Any, Any]]]
 
 def compiled_plans(session: gf.Session) -> list[CompiledPlan]:
     """The compiled plans that a session has made."""
-    states = [s for p in session._prepared.values() for s in getattr(p.executable, "_states", {}).values()]
-    return [state.compiled for state in states if state.compiled is not None]
+    return [plan for prepared in session._prepared.values() for plan in prepared.executable.compiled()]
 
 
 def groups_of(session: gf.Session) -> list[str]:

@@ -9,8 +9,6 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.codegen.gpu.discovery import found
-from graphflow._core.runtime.gpu.control import ControlledExecutable
-from graphflow._core.runtime.gpu.executable import DeviceExecutable
 
 needs_two_gpus = pytest.mark.skipif(
     not found().simulated and len(found().gpus) < 2, reason="there are no two GPUs"
@@ -23,9 +21,7 @@ def session(**options: Any) -> gf.Session:
 
 def plans(one: gf.Session) -> list[Any]:
     """What was laid out on the GPU, in the order of the runs."""
-    executables = [p.executable for p in one._prepared.values()]
-    kinds = (ControlledExecutable, DeviceExecutable)
-    return [plan for e in executables if isinstance(e, kinds) for plan in e.plans]
+    return [plan for prepared in one._prepared.values() for plan in prepared.executable.compiled()]
 
 
 def on_both(build: Callable[[], tuple[Any, dict[Any, Any]]], runs: int = 3) -> tuple[list[Any], list[Any]]:

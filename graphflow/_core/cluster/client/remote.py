@@ -28,6 +28,7 @@ from graphflow._core.plan.stages import Key, Stage, stages
 from graphflow._core.plan.takings import changes_more
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import Manner, Planner
 from graphflow._core.runtime.trace import Recorder
 from graphflow._core.transport import keys
@@ -79,13 +80,11 @@ class RemotePlanner(Planner):
         self._here = None if here is None else RunsHere(here, self.connection.session)
         super().__init__(config, own + [d for d in found if d not in own], task)
 
-    def executable(
-        self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False
-    ) -> tuple[Any, bool]:
+    def executable(self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False) -> Executable:
         """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
         if self._here is not None and self._here.takes(plan, list(self.partition(plan).parts)):
-            return self._here.executable(plan, manner), False
-        return RemoteExecutable(self, plan, manner), False
+            return self._here.executable(plan, manner)
+        return RemoteExecutable(self, plan, manner)
 
     def text(self, plan: Plan) -> str:
         """What each task does, in which stages."""
@@ -103,8 +102,14 @@ class RemotePlanner(Planner):
         return from_details(refused.details, self._graph)
 
 
-class RemoteExecutable:
-    """A plan that the tasks of a cluster have registered, or will at its first run. Thread-safe."""
+class RemoteExecutable(Executable):
+    """A plan that the tasks of a cluster have registered, or will at its first run. Thread-safe.
+
+    What became compiled is known on the tasks.
+    """
+
+    uses_variables = False
+    """None of this process."""
 
     def __init__(self, planner: RemotePlanner, plan: Plan, manner: Manner) -> None:
         self._planner = planner
@@ -174,10 +179,6 @@ class RemoteExecutable:
             Kind.REGISTER, 0, self._request, self._tensors, deadline=run.deadline
         )
         self._number = answer.b
-
-    def describe(self) -> str:
-        """Nothing: what became compiled is known on the tasks."""
-        return ""
 
 
 def _registration(

@@ -25,23 +25,24 @@ def compute(
     counted: StepContext | ResourceStore = store if runner.blocks or runner.alone else context
     if runner.blocks:  # A wait of a stage of its own, which holds no variable.
         context.pausable = True
-    counted.enter()
-    try:
+
+    def stage(context: StepContext, values: Sequence[Any]) -> Sequence[Any]:
         if runner.changes_more:
             context.begin_change()
         if context.once is not None and runner.changes:
-            found = once.carry_out(runner.executable, runner.changes, context, work.values)
-        else:
-            found = runner.executable.run(context, work.values)
+            return once.carry_out(runner.executable, runner.changes, context, values)
+        return runner.executable.run(context, values)
+
+    try:
+        found = counted.running(context, stage, work.values)
         results = [operand(v) if type(v) is bytes else v for v in found]
         work.values = ()
-    except Exception as error:
-        return (), context.failed_of(error)
-    except BaseException as error:  # As of a function that calls sys.exit(); the client is told, too.
-        text = f"{type(error).__name__}: {error}"
-        return (), context.failed_of(errors.UnknownError(None, None, text))
-    finally:
-        counted.leave()
+    except BaseException as raised:
+        error = context.error or raised
+        if isinstance(error, Exception):
+            return (), error
+        text = f"{type(error).__name__}: {error}"  # As of a function that calls sys.exit(); the client is told, too.
+        return (), errors.UnknownError(None, None, text)
     seconds = time.perf_counter() - begun
     runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
     return results, None

@@ -20,6 +20,7 @@ from graphflow._core.plan.passes.again import changes, without
 from graphflow._core.resources.last_runs import MOST_RUNS, LastRuns, Run
 from graphflow._core.resources.store import ResourceStore, VariableCell
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Executable
 
 _WAIT_SECONDS: Final = 0.1
 _MOST_NAME: Final = 64
@@ -64,7 +65,7 @@ class Changes:
 
     store: ResourceStore
     plan: Any
-    make: Callable[[Any], Any]
+    make: Callable[[Any], Executable]
     _found: list[tuple[str, str]] | None = None
     _cells: list[VariableCell] | None = None
 
@@ -136,7 +137,9 @@ class Once:
         """Whether an attempt of the run is changing something at this moment."""
         return attempt is not None and attempt.record is not None and attempt.record.lock.locked()
 
-    def carry_out(self, executable: Any, changes: Changes, context: RunContext, values: Sequence[Any]) -> Any:
+    def carry_out(
+        self, executable: Executable, changes: Changes, context: RunContext, values: Sequence[Any]
+    ) -> Sequence[Any]:
         """The results of a stage that changes variables, where what was changed already is left out.
 
         Waits for an earlier attempt that is in the middle of it. CancelledError where a later one has begun.

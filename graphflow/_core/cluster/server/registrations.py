@@ -21,6 +21,7 @@ from graphflow._core.cluster.server.once import Changes
 from graphflow._core.cluster.server.task_steps import StepKey
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import Manner
 from graphflow._core.transport.message import Kind, Message
 
@@ -33,7 +34,7 @@ _MOST_TRACED: Final = 1024
 class Runner:
     """What computes a stage, and how long that takes: seconds, or more than any where it is not known yet."""
 
-    executable: Any
+    executable: Executable
     blocks: bool
     changes: Changes
     kept: dict[str, Any]
@@ -50,7 +51,7 @@ class Runner:
 class Registrations(Greetings):
     """What `Service` does with plans. All methods are for the thread of the sockets."""
 
-    _make: Callable[[Any, Manner], Any]
+    _make: Callable[[Any, Manner], Executable]
 
     def __init__(self, address: str, stop: Callable[[], None]) -> None:
         super().__init__(address, stop)

@@ -114,7 +114,7 @@ class Server:
             addresses,
             incarnation,
             store,
-            lambda plan, manner: planner.executable(plan, store, manner, lends=True)[0],
+            lambda plan, manner: planner.executable(plan, store, manner, lends=True),
             access,
             self._told_to_stop,
             self._config.tcp_only,

@@ -9,13 +9,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from graphflow import errors
 from graphflow._core.common.standard_error import PROGRAM_LINE
+from graphflow._core.resources.run import Run
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
+
+Result = TypeVar("Result")
 
 BURST: Final = 1000
 """Pieces of text that are taken at once, and then each second."""
@@ -81,7 +84,7 @@ class StepContext(RunContext):
     """
 
     __slots__ = (
-        "_at_work", "_error", "_lock", "_output", "_over", "_settling", "_tell", "changed", "has_written", "key",
+        "_at_work", "_lock", "_output", "_over", "_settling", "_tell", "changed", "error", "has_written", "key",
         "takings",
     )  # fmt: skip
 
@@ -104,10 +107,13 @@ class StepContext(RunContext):
         self._output: StepOutput | None = None
         self._lock = threading.Lock()
         self._at_work = 0
-        self._error: Exception | None = None
+        self.error: BaseException | None = None
+        """What the device failed with that failed first: others fail after it."""
 
-    def enter(self) -> None:
-        """A stage begins that waits for nobody: with how many devices ever, the step counts as active once.
+    def running(
+        self, run: Run, function: Callable[[Any, Sequence[Any]], Result], values: Sequence[Any]
+    ) -> Result:
+        """As the store's, around a stage that waits for nobody: the step counts as active once for all its devices.
 
         Devices share no variable, so what one changes in place the others do not read.
         """
@@ -115,13 +121,16 @@ class StepContext(RunContext):
             self._at_work += 1
             if self._at_work == 1:
                 self.store.enter()
-
-    def leave(self) -> None:
-        """Such a stage ends."""
-        with self._lock:
-            self._at_work -= 1
-            if not self._at_work:
-                self.store.leave()
+        try:
+            return function(run, values)
+        except BaseException as error:
+            run.failed(error)
+            raise
+        finally:
+            with self._lock:
+                self._at_work -= 1
+                if not self._at_work:
+                    self.store.leave()
 
     gives_back = True
 
@@ -151,12 +160,11 @@ class StepContext(RunContext):
             for give_back in takings:
                 give_back()
 
-    def failed_of(self, error: Exception) -> Exception:
-        """As `failed`; the error of the step, which is that of the device that failed first: others fail after it."""
+    def failed(self, error: BaseException) -> None:
+        """One of its devices has failed."""
         with self._lock:
-            self._error = self._error or error
-        self.failed()
-        return self._error
+            self.error = self.error or error
+        super().failed(error)
 
     def write(self, text: str, stream: str = "stderr") -> None:
         """Sends text to a stream of the client's; never waits. Thread-safe."""

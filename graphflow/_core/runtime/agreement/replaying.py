@@ -19,8 +19,8 @@ from graphflow._core.runtime.agreement.verification import Apart, Subject, judge
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executor import Executable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
+from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
@@ -63,7 +63,7 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     store = variables.store(empty)
     run = RunContext(store)
     planner = Planner(ConfigProto(), [f"{_TASK}/device:CPU:0"], _TASK)
-    base = Executable(plan, store, kernels(KERNELS), ThreadPool)
+    base = NumpyExecutable(plan, store, kernels(KERNELS), ThreadPool)
     _, known = observed_run(base, plan, store, kernels(KERNELS), run, recorded.feeds)
     draft = draft_plan(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
     draft.wait(_SECONDS)
@@ -89,6 +89,6 @@ def _on_gpu(recorded: Recorded, name: str, empty: ResourceStore, replay: Replay)
     plan, kernels = replay.plan, replay.tape.replaying(KERNELS)
     store = replay.variables.store(empty)
     planner = Planner(ConfigProto(allow_soft_placement=True), [f"{_TASK}/device:CPU:0", here], _TASK)
-    base = Executable(plan, store, kernels, ThreadPool)
+    base = NumpyExecutable(plan, store, kernels, ThreadPool)
     executable = DeviceExecutable(base, plan, here, store, kernels, planner.context())
     return executable.subject(RunContext(store), recorded.feeds, recorded.known)

@@ -14,12 +14,12 @@ from graphflow._core.plan.ir import VARIABLE_TYPES, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executor import Executable
 from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.numpy_executable import NumpyExecutable
 
 
 def observed_run(
-    base: Executable,
+    base: NumpyExecutable,
     plan: Plan,
     store: ResourceStore,
     kernels: KernelTable,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -42,7 +42,11 @@ from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.executable import Executable
+from graphflow._core.runtime.numpy_executable import NumpyExecutable
+
+if TYPE_CHECKING:
+    from graphflow._core.runtime.compiled.build import CompiledPlan
 
 _LOG: Final = logging.getLogger("graphflow")
 _OBSERVED_RUN: Final = 4
@@ -68,7 +72,7 @@ class _State:
     runs: int = 0
     known: Known | None = None
     draft: Any = None
-    compiled: Any = None
+    compiled: CompiledPlan | None = None
     trial: Trial = field(default_factory=Trial)
     reason: StaysOnNumpy | None = None
     """Why it stays on NumPy, if it does."""
@@ -105,12 +109,12 @@ class TierPolicy:
     verify: bool | None = None
 
 
-class TieredExecutable:
+class TieredExecutable(Executable):
     """An executable that becomes compiled. Thread-safe."""
 
     def __init__(
         self,
-        base: Executable,
+        base: NumpyExecutable,
         plan: Plan,
         store: ResourceStore,
         kernels: KernelTable,
@@ -118,6 +122,7 @@ class TieredExecutable:
         policy: TierPolicy,
     ) -> None:
         self._base = base
+        self.uses_variables = base.uses_variables
         self._plan = plan
         self._store = store
         self._kernels = kernels
@@ -144,6 +149,10 @@ class TieredExecutable:
     def reasons(self) -> list[StaysOnNumpy]:
         """Why it stays on NumPy, once for each combination of fed shapes for which it does."""
         return [state.reason for state in list(self._states.values()) if state.reason is not None]
+
+    def compiled(self) -> list[CompiledPlan]:
+        """The compiled plans, one for each combination of fed shapes that has one."""
+        return [state.compiled for state in list(self._states.values()) if state.compiled is not None]
 
     def forget(self) -> None:
         """Begins again, with what the book now says."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.gpu.stretches import LISTS, ROWS, STACKS, STRETCH, cut_stretches
+from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.compiler.specialise import Known, complete, said, specialise
 from graphflow._core.kernels.array.array import indexer
 from graphflow._core.kernels.table import KernelTable
@@ -25,11 +26,15 @@ from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import Assembled, assemble, operand
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import explain
 from graphflow._core.runtime.gpu.arrays import DeviceArray, filled_rows, fits_device, host, on_device
 from graphflow._core.runtime.gpu.executable import DeviceExecutable
+from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.threads import ThreadPool
+
+if TYPE_CHECKING:
+    from graphflow._core.runtime.gpu.plan import DevicePlan
 
 _MOST_SHAPES: Final = 16
 
@@ -78,15 +83,17 @@ class _Stretch:
         return value if array is None or not fits_device(array) else on_device(array, self._device())
 
 
-class ControlledExecutable:
+class ControlledExecutable(Executable):
     """Runs a part with decisions on a GPU. Thread-safe. `base` has its variables.
 
     pool: threads for runs with a deadline. kept, verify: as for DeviceExecutable.
     """
 
+    takes_device_arrays = True
+
     def __init__(
         self,
-        base: Executable,
+        base: NumpyExecutable,
         plan: Plan,
         name: str,
         store: ResourceStore,
@@ -97,6 +104,7 @@ class ControlledExecutable:
         verify: bool | None = None,
     ) -> None:
         self._base = base
+        self.uses_variables = base.uses_variables
         self._plan = plan
         self._name = name
         self._store = store
@@ -192,7 +200,7 @@ class ControlledExecutable:
 
     def _stretch(self, i: Instruction) -> _Stretch:
         plan: Plan = i.attrs["plan"]
-        base = Executable(plan, self._store, self._kernels, self._pool, list(self._base.cells))
+        base = NumpyExecutable(plan, self._store, self._kernels, self._pool, list(self._base.cells))
         executable = DeviceExecutable(
             base,
             plan,
@@ -207,15 +215,19 @@ class ControlledExecutable:
         return _Stretch(executable, self._device, takes, len(plan.fetches))
 
     def describe(self) -> str:
-        """What runs on the GPU, stretch by stretch; "" where nothing does yet."""
-        return "".join(
-            stretch.executable.describe() for each in self._programs.values() for stretch in each.stretches
-        )
+        """What runs on the GPU, stretch by stretch; "" if nothing does yet."""
+        return "".join(part.describe() for part in self._stretches())
 
-    @property
-    def plans(self) -> list[Any]:
-        """The plans that were laid out."""
-        return [p for each in self._programs.values() for s in each.stretches for p in s.executable.plans]
+    def reasons(self) -> list[StaysOnNumpy]:
+        """Why stretches stay on NumPy."""
+        return [reason for part in self._stretches() for reason in part.reasons()]
+
+    def compiled(self) -> list[DevicePlan]:
+        """The plans that were laid out, stretch by stretch."""
+        return [plan for part in self._stretches() for plan in part.compiled()]
+
+    def _stretches(self) -> list[DeviceExecutable]:
+        return [s.executable for each in list(self._programs.values()) for s in each.stretches]
 
 
 def _own(value: Any) -> Any:

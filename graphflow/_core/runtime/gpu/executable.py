@@ -41,14 +41,16 @@ from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executor import Executable
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import failure
 from graphflow._core.runtime.gpu.arrays import DeviceArray, host, on_device
 from graphflow._core.runtime.gpu.cells import DeviceCell
 from graphflow._core.runtime.gpu.fed_sizes import SizeReader
+from graphflow._core.runtime.numpy_executable import NumpyExecutable
 
 if TYPE_CHECKING:
     from graphflow._core.compiler.lower import Lowering
+    from graphflow._core.runtime.gpu.plan import DevicePlan
 
 _MOST_SHAPES: Final = 16
 _SMALL: Final = 16
@@ -77,26 +79,30 @@ class _NoKernelError(Exception):
 class _State:
     """What is known of one combination of fed shapes."""
 
-    plan: Any = None
+    plan: DevicePlan | None = None
     known: Known | None = None
     trial: Trial = field(default_factory=Trial)
     """Whether the plan has agreed with NumPy, or need not."""
     given_up: bool = False
+    reason: StaysOnNumpy | None = None
+    """Why it was given up."""
     failure: errors.InvalidArgumentError | None = None
     """Why there is no plan, where that is the user's to know."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class DeviceExecutable:
+class DeviceExecutable(Executable):
     """Runs a part on a GPU. Thread-safe. `base` runs it on NumPy.
 
     kept: what is fetched of it to be used by GPUs, which stays on the device, as DeviceArrays. verify:
     `verify_compiled` of ConfigProto.
     """
 
+    takes_device_arrays = True
+
     def __init__(
         self,
-        base: Executable,
+        base: NumpyExecutable,
         plan: Plan,
         name: str,
         store: ResourceStore,
@@ -107,6 +113,7 @@ class DeviceExecutable:
     ) -> None:
         self._verify = verify
         self._base = base
+        self.uses_variables = base.uses_variables
         self._plan = plan
         self._name = name
         self._store = store
@@ -178,6 +185,7 @@ class DeviceExecutable:
             if trial.trusted or room is None or known is None:
                 trial.trusted = True
                 return None
+            assert plan is not None
             subject = self._subject(self._handed(feeds), known, sizes)
             results = trial.run(subject, run, [host(f) for f in feeds], room)
             if trial.reason is not None:
@@ -223,7 +231,7 @@ class DeviceExecutable:
         return frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
 
     def _give_up(self, state: _State, reason: StaysOnNumpy) -> None:
-        state.plan, state.given_up = None, True
+        state.plan, state.given_up, state.reason = None, True, reason
         tell(self._plan, reason)
 
     def _on_cpu(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -239,10 +247,13 @@ class DeviceExecutable:
             if state.plan is not None
         )
 
-    @property
-    def plans(self) -> list[Any]:
-        """The plans that were laid out, one for each combination of fed shapes."""
-        return [state.plan for state in self._states.values() if state.plan is not None]
+    def reasons(self) -> list[StaysOnNumpy]:
+        """Why it stays on NumPy, once for each combination of fed shapes for which it does."""
+        return [state.reason for state in list(self._states.values()) if state.reason is not None]
+
+    def compiled(self) -> list[DevicePlan]:
+        """The plans that were laid out, one for each combination of fed shapes that has one."""
+        return [state.plan for state in list(self._states.values()) if state.plan is not None]
 
     def _said(self, feeds: Sequence[Any]) -> Known | None:
         """The shape and dtype of every value, where the graph and the feeds say them all."""

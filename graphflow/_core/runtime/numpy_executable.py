@@ -1,4 +1,4 @@
-"""Executable: a plan for one device in the NumPy tier, which runs in the caller's thread.
+"""NumpyExecutable: a plan for one device in the NumPy tier, which runs in the caller's thread.
 
 An error of a line becomes the error of its operation, with the user's line.
 """
@@ -17,12 +17,13 @@ from graphflow._core.resources.store import ResourceStore, VariableCell
 from graphflow._core.runtime.assemble import Assembled, assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Crew, Runner
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import explain
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.threads import ThreadPool
 
 
-class Executable:
+class NumpyExecutable(Executable):
     """A plan that can be run again and again. Thread-safe.
 
     cells: the variables that the error of an uninitialized one goes through; those of this plan are added. Without it
@@ -54,6 +55,7 @@ class Executable:
         self.cells: list[VariableCell] = [] if cells is None else cells
         """The variables of the whole run."""
         self.cells.extend(self.part.cells)
+        self.uses_variables = bool(self.part.cells)
         self._pool = pool
         self._plan = plan
         self._holds_views = self._may_hold_views(plan, kernels)
@@ -71,11 +73,6 @@ class Executable:
             if i.bodies or i.type in PASS_THROUGH or kernels.may_view(i.type)
             for name, place in zip(i.inputs, i.places(), strict=True)
         )
-
-    @property
-    def uses_variables(self) -> bool:
-        """Whether a run has to count as active in the store."""
-        return bool(self.part.cells)
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of the operation that fails."""
