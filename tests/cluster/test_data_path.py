@@ -15,7 +15,8 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.cluster.server.step_output import StepContext
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.transport import shared
 from tests.cluster.serving import serve_all, spec_of
 

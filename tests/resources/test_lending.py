@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from graphflow._core.graph import dtypes
 from graphflow._core.resources.lending import LENT_FROM, lent
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory
 
 COUNT = max(LENT_FROM, 64 << 10) // 4

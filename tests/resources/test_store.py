@@ -11,7 +11,8 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.threads import ThreadPool
 

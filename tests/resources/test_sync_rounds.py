@@ -12,7 +12,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.resources import sync_rounds
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.sync_rounds import (
     LOST_TASKS,
     UNMET_TASKS,
@@ -22,6 +22,7 @@ from graphflow._core.resources.sync_rounds import (
     SyncRounds,
     Ticket,
 )
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 
 WORKERS = [f"/job:worker/replica:0/task:{i}" for i in range(12)]

@@ -15,7 +15,8 @@ import numpy as np
 
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 
 
 @dataclass(frozen=True)

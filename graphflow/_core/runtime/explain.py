@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from graphflow import errors
 from graphflow._core.graph.elements import Operation
 from graphflow._core.plan.ir import Instruction
-from graphflow._core.resources.store import VariableCell
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import Assembled
 
 Kind = TypeVar("Kind", bound=errors.OpError)

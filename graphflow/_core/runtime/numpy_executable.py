@@ -13,7 +13,8 @@ import numpy as np
 from graphflow._core.common.denormals import flushing
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import PASS_THROUGH, Plan, walk
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import Assembled, assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Crew, Runner

@@ -20,7 +20,8 @@ from graphflow._core.plan.lower import lower
 from graphflow._core.plan.partition import Partition, partition
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.pipeline import run_passes
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Runner

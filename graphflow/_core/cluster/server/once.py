@@ -18,7 +18,8 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow._core.plan.passes.again import changes, without
 from graphflow._core.resources.last_runs import MOST_RUNS, LastRuns, Run
-from graphflow._core.resources.store import ResourceStore, VariableCell
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 

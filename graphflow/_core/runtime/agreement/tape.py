@@ -16,7 +16,7 @@ import numpy as np
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
 from graphflow._core.plan.passes.again import KEEP_ACCOUNT
-from graphflow._core.resources.store import VariableCell
+from graphflow._core.resources.variables import VariableCell
 
 _REPEATABLE: Final = frozenset(
     {"Assert", "AssertBroadcastable", "CheckNumerics", "IsVariableInitialized", "NoOp", "Placeholder"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphflow._core.resources.store import VariableCell
+from graphflow._core.resources.variables import VariableCell
 
 if TYPE_CHECKING:
     from graphflow._core.codegen.gpu.toolkit import Device

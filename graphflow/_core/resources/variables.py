@@ -1,0 +1,202 @@
+"""VariableCell: the place of one variable.
+
+A change of a variable happens whole, under its lock: in place if no other run is active and nobody has the value on
+loan, else in a new buffer. The store, which holds the cells, knows whether that is so.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphflow import errors
+from graphflow._core.checkpoint.handover import taken
+from graphflow._core.checkpoint.parallel import copied, copy_into
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.shapes import Dims, compatible, text
+from graphflow._core.resources.lending import LENT_FROM, Loans, Memory
+
+
+class Home(Protocol):
+    """What a cell asks of the store that holds it.
+
+    memory: where values lie that leave the run or its device.
+    """
+
+    memory: Memory
+
+    def begin_in_place(self, *cells: VariableCell) -> bool:
+        """Whether the values may be changed in place. If so, end_in_place() must follow."""
+
+    def end_in_place(self) -> None:
+        """A change in place is done."""
+
+
+class VariableCell:
+    """The place of one variable: its value, or None before it is initialised.
+
+    Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
+    reader never sees half of it; alone, and with the value lent to nobody, it happens in place. `assigned` counts how
+    often it was set as a whole.
+    """
+
+    __slots__ = ("assigned", "dims", "dtype", "line", "loans", "lock", "name", "store", "value")
+
+    def __init__(self, store: Home, name: str, dtype: DType, line: tuple[str, int], dims: Dims) -> None:
+        self.store = store
+        self.name = name
+        self.dtype = dtype
+        self.dims = dims
+        self.line = line
+        self.lock = threading.Lock()
+        self.loans = Loans()
+        self.value: Any = None
+        self.assigned = 0
+
+    def get(self) -> Any:
+        """The value; FailedPreconditionError before it is initialised."""
+        value = self.value
+        if value is None:
+            raise errors.FailedPreconditionError(
+                None, None, f"Attempting to use uninitialized value {self.name}"
+            )
+        return value
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value; 0 before it is initialised."""
+        value = self.value
+        return 0 if value is None else int(value.nbytes)
+
+    def lend(self) -> Any:
+        """The value, read-only, for somebody who may still read it after the run; to be called in a run."""
+        value = self.get()
+        if value.nbytes < LENT_FROM or value.dtype.hasobject:
+            return value.copy() if value.ndim else value[()]
+        memory = self.store.memory
+        with self.lock:
+            if memory.has_partners and self.value is value and not memory.holds(value):
+                self.value = value = memory.copied(value)
+            return self.loans.lend(value)
+
+    def recover(self) -> None:
+        """Makes the value one that nobody else reads, so that it may be changed in place; the run is the only one."""
+        with self.lock:
+            if self.value is not None and self._is_lent():
+                self.value = self._copy(self.value)
+
+    def changes_in_place(self) -> None:
+        """Its value is about to be changed in place; for cells that know copies of it elsewhere."""
+
+    def _is_lent(self) -> bool:
+        return self.loans.any(self.value, self.store.memory)
+
+    def _fresh(self, old: Any) -> Any:
+        """Memory for a new value of the same size, where the old one is: shared or not."""
+        memory = self.store.memory
+        return memory.empty(old.shape, old.dtype) if memory.holds(old) else np.empty_like(old)
+
+    def _copy(self, old: Any) -> Any:
+        fresh = self._fresh(old)
+        copy_into(fresh, old)
+        return fresh
+
+    def assign(self, value: Any, validate_shape: bool = True) -> None:
+        """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's.
+
+        The first value is not copied where it is given away (checkpoint/handover.py).
+        """
+        if validate_shape and not compatible(self.dims, np.shape(value)):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Assign requires shapes of both tensors to match: the variable {self.name!r} has shape "
+                f"{text(self.dims)}, the value {text(np.shape(value))}. "
+                "Use validate_shape=False to let it change its shape.",
+            )
+        with self.lock:
+            self.assigned += 1
+            old = self.value
+            if old is not None and old.shape == np.shape(value):
+                self._put(old, value)
+            else:
+                dtype = self.dtype.as_numpy_dtype
+                fresh = taken(value, dtype)
+                self.value = copied(value, dtype) if fresh is None else fresh
+
+    def exchange(self, old: Any, new: Any) -> None:
+        """Puts a value of the same shape in the place of `old`, unless that is the value no longer.
+
+        To whoever asks what was set it is the same value: `assigned` does not count it.
+        """
+        with self.lock:
+            if self.value is old:
+                self._put(old, new)
+
+    def _put(self, old: Any, new: Any) -> None:
+        """Makes a value of the shape of the old one the value: in its memory where nobody reads that; lock held."""
+        alone = self.store.begin_in_place(self)
+        try:
+            target = old if alone else self._fresh(old)
+            copy_into(target, new)
+            self.value = target
+        finally:
+            if alone:
+                self.store.end_in_place()
+
+    def update(self, function: Callable[[Any, Any], Any]) -> None:
+        """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
+        with self.lock:
+            old = self.get()
+            if self.store.begin_in_place(self):
+                try:
+                    function(old, old)
+                finally:
+                    self.store.end_in_place()
+            else:
+                out = self._fresh(old)
+                function(old, out)
+                self.value = out
+
+    def modify(self, function: Callable[[Any], None]) -> None:
+        """Changes the value by function(array), which changes parts of the array in place.
+
+        Where the function raises, the value stays as it was if the function checks before it writes.
+        """
+        with self.lock:
+            array = self.get()
+            if self.store.begin_in_place(self):
+                try:
+                    function(array)
+                finally:
+                    self.store.end_in_place()
+            else:
+                array = self._copy(array)
+                function(array)
+                self.value = array
+
+    @staticmethod
+    def change_together(cells: Sequence[VariableCell], function: Callable[[list[Any]], None]) -> None:
+        """Changes several variables by function(arrays), which changes the arrays in place.
+
+        Nobody sees only some of them changed. The locks are taken in the order of the names, so that two updates
+        never wait for each other.
+        """
+        with ExitStack() as stack:
+            for cell in sorted(set(cells), key=lambda c: c.name):
+                stack.enter_context(cell.lock)
+            arrays = [cell.get() for cell in cells]
+            if cells[0].store.begin_in_place(*cells):
+                try:
+                    function(arrays)
+                finally:
+                    cells[0].store.end_in_place()
+            else:
+                arrays = [cell._copy(array) for cell, array in zip(cells, arrays, strict=True)]
+                function(arrays)
+                for cell, array in zip(cells, arrays, strict=True):
+                    cell.value = array
