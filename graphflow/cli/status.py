@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow._core.cluster.server.control import cluster_status
+from graphflow._core.cluster.protocol.journal import read
+from graphflow._core.cluster.server.control import cluster_journals, cluster_status
 from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
@@ -38,6 +39,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("target", metavar="TARGET", help="any task of the cluster: zmq://host:port")
     add_keys(parser)
     parser.add_argument("--json", action="store_true", help="everything that is known, as JSON")
+    parser.add_argument(
+        "--journal",
+        action="store_true",
+        help="what each task has last heard of and done about it; with --json as data that can be replayed",
+    )
     parser.add_argument("--watch", action="store_true", help="again every two seconds, until Ctrl-C")
     parser.add_argument(
         "--seconds",
@@ -53,7 +59,8 @@ def _status(arguments: argparse.Namespace) -> int:
     clear = "\033[H\033[J" if arguments.watch and sys.stdout.isatty() else ""
     while True:
         tasks = _ask(arguments)
-        text = json.dumps({"tasks": tasks}, indent=2) if arguments.json else shown(tasks)
+        show = journals if arguments.journal else shown
+        text = json.dumps({"tasks": tasks}, indent=2) if arguments.json else show(tasks)
         sys.stdout.write(clear)
         tell(text)
         if not arguments.watch:
@@ -63,7 +70,8 @@ def _status(arguments: argparse.Namespace) -> int:
 
 def _ask(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     try:
-        return cluster_status(arguments.target, arguments.seconds, arguments.keys)
+        ask = cluster_journals if arguments.journal else cluster_status
+        return ask(arguments.target, arguments.seconds, arguments.keys)
     except errors.OpError as error:
         raise UsageError(error.message) from error
     except (ValueError, OSError) as error:
@@ -91,6 +99,21 @@ def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
         parts.append("\n".join(balance))
     parts += [_strangers(task) for task in tasks if task.get("strangers", {}).get("refused")]
     parts += [_holds(task) for task in tasks if task.get("variables") or _others(task)]
+    return "\n\n".join(parts)
+
+
+def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """The journals of the tasks, a line for each event and for each thing that was done about it."""
+    parts = []
+    for task in tasks:
+        name, data = _short(task["task"]), task.get("journal")
+        if data is None:
+            parts.append(f"{name} at {task['address']}: {task['state']}, no journal")
+            continue
+        journal = read(data)
+        before = f", {journal.forgotten:,} before them" if journal.forgotten else ""
+        head = f"{name} at {task['address']}: {len(journal.entries):,} events{before}"
+        parts.append("\n".join([head, *(f"  {printable(line)}" for line in journal.lines(data["now"]))]))
     return "\n\n".join(parts)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
+from graphflow._core.cluster.protocol.replay import replay_data
 from graphflow.cli import status
 from graphflow.cli.main import main
 from tests.cluster.serving import spec_of
@@ -154,6 +155,30 @@ def test_status_shows_an_unreachable_task_and_as_json(
         assert [task["state"] for task in tasks] == ["serving", "unreachable"]
     finally:
         server.stop()
+
+
+ITSELF = gf.ConfigProto(device_filters=["/job:ps"])
+
+
+def test_the_journals_of_the_tasks_are_shown_and_can_be_replayed(
+    stack: ExitStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = gf.train.Server({"ps": ["localhost:0"], **spec_of(stack, worker=1)}, "ps", 0)
+    try:
+        with gf.Graph().as_default(), gf.Session(server.target, config=ITSELF) as session:
+            (name,) = server._service.protocol.sessions.sessions
+            assert main(["status", server.target, "--seconds", "0.2", "--journal"]) == 1
+            lines = capsys.readouterr().out.splitlines()
+            assert main(["status", server.target, "--seconds", "0.2", "--journal", "--json"]) == 1
+            data = json.loads(capsys.readouterr().out)["tasks"][0]["journal"]
+            assert session is not None
+    finally:
+        server.stop()
+    (greeted,) = [n for n, line in enumerate(lines) if "SessionGreeted" in line and "observer=False" in line]
+    assert name in lines[greeted] and lines[greeted + 1].startswith("      -> NoteSession")
+    assert lines[0].startswith("ps 0 at ") and lines[-1].startswith("worker 0 at ")
+    assert lines[-1].endswith("unreachable, no journal")
+    assert next(iter(replay_data(data).sessions.sessions)) == name
 
 
 def test_variables_are_listed_by_size_with_their_sum() -> None:

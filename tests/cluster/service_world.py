@@ -7,6 +7,7 @@ time later, maybe when other messages have gone through already.
 
 from __future__ import annotations
 
+import json
 import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,10 @@ import pytest
 import graphflow as gf
 from graphflow._core.cluster import status
 from graphflow._core.cluster.client import remote
-from graphflow._core.cluster.server import greetings, inquiries, registrations, rounds, service
+from graphflow._core.cluster.protocol.journal import Journal
+from graphflow._core.cluster.protocol.machine import Event, Instruction
+from graphflow._core.cluster.protocol.replay import replay_data
+from graphflow._core.cluster.server import admin, greetings, registrations, service
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
@@ -74,6 +78,22 @@ class Node:
             ACCESS, lambda: None, tcp_only=True,
         )  # fmt: skip
         self.store = store
+        self.service.protocol.journal = Journal(None)
+        self._handle = self.service.protocol.handle
+        self.service.protocol.handle = self._checked  # type: ignore[method-assign]
+
+    def _checked(self, event: Event) -> list[Instruction]:
+        found = self._handle(event)
+        self.service.protocol.check()
+        return found
+
+    def replay(self) -> None:
+        """Plays again what this life of the task has heard of, as from a file: it comes to the same state."""
+        protocol = self.service.protocol
+        again = replay_data(json.loads(json.dumps(protocol.journal_data(self.world.now))))
+        assert again.sessions.sockets == protocol.sessions.sockets
+        assert again.sessions.sessions.keys() == protocol.sessions.sessions.keys()
+        assert again.queries.open == protocol.queries.open
 
     # ---- as sockets -----------------------------------------------------------------------------------------------
 
@@ -119,7 +139,7 @@ class World:
         clock = SimpleNamespace(
             monotonic=lambda: self.now, perf_counter=lambda: self.now, time=lambda: self.now
         )
-        for module in (service, greetings, inquiries, registrations, rounds, status, dropped):
+        for module in (service, admin, greetings, registrations, status, dropped):
             patch.setattr(module, "time", clock)
         patch.setattr(service, "Sockets", lambda *_: self.made)
         patch.setattr(service, "ThreadPool", lambda: self.made)

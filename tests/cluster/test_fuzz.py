@@ -254,7 +254,14 @@ def test_trees_are_plans_or_refused(recorded: tuple[list[Frames], list[Frames]],
 def _tables(service: Any) -> dict[str, int]:
     return {
         name: len(found)
-        for owner in (service, service._master, service._worker, service._rounds)
+        for owner in (
+            service,
+            service._master,
+            service._worker,
+            service._admin,
+            service.protocol.queries,
+            service.protocol.sessions,
+        )
         for name, found in vars(owner).items()
         if isinstance(found, dict | list | set)
     }

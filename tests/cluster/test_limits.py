@@ -13,9 +13,8 @@ import pytest
 import zmq
 
 import graphflow as gf
-from graphflow._core.cluster.server import greetings
-from graphflow._core.cluster.server import service as service_side
-from graphflow._core.cluster.server.requests import Requests
+from graphflow._core.cluster.protocol import sessions
+from graphflow._core.cluster.protocol.machine import Tick
 from graphflow._core.transport import client as client_side
 from graphflow._core.transport import dropped, keys
 from graphflow._core.transport.dropped import Dropped, Rate
@@ -55,31 +54,6 @@ def _ask(client: Any, *messages: Message) -> Message:
 # ---- twice ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_is_taken_once_whatever_the_order() -> None:
-    requests = Requests()
-    order = [1, 3, 2, 7, 5, 6, 4]
-    assert [requests.take(n) for n in order] == [True] * 7
-    assert not any(requests.take(n) for n in range(8))
-    assert requests.take(1_000_000) and not requests.take(8)  # Far behind, so it was there or is lost.
-    assert requests.take(999_999) and not requests.take(999_999)
-
-
-def test_a_request_that_comes_too_late_is_told_from_one_that_came_before() -> None:
-    requests = Requests()
-    for n in range(1, 70_000):
-        assert n == 3 or requests.take(n)
-    assert not requests.take(3) and requests.is_late(3)
-    assert not requests.take(3) and not requests.is_late(3)  # It was answered.
-    assert not requests.take(4) and not requests.is_late(4)
-
-
-def test_the_memory_of_requests_is_bounded() -> None:
-    requests = Requests()
-    for n in range(2, 400_000, 2):  # Every second one was lost.
-        requests.take(n)
-    assert len(requests._above) <= 65_536 // 2 + 1 and len(requests._missed) <= 65_536
-
-
 def test_an_update_that_comes_twice_is_applied_once(server: Any) -> None:
     service = server._service
     seen: list[tuple[bytes, list[bytes]]] = []
@@ -104,7 +78,7 @@ def test_an_update_that_comes_twice_is_applied_once(server: Any) -> None:
                 service.sockets.call(lambda s=sender, f=frames: original(s, f))
             assert session.run(v) == 3.0
             assert service.sockets.dropped.count == before + 2 * len(again)
-            assert len(service._master.of_session(service._clients[again[0][0]])) == 3
+            assert len(service._master.of_session(service.protocol.sessions.sockets[again[0][0]])) == 3
 
 
 # ---- forgotten ------------------------------------------------------------------------------------------------------
@@ -117,10 +91,12 @@ def test_a_client_that_was_forgotten_says_hello_again(server: Any) -> None:
             session.run(v.initializer)
             service = server._service
             done: list[bool] = []
-            service.sockets.call(lambda: [service._session_gone(s) for s in list(service._heard)])
-            service.sockets.call(lambda: done.append(True))
+            later = time.monotonic() + 2 * sessions.LEASE_SECONDS
+            service.sockets.call(lambda: service._tell(Tick(later)))
+            service.sockets.call(lambda: done.append(not service.protocol.sessions.sessions))
             while not done:
                 time.sleep(0.01)
+            assert done == [True]
             assert session.run(v) == 5.0 and session.run(v + 1.0) == 6.0
 
 
@@ -129,14 +105,14 @@ def test_promise_2_who_waits_although_its_session_lapsed_is_told(
 ) -> None:
     """As when one thread of a program keeps Python's lock for longer than the lease, and another waits for a queue."""
     monkeypatch.setattr(client_side, "_ALIVE_SECONDS", 100.0)
-    monkeypatch.setattr(service_side, "_LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(sessions, "LEASE_SECONDS", 0.5)
     with gf.Graph().as_default():
         queue = gf.FIFOQueue(1, gf.float32, [[]])
         taken, put = queue.dequeue(), queue.enqueue(2.0)
         with gf.Session(server.target) as session:
             with pytest.raises(gf.errors.AbortedError, match="silent for too long"):
                 session.run(taken)
-            monkeypatch.setattr(service_side, "_LEASE_SECONDS", 15.0)
+            monkeypatch.setattr(sessions, "LEASE_SECONDS", 15.0)
             session.run(put)
             assert session.run(taken) == 2.0
         assert not server._service._master.in_flight
@@ -194,7 +170,7 @@ def test_a_strangers_large_or_many_frames_are_not_kept(server: Any, client: Any)
 def test_sockets_of_clients_are_limited_and_the_oldest_says_hello_again(
     server: Any, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(greetings, "MOST_SOCKETS", 2)
+    monkeypatch.setattr(sessions, "MOST_SOCKETS", 2)
     assert _ask(client, _hello(server)).kind is Kind.WELCOME
     for _ in range(3):
         with zmq.Context() as context, context.socket(zmq.DEALER) as other:
@@ -202,14 +178,14 @@ def test_sockets_of_clients_are_limited_and_the_oldest_says_hello_again(
             keys.access("").prepare(other, server.target)
             other.connect(server.target.replace("zmq", "tcp"))
             assert _ask(other, _hello(server)).kind is Kind.WELCOME
-    assert len(server._service._clients) == 2
+    assert len(server._service.protocol.sessions.sockets) == 2
     assert _ask(client, Message(Kind.STATUS, 2)).details["stranger"] is True
     assert _ask(client, _hello(server)).kind is Kind.WELCOME
     assert _ask(client, Message(Kind.STATUS, 3)).kind is Kind.STATUS_IS
 
 
 def test_sessions_are_limited(server: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greetings, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     assert _ask(client, _hello(server)).kind is Kind.WELCOME
     answer = _ask(client, _hello(server, session="another"))
     assert answer.kind is Kind.FAILED and answer.details["code"] == gf.errors.RESOURCE_EXHAUSTED

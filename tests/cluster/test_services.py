@@ -30,8 +30,9 @@ def _leftovers(world: World) -> dict[str, Any]:
         tables = {
             "executables": s._master._executables, "steps": s._master._steps, "registering": s._registering,
             "parts": s._worker._parts, "partners": s._worker._partners, "active": s._worker.active,
-            "contexts": s._contexts, "kept": s._kept, "tasks of": s._tasks_of, "heard": s._heard,
-            "clients": s._clients, "requests": s._requests, "greeting": s._greeting, "met": s._met,
+            "contexts": s._contexts, "kept": s._kept, "tasks of": s._tasks_of, "greeting": s._greeting,
+            "sessions": s.protocol.sessions.sessions, "sockets": s.protocol.sessions.sockets,
+            "queries": s.protocol.queries.open, "answers": s._admin._gathered,
         }  # fmt: skip
         found.update({f"{name} of {task}": list(t) for name, t in tables.items() if t})
     return found
@@ -49,6 +50,8 @@ def _end(world: World) -> None:
         world.pass_time(0.25)
     world.settle()
     assert not _leftovers(world)
+    for node in world.nodes.values():
+        node.replay()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow._core.cluster.server.greetings import MOST_SESSIONS
+from graphflow._core.cluster.protocol.sessions import MOST_SESSIONS
 from tests.cluster.serving import serve, serve_all, spec_of
 
 ROUNDS = 100
@@ -31,9 +31,10 @@ def stack() -> Iterator[ExitStack]:
 def _tables(server: gf.train.Server) -> dict[str, int]:
     """The size of everything in a task that could grow."""
     service = server._service
-    assert len(service._left) <= MOST_SESSIONS  # It has a limit, and forgets the oldest.
+    assert len(service.protocol.sessions.departed) <= MOST_SESSIONS  # It has a limit, and forgets the oldest.
     owners: dict[str, Any] = {
-        "service": service, "master": service._master, "worker": service._worker, "rounds": service._rounds,
+        "service": service, "master": service._master, "worker": service._worker, "queries": service.protocol.queries,
+        "sessions": service.protocol.sessions, "admin": service._admin,
         "sockets": service.sockets, "links": service.sockets._peers, "sharing": service._sharing,
         "once": service._once._records, "takings": service._takings, "files": service.sockets._files,
         "store": service._store, "groups": service._groups,
@@ -41,7 +42,7 @@ def _tables(server: gf.train.Server) -> dict[str, int]:
     found = {}
     for owner, thing in owners.items():
         for name, value in vars(thing).items():
-            if name == "_left":
+            if name == "departed":
                 continue
             if isinstance(value, dict | list | set) or type(value).__name__ in (
                 "deque",

@@ -6,7 +6,8 @@ import re
 import struct
 from pathlib import Path
 
-from graphflow._core.cluster.server import greetings, master_steps, registrations, rounds, service, task_steps
+from graphflow._core.cluster.protocol import sessions
+from graphflow._core.cluster.server import admin, fields, greetings, master_steps, registrations, task_steps
 from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
 from graphflow._core.transport import (
@@ -79,7 +80,7 @@ def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
 def test_every_field_that_is_read_of_a_message_is_on_the_page() -> None:
     package = Path(message.__file__).parents[1]
     read = re.compile(
-        r"""details(?:\.get\(|\[)"(\w+)"|_(?:name|text)\(details, "(\w+)"\)|address\["(\w+)"\]"""
+        r"""details(?:\.get\(|\[)"(\w+)"|(?:name|text)_of\(details, "(\w+)"\)|address\["(\w+)"\]"""
     )
     files = [*package.glob("cluster/**/*.py"), *package.glob("transport/*.py")]
     found = {
@@ -108,9 +109,9 @@ def test_the_limits_are_those_of_the_page() -> None:
         zeromq.MOST_WHOLE,
         strangers.MOST_STRANGERS,
         strangers.MOST_STRANGER_BYTES,
-        greetings._MOST_NAME,
-        greetings.MOST_SOCKETS,
-        greetings.MOST_SESSIONS,
+        fields._MOST_NAME,
+        sessions.MOST_SOCKETS,
+        sessions.MOST_SESSIONS,
         greetings.MOST_GREETINGS,
         registrations.MOST_PLANS,
         master_steps.MOST_STEPS,
@@ -120,6 +121,6 @@ def test_the_limits_are_those_of_the_page() -> None:
     kibibytes = pieces.MOST_WHOLE_BYTES >> 10
     assert pieces.MOST_WHOLE_BYTES == pieces.PIECE_BYTES and PAGE.count(f"{kibibytes} KiB") == 2
     assert f"within {strangers.STRANGER_SECONDS:.0f} seconds" in PAGE
-    assert f"at most {rounds._MOST_SECONDS:.0f}" in PAGE and f"by default {rounds.SECONDS:.0f}" in PAGE
-    assert f"for {service._LEASE_SECONDS:.0f} seconds" in PAGE
+    assert f"at most {admin._MOST_SECONDS:.0f}" in PAGE and f"by default {admin.QUERY_SECONDS:.0f}" in PAGE
+    assert f"for {sessions.LEASE_SECONDS:.0f} seconds" in PAGE
     assert f"by default {greetings.CONNECT_SECONDS:.0f}" in PAGE

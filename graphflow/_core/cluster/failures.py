@@ -44,6 +44,11 @@ def as_details(error: BaseException) -> dict[str, Any]:
     return {"code": errors.INTERNAL, "message": text, "op": None}
 
 
+def details_of(code: int, message: str) -> dict[str, Any]:
+    """An error of no operation's as data; code is one of graphflow.errors."""
+    return {"code": code, "message": message, "op": None}
+
+
 def from_details(details: Mapping[str, Any], graph: Any) -> errors.OpError:
     """The error that data tells of, with the operation of this graph where it has one of that name."""
     name, op = details.get("op"), None

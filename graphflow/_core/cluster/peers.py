@@ -26,8 +26,6 @@ class Peer:
     """Where it takes lanes."""
     last: str = ""
     """The incarnation that it had last, whether it is there now or not."""
-    round: int = 0
-    """The number of the question that it asked last."""
     left: bool = False
     """Whether it was there once, and is not now."""
     others_left: set[str] = field(default_factory=set)

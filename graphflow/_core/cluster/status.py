@@ -6,11 +6,12 @@ import os
 import platform
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Once
 from graphflow._core.cluster.server.task_steps import TaskSteps
@@ -33,6 +34,7 @@ class Status:
         master: MasterSteps,
         worker: TaskSteps,
         sockets: Sockets,
+        once: Once,
     ) -> None:
         self.address = address
         self._devices = devices
@@ -43,7 +45,7 @@ class Status:
         self._sockets = sockets
         self.tasks_lost = 0
         """How often another task was lost."""
-        self.once: Once | None = None
+        self._once = once
         self._begun = time.monotonic()
         self._samples: deque[tuple[float, int, int]] = deque([(self._begun, 0, 0)])
 
@@ -54,12 +56,12 @@ class Status:
             while now - self._samples[0][0] > _RATE_SECONDS and len(self._samples) > 2:
                 self._samples.popleft()
 
-    def facts(self, sessions: Mapping[str, float], sockets: Mapping[bytes, str]) -> dict[str, Any]:
-        """All of it, as data; `sessions` says when each was heard of, `sockets` which session each belongs to."""
+    def facts(self, sessions: Sessions) -> dict[str, Any]:
+        """All of it, as data."""
         now = time.monotonic()
         then, begun, taken = self._samples[0]
         seconds = max(now - then, 1e-3)
-        owners = list(sockets.values())
+        owners = list(sessions.sockets.values())
         return {
             "address": self.address,
             "state": "serving",
@@ -69,8 +71,9 @@ class Status:
             "pid": os.getpid(),
             "devices": list(self._devices),
             "sessions": [
-                {"session": s, "threads": owners.count(s), "heard_seconds_ago": round(now - heard, 3)}
-                for s, heard in sessions.items()
+                {"session": s, "threads": owners.count(s), "heard_seconds_ago": round(now - found.heard, 3)}
+                for s, found in sessions.sessions.items()
+                if not found.observer
             ],
             "variables": [_variable(cell) for cell in self._store.variables()],
             "resources": {name: type(value).__name__ for name, value in self._store.others().items()},
@@ -96,7 +99,7 @@ class Status:
             },
             "recovery": {
                 "tasks_lost": self.tasks_lost,
-                "runs_repeated": 0 if self.once is None else self.once.repeated,
+                "runs_repeated": self._once.repeated,
             },
         }
 

@@ -91,6 +91,13 @@ def cluster_status(target: Any, timeout_seconds: float = 2.0, cluster_keys: str 
     return _ask_all(target, "STATUS", timeout_seconds, {}, cluster_keys)
 
 
+def cluster_journals(
+    target: Any, timeout_seconds: float = 2.0, cluster_keys: str = ""
+) -> list[dict[str, Any]]:
+    """As `cluster_status`; each task that serves says its `journal` as well, what it has last heard of and done."""
+    return _ask_all(target, "STATUS", timeout_seconds, {"journal": True}, cluster_keys)
+
+
 def stop_cluster(target: Any, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[str]:
     """Stops every task of a cluster in order; `target` is the address of any of them, zmq://host:port.
 

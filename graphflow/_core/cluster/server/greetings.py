@@ -7,7 +7,6 @@ Reading a message never runs code of the sender's; plans, which may bring functi
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,73 +14,99 @@ from itertools import count
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow._core.cluster.failures import as_details
-from graphflow._core.cluster.log import LOG
+from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.peers import Greeting, Peer, passes
+from graphflow._core.cluster.protocol.machine import Event
+from graphflow._core.cluster.protocol.queries import DropUnsent, NumbersBeginAnew
+from graphflow._core.cluster.protocol.sessions import (
+    AcceptSocket,
+    AnnounceUse,
+    ClientWelcomed,
+    ForgetSocket,
+    RefuseHello,
+    RefuseRequest,
+    RequestCame,
+    SessionGreeted,
+    Sessions,
+    UseHeardOf,
+)
+from graphflow._core.cluster.protocol.task import TaskProtocol
+from graphflow._core.cluster.server.absent_tasks import AbsentTasks
+from graphflow._core.cluster.server.admin import CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
-from graphflow._core.cluster.server.inquiries import OBSERVER, Inquiries
-from graphflow._core.cluster.server.requests import Requests
-from graphflow._core.cluster.server.rounds import seconds_of
+from graphflow._core.cluster.server.fields import name_of, seconds_of, text_of
+from graphflow._core.cluster.status import Status
 from graphflow._core.transport import token
 from graphflow._core.transport.dropped import Rate
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.message import VERSION, Kind, Message, peek
 from graphflow._core.transport.shared import SharedMemoryError
 from graphflow._core.transport.sharing import Sharing
+from graphflow._core.transport.sockets import Sockets
 from graphflow._core.transport.tensors import BadMessage, Buffer
 
 CONNECT_SECONDS: Final = 10.0
 MOST_GREETINGS: Final = 4096
 """Clients that may wait for their welcome at once."""
-MOST_SOCKETS: Final = 16_384
-"""Sockets of clients that are known at once; the one known for longest has to say hello again."""
-MOST_SESSIONS: Final = 4096
 _GREETING_SECONDS: Final = 30.0
 """For how long a task that is gone is greeted where nobody waits for it."""
-_MOST_NAME: Final = 256
 _MOST_SECONDS: Final = 86_400.0
 _ANSWERS_A_SECOND: Final = 50
 """Answers to strangers: what they do not fetch is kept for them."""
 _MOST_UNANSWERED: Final = 4096
+_OBSERVER: Final = "observer "
+"""How the session of a client is called here that only asks how the cluster is, or stops it."""
 _REQUESTS: Final = frozenset([Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
 _OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LANE])
 _MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
 """What reading a message's fields raises where they are not what they should be."""
 
 
-class Greetings(Inquiries):
+class Greetings:
     """What `Service` does with who comes. All methods are for the thread of the sockets."""
 
+    sockets: Sockets
+    protocol: TaskProtocol
+    status: Status
+    _task: str
+    _devices: list[str]
+    _incarnation: int
+    _peers: dict[str, Peer]
+    _tasks_by_incarnation: dict[int, str]
+    _sessions: Sessions
+    _greeting: list[Greeting]
+    _absent: AbsentTasks
+    _tell: Callable[[Event, Message | None], None]
+    _obey: CarryOut
     _access: Access
     _senders: dict[bytes, Peer]
     _sharing: Sharing
     _groups: CollectiveLink
     _by_address: dict[str, Peer]
-    _requests: dict[str, Requests]
-    _met: dict[str, dict[str, str]]
     _forget: Callable[[Peer, str], None]
     _from_peer: Callable[[Peer, Message], None]
     _from_client: Callable[[bytes, Message], None]
     _fail: Callable[[bytes, int, Mapping[str, Any]], None]
     _separate: Callable[[Peer, str], None]
 
-    def __init__(self, address: str, stop: Callable[[], None]) -> None:
-        super().__init__(address, stop)
+    def __init__(self) -> None:
         self._answers = Rate(_ANSWERS_A_SECOND)
         self._unanswered: deque[tuple[bytes, int, Mapping[str, Any]]] = deque(maxlen=_MOST_UNANSWERED)
         """The requests of strangers that are still to be answered; what is beyond that never is."""
         self._hellos = count(1)
-        self._left: dict[str, None] = {}
-        """The sessions that have said goodbye; in order, the oldest first."""
+        self._of_greetings: CarryOut = {
+            AcceptSocket: self._accept_socket, ForgetSocket: self._forget_socket, RefuseHello: self._refuse_hello,
+            RefuseRequest: self._refuse_request, DropUnsent: self._drop_unsent, AnnounceUse: self._announce_use,
+        }  # fmt: skip
 
     def knows(self, sender: bytes) -> bool:
         """Whether the socket of that identity has said hello with the secret."""
-        return sender in self._clients or sender in self._senders
+        return sender in self._sessions.sockets or sender in self._senders
 
     def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         """A message came. What is none, and what comes from a stranger, is dropped."""
         peer = self._senders.get(sender)
-        if peer is None and sender not in self._clients and not self._may_greet(sender, frames):
+        if peer is None and sender not in self._sessions.sockets and not self._may_greet(sender, frames):
             return
         try:
             message = Message.of(frames, self._sharing.of(sender if peer is None else peer.task))
@@ -104,13 +129,11 @@ class Greetings(Inquiries):
                     f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}"
                 )
         else:
-            requests = self._requests[self._clients[sender]]
-            if message.kind in _REQUESTS and not requests.take(message.a):
-                if requests.is_late(message.a):
-                    text = f"The request {message.a} came later than {self._task} awaits it: send it again."
-                    self._fail(sender, message.a, as_details(errors.AbortedError(None, None, text)))
-                self.sockets.dropped.add(f"The request {message.a} came before, or too late.")
-                return
+            if message.kind in _REQUESTS:
+                refused = self.protocol.handle(RequestCame(time.monotonic(), sender, message.a))
+                for i in refused:
+                    self._obey[type(i)](i, message)
+                    return
             try:
                 self._from_client(sender, message)
             except Exception as error:  # Any request is answered: nobody may wait for ever.
@@ -122,7 +145,7 @@ class Greetings(Inquiries):
         if peer is not None:
             self._forget(peer, f"sent what cannot be read ({error})")
             self._greet(peer, True)
-        elif sender in self._clients:
+        elif sender in self._sessions.sockets:
             text = f"{self._task} cannot read what the client sent: {error}."
             self._fail(sender, 0, as_details(errors.UnavailableError(None, None, text)))
 
@@ -185,53 +208,56 @@ class Greetings(Inquiries):
 
     def _greet_client(self, sender: bytes, message: Message) -> None:
         details = message.details
-        observes = bool(details.get("observer"))
-        session = f"{OBSERVER if observes else ''}{_name(details, 'session')}"
-        filters = [_text(f) for f in details.get("filters") or ()]
+        observes, alive = bool(details.get("observer")), bool(details.get("alive"))
+        session = f"{_OBSERVER if observes else ''}{name_of(details, 'session')}"
+        filters = [text_of(f) for f in details.get("filters") or ()]
         seconds = seconds_of(details, CONNECT_SECONDS, _MOST_SECONDS)
-        wanted = {task for task in self._peers if not observes and passes(task, filters)}
-        known = {_text(task): _text(i) for task, i in dict(details.get("incarnations") or {}).items()}
+        wanted = tuple(task for task in self._peers if not observes and passes(task, filters))
         needs = details.get("needs")
-        if known.get(self._task, f"{self._incarnation:x}") != f"{self._incarnation:x}":
-            raise started_again(self._task)
-        if session in self._left:
-            if details.get("alive"):
-                return  # It was on its way, over another socket, when the client said goodbye.
-            raise errors.AbortedError(None, None, f"{self._task} has ended this session: it said goodbye.")
-        if session not in self._heard:
-            if len(self._heard) >= MOST_SESSIONS:
-                raise _too_many(f"{self._task} has {MOST_SESSIONS} sessions, which is the most.")
-            if not observes:
-                LOG.info("%s: master session %s begins", self._task, session)
-                self._told_use = -math.inf  # The other tasks are told at the next tick.
-        self._heard[session] = time.monotonic()
-        self._requests.setdefault(session, Requests()).take(message.a)
-        if details.get("alive"):
-            return
-        if sender not in self._clients and len(self._clients) >= MOST_SOCKETS:
-            oldest = next(iter(self._clients))
-            del self._clients[oldest]
-            self._sharing.gone(oldest)
-        self._clients[sender] = session
-        self._sharing.met(sender, details)
-        self._greeting[:] = [w for w in self._greeting if w.client != sender]
+        needed = None if needs is None else tuple(task for task in wanted if needs and passes(task, needs))
+        known = {text_of(task): text_of(i) for task, i in dict(details.get("incarnations") or {}).items()}
+        event = SessionGreeted(
+            time.monotonic(), sender, session, observes, message.a, alive, known, seconds, wanted, needed
+        )
+        self._tell(event, message)
+
+    def _accept_socket(self, i: AcceptSocket, message: Message | None) -> None:
+        """The client of a socket waits for its welcome."""
+        assert message is not None
+        self._sharing.met(i.socket, message.details)
+        self._greeting[:] = [w for w in self._greeting if w.client != i.socket]
         if len(self._greeting) >= MOST_GREETINGS:
-            raise _too_many(f"{MOST_GREETINGS} clients wait for {self._task}, which is the most.")
-        if known:
-            self._met[session] = known
-        self._greeting.append(
-            Greeting(
-                sender, message.a, set(), time.monotonic() + seconds, wanted,
-                None if needs is None else {task for task in wanted if needs and passes(task, needs)},
-            )
-        )  # fmt: skip
+            text = f"{MOST_GREETINGS} clients wait for {self._task}, which is the most."
+            raise errors.ResourceExhaustedError(None, None, text)
+        deadline = time.monotonic() + i.seconds
+        needs = None if i.needs is None else set(i.needs)
+        self._greeting.append(Greeting(i.socket, i.request, set(), deadline, set(i.wanted), needs))
         self._welcome_those_ready()
 
-    def _has_left(self, session: str) -> None:
-        """A client has said goodbye: what its other threads have said meanwhile does not begin the session anew."""
-        self._left[session] = None
-        if len(self._left) > MOST_SESSIONS:
-            del self._left[next(iter(self._left))]
+    def _forget_socket(self, i: ForgetSocket, message: Message | None) -> None:
+        self._sharing.gone(i.socket)
+
+    def _refuse_hello(self, i: RefuseHello, message: Message | None) -> None:
+        self.sockets.dropped.add(f"A hello was wrong: {i.message}")
+        self._fail(i.socket, i.request, details_of(i.code, i.message))
+
+    def _refuse_request(self, i: RefuseRequest, message: Message | None) -> None:
+        if i.late:
+            text = f"The request {i.number} came later than {self._task} awaits it: send it again."
+            self._fail(i.socket, i.number, details_of(errors.ABORTED, text))
+        self.sockets.dropped.add(f"The request {i.number} came before, or too late.")
+
+    def _drop_unsent(self, i: DropUnsent, message: Message | None) -> None:
+        peer = self._peers[i.task]
+        if not peer.incarnation:
+            self.sockets.disconnect(peer.address)
+            peer.parted()
+            if any(peer.task in waiting.tasks for waiting in self._greeting):
+                self._greet(peer, True)
+
+    def _announce_use(self, i: AnnounceUse, message: Message | None) -> None:
+        for peer in [p for p in self._peers.values() if p.incarnation]:
+            self._greet(peer, False)
 
     def _greet(self, peer: Peer, asks: bool, answers: int = 0) -> None:
         """Says hello. asks: whether it wants an answer; nothing that a task has said before that is heard any more."""
@@ -240,7 +266,7 @@ class Greetings(Inquiries):
         details = {"token": self._access.shown_at(peer.address), "task": self._task, "devices": self._devices,
                    "to": peer.task, "at": self.status.address,
                    "answer": peer.asked if asks else 0, "answers": answers,
-                   "incarnation": f"{self._incarnation:x}", "in_use": self._in_use(),
+                   "incarnation": f"{self._incarnation:x}", "in_use": bool(self._sessions.users),
                    "left": [p.task for p in self._peers.values() if p.left],
                    "users": [p.task for p in self._peers.values() if p.incarnation and p.in_use],
                    "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
@@ -251,14 +277,14 @@ class Greetings(Inquiries):
     def _meet(self, sender: bytes, details: Mapping[str, Any]) -> None:
         """Another task says hello."""
         peer = self._peer_of(sender, details)
-        number = int(_name(details, "incarnation"), 16)
+        number = int(name_of(details, "incarnation"), 16)
         incarnation = f"{number:x}"
         wanted, answers = int(details.get("answer") or 0), details.get("answers")
-        devices = [_text(d) for d in details.get("devices", ())]
+        devices = [text_of(d) for d in details.get("devices", ())]
         owner = self._tasks_by_incarnation.get(number, peer.task)
         if not 0 < number < 1 << 64 or number == self._incarnation or owner != peer.task:
             raise ValueError(f"{peer.task} cannot have the incarnation {number:x}.")
-        if sender in self._clients:
+        if sender in self._sessions.sockets:
             raise ValueError(f"A client calls itself {peer.task}.")
         if peer.asked and not wanted and answers != peer.asked:
             return  # It has not heard yet that it was forgotten; what it says until then it will take back.
@@ -270,20 +296,19 @@ class Greetings(Inquiries):
         if peer.incarnation and wanted:
             self._forget(peer, "had lost its connection to this task")
         if peer.last != incarnation:
-            peer.round = 0  # It counts its questions anew.
+            self._tell(NumbersBeginAnew(time.monotonic(), peer.task), None)
         peer.incarnation = peer.last = incarnation
         peer.devices = devices
         peer.left, peer.asked = False, 0
-        peer.others_left = {_text(task) for task in details.get("left", ())}
+        peer.others_left = {text_of(task) for task in details.get("left", ())}
         peer.in_use = bool(details.get("in_use"))
-        peer.users = {_text(task) for task in details.get("users", ())} - {self._task}
+        peer.users = {text_of(task) for task in details.get("users", ())} - {self._task}
         self._senders[sender] = peer
         self._sharing.met(peer.task, details)
-        self._lost_tasks().pop(peer.task, None)
-        self._unmet_tasks().pop(peer.task, None)
+        self._absent.met(peer.task)
         self._tasks_by_incarnation[number] = peer.task
         if details.get("in_use"):
-            self._used = time.monotonic()
+            self._tell(UseHeardOf(time.monotonic(), peer.task), None)
         peer.door = str(details.get("lane") or "")
         if wanted:
             self._greet(peer, False, wanted)
@@ -295,13 +320,13 @@ class Greetings(Inquiries):
 
     def _peer_of(self, sender: bytes, details: Mapping[str, Any]) -> Peer:
         """The task that says hello; FailedPreconditionError where its cluster is not this task's."""
-        name, to, at = _name(details, "task"), details.get("to", self._task), details.get("at")
+        name, to, at = name_of(details, "task"), details.get("to", self._task), details.get("at")
         differ = "The ClusterSpecs of the two differ: give all tasks the same."
         if name == self._task:
             text = f"{name} is at {self.status.address} already: two processes were started as this task."
             raise errors.FailedPreconditionError(None, None, text)
         if to != self._task:
-            text = f"At {self.status.address} is {self._task}, and not {_text(to)}. {differ}"
+            text = f"At {self.status.address} is {self._task}, and not {text_of(to)}. {differ}"
             raise errors.FailedPreconditionError(None, None, text)
         peer = self._peers.get(name)
         if peer is None:
@@ -311,7 +336,7 @@ class Greetings(Inquiries):
             raise errors.FailedPreconditionError(None, None, text)
         if details.get("answer") and isinstance(at, str) and at != peer.address and not peer.incarnation:
             # The two may mean the same; if not, this is why it hears no answer.
-            text = f"{self._task} has {name} at {peer.address}, while it says that it is at {_text(at)}. {differ}"
+            text = f"{self._task} has {name} at {peer.address}, while it says that it is at {text_of(at)}. {differ}"
             self._answer_stranger(sender, 0, errors.FailedPreconditionError(None, None, text))
         return peer
 
@@ -348,10 +373,9 @@ class Greetings(Inquiries):
             found = [there[task] for task in waiting.wanted if task in there]
             devices = sorted(self._devices + [d for peer in found for d in peer.devices])
             incarnations = {self._task: f"{self._incarnation:x}"} | {p.task: p.incarnation for p in found}
-            session = self._clients.get(waiting.client)
-            if session is None:
+            if waiting.client not in self._sessions.sockets:
                 continue
-            self._met.setdefault(session, incarnations)
+            self._tell(ClientWelcomed(time.monotonic(), waiting.client, incarnations), None)
             details = {"task": self._task, "devices": devices, "incarnations": incarnations,
                        "in_use": any(peer.in_use or peer.users for peer in found),
                        "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
@@ -382,29 +406,3 @@ class Greetings(Inquiries):
                 None, None, f"These tasks of the cluster do not answer: {missing}."
             )
             self._fail(waiting.client, waiting.request, as_details(error))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_NAME:
-        raise ValueError(f"A name is {value!r:.100}.")
-    return value
-
-
-def _name(details: Mapping[str, Any], field: str) -> str:
-    found = _text(details.get(field))
-    if not found:
-        raise ValueError(f"{field} is missing.")
-    return found
-
-
-def started_again(task: str) -> errors.OpError:
-    """The error of a session that knew a task before it was started again."""
-    return errors.AbortedError(
-        None, None,
-        f"The task {task} was started again: the variables and whatever else it held for this session are lost. "
-        "Make a new session, and restore or initialize them.",
-    )  # fmt: skip
-
-
-def _too_many(text: str) -> errors.OpError:
-    return errors.ResourceExhaustedError(None, None, text)

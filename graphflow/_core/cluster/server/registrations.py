@@ -12,15 +12,18 @@ from itertools import count
 from typing import Any, Final
 
 from graphflow import errors
-from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.parts import read_parts
 from graphflow._core.cluster.peers import Peer, Waiting
+from graphflow._core.cluster.protocol.sessions import EndSocket, PlanNeeds, RefusePlan, SocketGone
 from graphflow._core.cluster.server import master_steps
-from graphflow._core.cluster.server.greetings import CONNECT_SECONDS, Greetings, started_again
+from graphflow._core.cluster.server.greetings import CONNECT_SECONDS, Greetings
+from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Changes
-from graphflow._core.cluster.server.task_steps import StepKey
+from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
+from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import Manner
 from graphflow._core.transport.message import Kind, Message
@@ -51,10 +54,15 @@ class Runner:
 class Registrations(Greetings):
     """What `Service` does with plans. All methods are for the thread of the sockets."""
 
+    _store: ResourceStore
+    _master: MasterSteps
+    _worker: TaskSteps
     _make: Callable[[Any, Manner], Executable]
+    _to_peer: Callable[[str, Message], None]
+    _direct: Callable[[master_steps.Instructions], None]
 
-    def __init__(self, address: str, stop: Callable[[], None]) -> None:
-        super().__init__(address, stop)
+    def __init__(self) -> None:
+        super().__init__()
         self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
         self._traced: dict[StepKey, None] = {}
         """The plans that are traced; in order, the oldest first."""
@@ -67,7 +75,7 @@ class Registrations(Greetings):
         self._numbers = count((self._incarnation >> 32 << 24) + 1)  # None of an earlier life of this task's.
 
     def _register(self, client: bytes, message: Message) -> None:
-        session = self._clients[client]
+        session = self._sessions.sockets[client]
         if len(self._master.of_session(session)) >= MOST_PLANS:
             raise errors.ResourceExhaustedError(
                 None, None, f"This session has registered {MOST_PLANS} plans, which is the most."
@@ -89,14 +97,10 @@ class Registrations(Greetings):
             error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
             self._registration_failed(number, as_details(error))
             return
-        met = self._met.setdefault(executable.session, {})
-        for task in tasks:
-            if (
-                task != self._task
-                and met.setdefault(task, self._peers[task].incarnation) != self._peers[task].incarnation
-            ):
-                self._registration_failed(number, as_details(started_again(task)))
-                return
+        lives = {task: self._peers[task].incarnation for task in tasks if task != self._task}
+        self._tell(PlanNeeds(time.monotonic(), client, number, lives), None)
+        if number not in self._registering:  # It was refused.
+            return
         partners = _partners(tasks)
         for task, part in tasks.items():
             details = {**part, "session": session, "partners": sorted(partners[task])}
@@ -123,7 +127,7 @@ class Registrations(Greetings):
         if not waiting.tasks:
             del self._registering[number]
             self._master.register(number, executable)
-            if waiting.client not in self._clients:
+            if waiting.client not in self._sessions.sockets:
                 self._release(number)
                 return
             self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
@@ -144,17 +148,22 @@ class Registrations(Greetings):
 
     def left(self, sender: bytes) -> None:
         """The thread of a client has ended that had this socket, or its process has; its session may go on."""
-        if sender in self._clients:
-            self.sockets.close_lane(sender)
-            text = f"{self._task} has ended this step: the client is gone that asked for it."
-            self._client_gone(sender, as_details(errors.AbortedError(None, None, text)))
+        if sender in self._sessions.sockets:  # It is called for other tasks' connections as well.
+            self._tell(SocketGone(time.monotonic(), sender), None)
+
+    def _end_socket(self, i: EndSocket, message: Message | None) -> None:
+        self.sockets.close_lane(i.socket)
+        text = f"{self._task} has ended this step: the client is gone that asked for it."
+        self._client_gone(i.socket, details_of(errors.ABORTED, text))
+
+    def _refuse_plan(self, i: RefusePlan, message: Message | None) -> None:
+        self._registration_failed(i.number, details_of(i.code, i.message))
 
     def _client_gone(self, client: bytes, error: Mapping[str, Any]) -> None:
         for number, (waiting, _) in list(self._registering.items()):
             if waiting.client == client:
                 self._registration_failed(number, error)
         self._greeting[:] = [waiting for waiting in self._greeting if waiting.client != client]
-        del self._clients[client]
         self._sharing.gone(client)
         self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
 

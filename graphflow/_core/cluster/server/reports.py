@@ -8,7 +8,7 @@ connections, so it comes to the client before the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from graphflow._core.cluster.server import master_steps, task_steps
@@ -27,8 +27,8 @@ class Reports(Registrations):
 
     _contexts: dict[StepKey, StepContext]
 
-    def __init__(self, address: str, stop: Callable[[], None]) -> None:
-        super().__init__(address, stop)
+    def __init__(self) -> None:
+        super().__init__()
         self._traces: dict[StepKey, StepTrace] = {}
         self._sent: dict[int, dict[str, int]] = {}
         """When the steps of this master that are traced were sent, by step and task."""

@@ -119,7 +119,7 @@ class Server:
             self._told_to_stop,
             self._config.tcp_only,
         )
-        self._here = TaskHere(task, planner, store, self._service.was_reset)
+        self._here = TaskHere(task, planner, store, self._service.protocol.sessions.was_reset)
         here.add(f"{incarnation:x}", self._here)
         self._started = False
         self._stopped = threading.Event()
@@ -187,7 +187,8 @@ class Server:
         limit = 60 * self._config.server_idle_minutes
         begun = time.monotonic()
         while not self._stopped.wait(0.25):
-            if limit and min(self._service.idle_seconds, time.monotonic() - begun) > limit:
+            now = time.monotonic()
+            if limit and min(self._service.protocol.sessions.idle_seconds(now), now - begun) > limit:
                 self.stop()
                 raise errors.DeadlineExceededError(
                     None, None,

@@ -18,18 +18,32 @@ from graphflow import errors
 from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.peers import Greeting, Peer
+from graphflow._core.cluster.protocol.machine import Event, Tick
+from graphflow._core.cluster.protocol.queries import Question
+from graphflow._core.cluster.protocol.sessions import (
+    AnnounceUse,
+    EndSession,
+    EndSocket,
+    NoteSession,
+    RefusePlan,
+    SessionLeft,
+    SessionsReset,
+    WasDeaf,
+)
+from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server import master_steps, task_steps
+from graphflow._core.cluster.server.absent_tasks import AbsentTasks
+from graphflow._core.cluster.server.admin import Admin, CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import compute
-from graphflow._core.cluster.server.inquiries import OBSERVER
 from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Attempt, Once
 from graphflow._core.cluster.server.registrations import Runner
 from graphflow._core.cluster.server.reports import Reports
-from graphflow._core.cluster.server.requests import Requests
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
 from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps, TellDone, TellFailed
+from graphflow._core.cluster.status import Status
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
@@ -44,7 +58,6 @@ from graphflow._core.transport.sockets import Sockets
 
 _QUICK_SECONDS: Final = 0.001
 """A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
-_LEASE_SECONDS: Final = 15.0
 _DEAF_SECONDS: Final = 1.0
 _OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
 _ENDED: Final = "has ended"
@@ -76,15 +89,10 @@ class Service(Reports):
         self._by_address = {peer.address: peer for peer in self._peers.values()}
         self._senders: dict[bytes, Peer] = {}
         self._tasks_by_incarnation: dict[int, str] = {}
-        self._clients: dict[bytes, str] = {}
-        """The session that each socket of a client belongs to."""
-        self._heard: dict[str, float] = {}
-        """When each session was last heard of."""
         self._ticked = time.monotonic()
-        self._requests: dict[str, Requests] = {}
+        self.protocol = TaskProtocol(task, f"{incarnation:x}", list(self._peers), self._ticked)
+        self._sessions = self.protocol.sessions
         self._greeting: list[Greeting] = []
-        self._met: dict[str, dict[str, str]] = {}
-        """The incarnations of the tasks that each session knows: what it had on others is lost."""
         self._master = MasterSteps()
         self._worker = TaskSteps()
         self._contexts: dict[StepKey, StepContext] = {}
@@ -109,8 +117,35 @@ class Service(Reports):
             task, list(addresses), self._sharing.memory, self._tell_of_group, not tcp_only
         )
         store.collectives = self._groups.collectives
-        super().__init__(addresses[task], stop)
-        self.status.once = self._once
+        self._absent = AbsentTasks(store, self._peers, self._ticked)
+        self._stop = stop
+        self._ending = False
+        """Whether the cluster is being stopped, so that it is no news that tasks go."""
+        self.status = Status(
+            addresses[task], devices, incarnation, store, self._master, self._worker, self.sockets, self._once
+        )
+        self._admin = Admin(
+            task, {t: peer.address for t, peer in self._peers.items()}, self._tell, self._to_peer, self._reply,
+            {Question.STATUS: self._tell_status, Question.RESET: self._reset, Question.STOP: self._stopping},
+        )  # fmt: skip
+        super().__init__()
+        self._obey: CarryOut = {
+            **self._admin.carry_out,
+            **self._of_greetings,
+            EndSession: self._end_session,
+            EndSocket: self._end_socket,
+            AnnounceUse: self._announce_use,
+            NoteSession: self._note_session,
+            RefusePlan: self._refuse_plan,
+        }
+        """How the instructions of the protocol are carried out."""
+
+    # ---- the protocol ---------------------------------------------------------------------------------------------
+
+    def _tell(self, event: Event, message: Message | None = None) -> None:
+        """Tells the protocol of an event, and does what it says; the message is what the event came from."""
+        for i in self.protocol.handle(event):
+            self._obey[type(i)](i, message)
 
     # ---- what comes in --------------------------------------------------------------------------------------------
 
@@ -131,7 +166,7 @@ class Service(Reports):
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
         expected = self._ending or what == _ENDED
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
-        self._lost_tasks()[peer.task] = time.monotonic()
+        self._absent.lost(peer.task, time.monotonic())
         self.status.tasks_lost += not expected
         with self._groups.collectives.condition:
             self._groups.lost(peer.task, error)
@@ -151,12 +186,12 @@ class Service(Reports):
         """Ends what has waited too long, and the work of clients that are gone."""
         now = time.monotonic()
         if now - self._ticked > _DEAF_SECONDS:  # This thread was busy: nobody could be heard of.
-            self._heard = {session: heard + now - self._ticked for session, heard in self._heard.items()}
+            self._tell(WasDeaf(now, now - self._ticked))
         self._ticked = now
         self._refuse_those_late(now)
-        for session in [s for s, heard in self._heard.items() if heard < now - _LEASE_SECONDS]:
-            self._session_gone(session, True)
-        self._look_around(now)
+        self._tell(Tick(now))
+        self.status.tick(now)
+        self._absent.wake_waiting()
         self._sharing.trim()
         with self._groups.collectives.condition:
             self._groups.trim()
@@ -166,7 +201,7 @@ class Service(Reports):
     def _from_client(self, client: bytes, message: Message) -> None:
         match message.kind:
             case Kind.RUN:
-                session = self._clients[client]
+                session = self._sessions.sockets[client]
                 try:
                     once = message.details.get("once")
                     found = self._master.begin(client, message.a, session, message.b, message.tensors, once)
@@ -175,13 +210,13 @@ class Service(Reports):
                     self._fail(client, message.a, as_details(error) | {"unknown": True})
                 else:
                     self._direct(found)
-            case Kind.REGISTER if self._clients[client] in self._reset_sessions:
+            case Kind.REGISTER if self._sessions.of(client).was_reset:
                 error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
                 self._fail(client, message.a, as_details(error))
             case Kind.REGISTER:
                 self._register(client, message)
             case Kind.RELEASE:
-                if message.a in self._master.of_session(self._clients[client]):
+                if message.a in self._master.of_session(self._sessions.sockets[client]):
                     self._release(message.a)
             case Kind.ABORT:
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
@@ -191,28 +226,31 @@ class Service(Reports):
             case Kind.TOOK:
                 self._direct(self._master.settle(client, message.a, False))
             case Kind.STATUS | Kind.RESET | Kind.STOP:
-                self._ask_all(client, message)
+                self._ending = self._ending or message.kind is Kind.STOP
+                self._admin.asked(client, message)
             case Kind.BYE if message.b:
                 self.left(client)
             case Kind.BYE:
-                self._has_left(self._clients[client])
-                self._session_gone(self._clients[client], bool(message.a))
+                self._tell(SessionLeft(time.monotonic(), client, bool(message.a)))
             case _:
                 pass
 
-    def _session_gone(self, session: str, given_up: bool) -> None:
-        if self._heard.pop(session, None) is not None and not session.startswith(OBSERVER):
-            LOG.info("%s: session %s has ended", self._task, session)
-        self._requests.pop(session, None)
-        self._met.pop(session, None)
-        self._reset_sessions.discard(session)
+    def _note_session(self, i: NoteSession, message: Message | None) -> None:
+        LOG.info("%s: master session %s begins", self._task, i.session)
+
+    def _end_session(self, i: EndSession, message: Message | None) -> None:
+        if not i.observer:
+            LOG.info("%s: session %s has ended", self._task, i.session)
         text = f"{self._task} has ended this session's steps: it said goodbye, or was silent for too long."
         error = as_details(errors.AbortedError(None, None, text))
-        for client in [c for c, owner in self._clients.items() if owner == session]:
+        for client in i.sockets:
             self._client_gone(client, error)
-        for number in self._master.of_session(session):
+        for number in self._master.of_session(i.session):
             self._release(number)
-        self._forget_session(session, given_up)
+        self._forget_session(i.session, i.given_up)
+
+    def _reply(self, client: bytes, message: Message) -> None:
+        self.sockets.reply(client, message.frames())
 
     def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
@@ -270,11 +308,8 @@ class Service(Reports):
                 if "session" in message.details:
                     given_up = message.details.get("given_up") is True
                     self._drop_kept(message.a, str(message.details["session"]), given_up)
-            case Kind.STATUS | Kind.RESET | Kind.STOP if message.b > peer.round:
-                peer.round = message.b
-                self._to_peer(peer.task, self._rounds.answer(message))
-            case Kind.STATUS_IS:
-                self._rounds.answered(peer.task, message)
+            case Kind.STATUS | Kind.RESET | Kind.STOP | Kind.STATUS_IS:
+                self._admin.received(peer.task, message)
             case _:
                 pass
 
@@ -345,6 +380,37 @@ class Service(Reports):
         self._abort(earlier)
         repeated = errors.AbortedError(None, None, "The client has begun a later attempt of this run.")
         return [TellFailed(earlier, repeated), *found]
+
+    # ---- what clients ask of all tasks ----------------------------------------------------------------------------
+
+    def _tell_status(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
+        facts = self.status.facts(self._sessions)
+        if details.get("journal"):
+            facts["journal"] = self.protocol.journal_data(time.monotonic())
+        return facts
+
+    def _stopping(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._ending = True
+        self._stop()
+        return {"state": "stopping"}
+
+    def _reset(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
+        ended = errors.AbortedError(None, None, "Session.reset() ended this step.")
+        error = as_details(ended)
+        for task in (self._task, *self._peers):
+            self._direct(self._master.lost(task, error))
+            for number in self._master.of_task(task):
+                self._release(number)
+        self._end_registrations()
+        for key in self._worker.active:  # Of masters that may have been reset before, and have begun anew.
+            self._work(self._worker.fail(key, ended))
+        for incarnation in (self._incarnation, *self._tasks_by_incarnation):
+            self._worker.release_master(incarnation)
+        self._drop_contexts()
+        self._takings.settle_all()
+        self._tell(SessionsReset(time.monotonic()))
+        self._absent.reset_store(details.get("containers"))
+        return {"state": "reset"}
 
     # ---- doing what the master and the worker say -----------------------------------------------------------------
 
@@ -474,6 +540,11 @@ class Service(Reports):
         if error is not None:
             return self._worker.stage_failed(work, error)
         return self._worker.stage_done(work, results)
+
+    def _say_goodbye(self) -> None:
+        for peer in self._peers.values():
+            if peer.incarnation:
+                self._to_peer(peer.task, Message(Kind.BYE))
 
     def close(self) -> None:
         """Ends all threads; from any thread."""

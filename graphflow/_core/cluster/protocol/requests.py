@@ -12,7 +12,7 @@ _WINDOW: Final = 65_536
 _MOST_MISSED: Final = 65_536
 
 
-class Requests:
+class RequestNumbers:
     """The numbers of the requests of one session."""
 
     def __init__(self) -> None:

@@ -1,0 +1,141 @@
+"""The journal of a task: the last events that it has handled, and the instructions that came of each.
+
+An entry is data, so that a journal can be printed, sent to who asks (`graphflow status --journal`), written down, and
+played again (graphflow/_core/cluster/protocol/replay.py).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from graphflow._core.cluster.protocol import queries, sessions
+from graphflow._core.cluster.protocol.machine import Event, Instruction, Tick
+from graphflow._core.cluster.protocol.queries import Question
+
+MOST_ENTRIES: Final = 512
+_MOST_TEXT: Final = 300
+"""Characters of an event or instruction as a line has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event that was handled, and what came of it."""
+
+    event: Event
+    instructions: tuple[Instruction, ...]
+
+
+class Journal:
+    """The last entries of a task. For one thread. most: how many are kept; None for all, as a test may want."""
+
+    def __init__(self, most: int | None = MOST_ENTRIES) -> None:
+        self.entries: deque[Entry] = deque(maxlen=most)
+        self.handled = 0
+        """How many events there were, without the ticks at which nothing happened."""
+
+    @property
+    def forgotten(self) -> int:
+        """How many entries are not here any more."""
+        return self.handled - len(self.entries)
+
+    def add(self, event: Event, instructions: Sequence[Instruction]) -> None:
+        """Keeps an event; not a tick at which nothing happened, which changes nothing."""
+        if instructions or type(event) is not Tick:
+            self.handled += 1
+            self.entries.append(Entry(event, tuple(instructions)))
+
+    def lines(self, now: float) -> list[str]:
+        """The entries as text, a line for each event and instruction; times are seconds before `now`."""
+        found = []
+        for entry in self.entries:
+            found.append(f"{entry.event.now - now:.3f} s: {line_of(entry.event)}")
+            found += [f"    -> {line_of(instruction)}" for instruction in entry.instructions]
+        return found
+
+    def data(self) -> dict[str, Any]:
+        """All of it as JSON has it; `read` is the way back."""
+        entries = [
+            [to_data(entry.event), *(to_data(instruction) for instruction in entry.instructions)]
+            for entry in self.entries
+        ]
+        return {"forgotten": self.forgotten, "entries": entries}
+
+
+# ---- as data --------------------------------------------------------------------------------------------------------
+
+
+def _classes(modules: Iterable[Any]) -> dict[str, type[Any]]:
+    """The events and instructions of modules, by their names."""
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Event | Instruction)
+    }
+
+
+_CLASSES: Final = _classes((queries, sessions))
+
+
+def to_data(value: Any) -> Any:
+    """An event, an instruction, or a value of one of their fields as JSON has it."""
+    if isinstance(value, Event | Instruction):
+        own = {field.name: to_data(getattr(value, field.name)) for field in fields(value)}
+        return {"type": type(value).__name__, **own}
+    if isinstance(value, Question):
+        return {"question": value.value}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, tuple):
+        return {"tuple": [to_data(each) for each in value]}
+    if isinstance(value, Mapping):
+        return {"map": [[to_data(key), to_data(each)] for key, each in value.items()]}
+    if isinstance(value, list):
+        return [to_data(each) for each in value]
+    return value
+
+
+def from_data(data: Any) -> Any:
+    """What `to_data` was given. KeyError or TypeError for anything else."""
+    match data:
+        case {"type": str(name), **own}:
+            return _CLASSES[name](**{str(key): from_data(each) for key, each in own.items()})
+        case {"question": str(text)}:
+            return Question(text)
+        case {"bytes": str(text)}:
+            return bytes.fromhex(text)
+        case {"tuple": [*values]}:
+            return tuple(from_data(each) for each in values)
+        case {"map": [*pairs]}:
+            return {from_data(key): from_data(each) for key, each in pairs}
+        case [*values]:
+            return [from_data(each) for each in values]
+        case _:
+            return data
+
+
+def read(data: Mapping[str, Any]) -> Journal:
+    """A journal from its data. KeyError, TypeError or ValueError for what is none."""
+    found = Journal(None)
+    for event, *instructions in data["entries"]:
+        found.add(from_data(event), [from_data(each) for each in instructions])
+    found.handled += int(data["forgotten"])
+    return found
+
+
+def line_of(value: Event | Instruction) -> str:
+    """An event or instruction without its time, in a line that is not too long."""
+    own = [
+        f"{field.name}={_short(getattr(value, field.name))}" for field in fields(value) if field.name != "now"
+    ]
+    text = f"{type(value).__name__}({', '.join(own)})"
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 3]}..."
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, Question) else repr(value)

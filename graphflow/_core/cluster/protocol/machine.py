@@ -1,0 +1,55 @@
+"""What the state machines of a task have in common: events in, instructions out, a check of the state.
+
+A machine changes its state in its handlers alone, and each handler takes one kind of event. The handlers are a table by
+the class of the event, so that a message is followed from its entry to its meaning by one search for that class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that has happened outside of the machines. now: when, in seconds of a clock that never goes back."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tick(Event):
+    """Some time has passed; comes a few times a second.
+
+    A machine that has nothing to say to a tick does not change its state by it either: such ticks are not kept in the
+    journal, and a replay does without them.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """Something that the server is to do; what it needs for that is in the fields."""
+
+
+class BrokenInvariant(AssertionError):
+    """The state of a machine contradicts itself: an error of the machine's own, which `Machine.check` finds."""
+
+
+class Machine:
+    """A part of a task's state. For one thread.
+
+    handlers: for each class of event that the machine takes, what it does with it.
+    """
+
+    handlers: Mapping[type[Event], Callable[[Any], list[Instruction]]]
+
+    def check(self) -> None:
+        """BrokenInvariant where the state contradicts itself. Tests call it after each event."""
+        raise NotImplementedError
+
+
+def hold(true: bool, text: str) -> None:
+    """BrokenInvariant with that text unless `true`."""
+    if not true:
+        raise BrokenInvariant(text)

@@ -1,0 +1,104 @@
+"""What clients ask of all tasks, carried out: a task tells how it is, resets what it holds, or stops.
+
+Which question goes to whom, and who has answered it, is in graphflow/_core/cluster/protocol/queries.py; here are the
+messages, and the answers while others are awaited.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from graphflow._core.cluster.protocol.machine import Event, Instruction
+from graphflow._core.cluster.protocol.queries import (
+    AnswerQuery,
+    EndQuery,
+    KeepAnswer,
+    PassQueryOn,
+    QueryAnswered,
+    QueryAsked,
+    QueryReceived,
+    Question,
+)
+from graphflow._core.cluster.server.fields import seconds_of
+from graphflow._core.transport.message import Kind, Message
+
+QUERY_SECONDS: Final = 2.0
+"""How long the tasks have to answer, if the client does not say."""
+_MOST_SECONDS: Final = 60.0
+
+CarryOut = Mapping[type[Instruction], Callable[[Any, Message | None], None]]
+"""How instructions are carried out, by their class; the message is the one of the event from which they came."""
+
+
+class Admin:
+    """The questions of clients to all tasks, at one task. For the thread of the sockets.
+
+    tell: gives an event to the task's protocol, and carries out what comes of it. to_peer, reply: send to a task, and
+    to a client. answers: what this task answers to each kind of question, given its details.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        addresses: Mapping[str, str],
+        tell: Callable[[Event, Message | None], None],
+        to_peer: Callable[[str, Message], None],
+        reply: Callable[[bytes, Message], None],
+        answers: Mapping[Question, Callable[[Mapping[str, Any]], Mapping[str, Any]]],
+    ) -> None:
+        self._task = task
+        self._addresses = addresses
+        self._tell = tell
+        self._to_peer = to_peer
+        self._reply = reply
+        self._answers = answers
+        self._gathered: dict[int, dict[str, Mapping[str, Any]]] = {}
+        """The answers of other tasks to queries that are open, by the number of the query."""
+        self.carry_out: CarryOut = {
+            PassQueryOn: self._pass_on, AnswerQuery: self._answer, KeepAnswer: self._keep, EndQuery: self._end,
+        }  # fmt: skip
+
+    def asked(self, client: bytes, message: Message) -> None:
+        """A client asks all tasks, or this one alone. ValueError if it does not say so rightly."""
+        seconds = seconds_of(message.details, QUERY_SECONDS, _MOST_SECONDS)
+        alone, question = bool(message.details.get("alone")), Question(message.kind.name)
+        self._tell(
+            QueryAsked(time.monotonic(), client, message.a, question, seconds, alone, message.details),
+            message,
+        )
+
+    def received(self, task: str, message: Message) -> None:
+        """The master of a client asks, or has answered."""
+        now = time.monotonic()
+        if message.kind is Kind.STATUS_IS:
+            self._tell(QueryAnswered(now, task, message.b), message)
+        else:
+            question = Question(message.kind.name)
+            self._tell(QueryReceived(now, task, message.a, message.b, question, message.details), message)
+
+    def _pass_on(self, i: PassQueryOn, message: Message | None) -> None:
+        self._to_peer(i.task, Message(Kind[i.question], i.request, i.number, details=i.details))
+
+    def _answer(self, i: AnswerQuery, message: Message | None) -> None:
+        answer = self._answers[i.question](i.details)
+        self._to_peer(i.task, Message(Kind.STATUS_IS, i.request, i.number, details=answer))
+
+    def _keep(self, i: KeepAnswer, message: Message | None) -> None:
+        assert message is not None
+        self._gathered.setdefault(i.number, {})[i.task] = message.details
+
+    def _end(self, i: EndQuery, message: Message | None) -> None:
+        tasks = {task: {"state": "unreachable"} for task in i.silent} | self._gathered.pop(i.number, {})
+        own = {"task": self._task, **self._answers[i.question](i.details)}
+        listed = [
+            {"task": task, "address": self._addresses[task], **answer} for task, answer in tasks.items()
+        ]
+        ordered = sorted([own, *listed], key=lambda answer: _order(str(answer["task"])))
+        self._reply(i.client, Message(Kind.STATUS_IS, i.request, details={"tasks": ordered}))
+
+
+def _order(task: str) -> tuple[str, int]:
+    job, _, index = task.rpartition(":")
+    return job, int(index)
