@@ -11,18 +11,13 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow._core.common.timeouts import COLLECTIVE_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.control_flow.flow_basics import group
-from graphflow._core.ops.distributed.collectives import (
-    TIMEOUT_SECONDS,
-    all_gather,
-    all_reduce,
-    broadcast_recv,
-    broadcast_send,
-)
+from graphflow._core.ops.distributed.collectives import all_gather, all_reduce, broadcast_recv, broadcast_send
 from graphflow._core.ops.state.state import assign
 from graphflow.distribute.reducers.base import Reducer, copied, is_mean, spread
 from graphflow.distribute.reducers.packing import PackingReducer
@@ -53,7 +48,7 @@ class AllReduce(Reducer):
     members: how many towers there are in all. timeout: how many seconds to wait for the others, who are named then.
     """
 
-    def __init__(self, members: int, timeout: float = TIMEOUT_SECONDS) -> None:
+    def __init__(self, members: int, timeout: float = COLLECTIVE_SECONDS) -> None:
         self._members = members
         self._timeout = timeout
 
@@ -116,7 +111,7 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         task_id: int | None = None,
         num_devices: int = 1,
         reducer: Reducer | None = None,
-        timeout: float = TIMEOUT_SECONDS,
+        timeout: float = COLLECTIVE_SECONDS,
     ) -> None:
         super().__init__()
         if num_devices < 1:

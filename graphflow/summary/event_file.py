@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphflow import protos
+from graphflow._core.common.timeouts import EVENT_DELAY_SECONDS
 from graphflow._core.resources.records import record
 from graphflow.errors import OpError, PermissionDeniedError, ResourceExhaustedError, UnknownError
 
-_LONGEST_DELAY: Final = 1.0
 _SMALL: Final = 1 << 20
 """Bytes that may wait in any case, however many events they are."""
 _NAME: Final = re.compile(r"events\.out\.tfevents\.(\d+)\.")
@@ -53,7 +53,9 @@ class EventFile:
             self.path, descriptor = _create(folder, suffix)
         except OSError as error:
             raise failure(error.filename or folder, error) from error
-        self._state = _State(self.path, descriptor, max(1, capacity), min(max(delay, 0.0), _LONGEST_DELAY))
+        self._state = _State(
+            self.path, descriptor, max(1, capacity), min(max(delay, 0.0), EVENT_DELAY_SECONDS)
+        )
         self._finalizer = weakref.finalize(self, self._state.close)
         event = protos.event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2")
         self.write(event.SerializeToString())

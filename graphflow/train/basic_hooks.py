@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.timeouts import STEP_LOG_SECONDS, STEP_POLL_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow.train.session_run_hook import (
     SessionRunArgs,
@@ -30,8 +31,6 @@ _log = logging.getLogger(__name__)
 _NEAR_THE_END: Final = 100
 """Steps before the last in which it is asked for after each run, so that no worker begins one too many."""
 _STILL_RUNS: Final = 1000
-_WAITER_POLL_SECS: Final = 0.5
-_WAITER_LOG_SECS: Final = 30.0
 
 
 class NanLossDuringTrainingError(RuntimeError):
@@ -264,10 +263,10 @@ class GlobalStepWaiterHook(SessionRunHook):
             return
         logged = -math.inf
         while (step := self._step.read(run_context.session)) < self._wait_until_step:
-            if time.monotonic() - logged >= _WAITER_LOG_SECS:
+            if time.monotonic() - logged >= STEP_LOG_SECONDS:
                 logged = time.monotonic()
                 _log.warning("Waiting for global step %d; it is at %d.", self._wait_until_step, step)
-            time.sleep(_WAITER_POLL_SECS)
+            time.sleep(STEP_POLL_SECONDS)
         self._reached = True
 
 

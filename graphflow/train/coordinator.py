@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow._core.common.timeouts import COORDINATOR_PAUSE_SECONDS
 
 _LOG: Final = logging.getLogger("graphflow")
-_LONGEST_PAUSE: Final = 0.1
 
 
 class Coordinator:
@@ -101,7 +101,7 @@ class Coordinator:
             waited = list({**self._threads, **dict.fromkeys(threads or ())})
         pause = 0.001
         while any(t.is_alive() for t in waited) and not self.wait_for_stop(pause):
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, COORDINATOR_PAUSE_SECONDS)
         limit = time.monotonic() + stop_grace_period_secs
         for thread in waited:
             if thread is not threading.current_thread() and thread.ident is not None:

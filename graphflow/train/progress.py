@@ -10,12 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common.status_line import StatusLine, seconds_text
+from graphflow._core.common.timeouts import PLAIN_PROGRESS_SECONDS, REDRAW_SECONDS
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 
-_REDRAW_SECS: Final = 0.2
-_PLAIN_SECS: Final = 10.0
 _LOSS_NAME: Final = re.compile(r"(^|[/_])(loss|cost)(_\d+)?$", re.IGNORECASE)
 
 
@@ -24,7 +23,7 @@ class TrainingProgress:
 
     def __init__(self, graph: Graph, losses: list[Any], last_step: Callable[[], int | None]) -> None:
         self._line = StatusLine()
-        self._period = _REDRAW_SECS if self._line.on_terminal else _PLAIN_SECS
+        self._period = REDRAW_SECONDS if self._line.on_terminal else PLAIN_PROGRESS_SECONDS
         self._losses = {
             t for t in [*graph.get_collection(GraphKeys.LOSSES), *losses] if isinstance(t, Tensor)
         }

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
 
-_FIRST_PAUSE: Final = 0.1
-_LONGEST_PAUSE: Final = 10.0
+from graphflow._core.common.timeouts import FIRST_RECOVERY_SECONDS, LONGEST_RECOVERY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class RecoveryBudget:
             return None
         self._times.append(now)
         pause = self._pause
-        self._pause = min(max(_FIRST_PAUSE, 2 * pause), _LONGEST_PAUSE)
+        self._pause = min(max(FIRST_RECOVERY_SECONDS, 2 * pause), LONGEST_RECOVERY_SECONDS)
         return pause
 
     def succeeded(self) -> None:

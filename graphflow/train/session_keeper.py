@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow._core.common.timeouts import SESSION_ABANDON_SECONDS, SESSION_LOOK_SECONDS
 from graphflow._core.session import ClosedSessionError
 from graphflow.train.coordinator import Coordinator
 from graphflow.train.recovery import RecoveryBudget
@@ -23,9 +24,6 @@ from graphflow.train.recovery import RecoveryBudget
 _log = logging.getLogger(__name__)
 
 LOST_PEER: Final = (errors.AbortedError, errors.UnavailableError)
-_LOOK_SECONDS: Final = 0.5
-_ABANDON_SECONDS: Final = 5.0
-"""How long the end by an error waits for a thread that makes a session, having told it not to."""
 
 
 @dataclass(eq=False)
@@ -208,7 +206,7 @@ class SessionKeeper:
                 if ending is not None and threading.current_thread() in ending.coordinator.threads:
                     raise errors.AbortedError(None, None, "The session is lost, and its threads end with it.")
                 waited = self._turn
-                self._news.wait(_LOOK_SECONDS)
+                self._news.wait(SESSION_LOOK_SECONDS)
             self._check_open(me)
             if self._maker == me:
                 raise errors.UnavailableError(None, None, "The session was lost as it was being made.")
@@ -310,14 +308,14 @@ class SessionKeeper:
             if self._closer not in (None, me):
                 return False
             self._closer = me
-            limit = time.monotonic() + _ABANDON_SECONDS
+            limit = time.monotonic() + SESSION_ABANDON_SECONDS
             while self._maker not in (None, me):
                 if at_once:
                     self._leaving.set()
                     self._abandon()
                     if time.monotonic() > limit:
                         break
-                self._news.wait(_LOOK_SECONDS)
+                self._news.wait(SESSION_LOOK_SECONDS)
             return True
 
     def end(self, given_up: bool = False) -> None:

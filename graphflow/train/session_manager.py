@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from graphflow import errors
 from graphflow._core.common.status_line import Waiting
+from graphflow._core.common.timeouts import REPLICA_WAIT_MS, SESSION_CONNECT_SECONDS, SESSION_POLL_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
 from graphflow._core.session import Session
@@ -29,12 +30,6 @@ from graphflow.train.initialization_mark import InitializationMark
 from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)
-
-_POLL_SECS: Final = 0.5
-_CONNECT_SECS: Final = 2.0
-"""How often what is awaited is looked at again; a task that comes meanwhile is taken at once."""
-_REPLICA_WAIT_MS: Final = 600_000
-"""How long a worker may be gone that takes part in synchronous training."""
 
 
 class SessionManager:
@@ -62,7 +57,7 @@ class SessionManager:
         self._ready_op = ready_op
         self._ready_for_local_init_op = ready_for_local_init_op
         self._graph = graph or get_default_graph()
-        self._poll_secs = min(recovery_wait_secs, _POLL_SECS)
+        self._poll_secs = min(recovery_wait_secs, SESSION_POLL_SECONDS)
         self._local_init_run_options = local_init_run_options
         self.abandoned = threading.Event()
         """Set by another thread where nobody wants the session any more: what waits for it ends with CancelledError."""
@@ -235,8 +230,8 @@ class SessionManager:
                 patient = replace(
                     config or ConfigProto(),
                     wait_for_left_tasks=False,
-                    replica_wait_in_ms=(config and config.replica_wait_in_ms) or _REPLICA_WAIT_MS,
-                    connect_timeout_in_ms=int(1000 * min(left, _CONNECT_SECS)),
+                    replica_wait_in_ms=(config and config.replica_wait_in_ms) or REPLICA_WAIT_MS,
+                    connect_timeout_in_ms=int(1000 * min(left, SESSION_CONNECT_SECONDS)),
                 )
                 try:
                     return Session(master, graph=self._graph, config=patient)

@@ -31,8 +31,8 @@ def run(folder: str, name: str, role: str, **arguments: Any) -> None:
     logging.getLogger("graphflow").setLevel(logging.INFO)
     if arguments.pop("quick", False):  # What takes seconds takes tenths of that.
         zeromq.HEARTBEAT_MS, zeromq.HEARTBEAT_TIMEOUT_MS = 200, 1000  # type: ignore[misc]
-        sync_rounds.GRACE_SECONDS = 0.3  # type: ignore[misc]
-        greetings._GREETING_SECONDS = 0.5  # type: ignore[misc]
+        sync_rounds.ROUND_GRACE_SECONDS = 0.3  # type: ignore[misc]
+        greetings.GREET_GONE_SECONDS = 0.5  # type: ignore[misc]
     (serve if role == "ps" else work)(Path(folder), name, **arguments)
 
 

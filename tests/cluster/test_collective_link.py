@@ -103,7 +103,7 @@ def test_who_only_sends_learns_that_nobody_receives(
 ) -> None:
     _meet(pair)
     first, second = pair
-    monkeypatch.setattr(collectives, "_GOODBYE_SECONDS", -1.0)
+    monkeypatch.setattr(collectives, "MEMBER_GOODBYE_SECONDS", -1.0)
     first.call = Call("CollectiveBcastSend", "send", f"{first.name}/device:CPU:0", 2, 1, 2, 20.0)
     with second.link.collectives.condition:
         second.link._close_lane(first.name)

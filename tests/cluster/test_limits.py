@@ -104,7 +104,7 @@ def test_promise_2_who_waits_although_its_session_lapsed_is_told(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when one thread of a program keeps Python's lock for longer than the lease, and another waits for a queue."""
-    monkeypatch.setattr(client_side, "_ALIVE_SECONDS", 100.0)
+    monkeypatch.setattr(client_side, "ALIVE_SECONDS", 100.0)
     monkeypatch.setattr(sessions, "LEASE_SECONDS", 0.5)
     with gf.Graph().as_default():
         queue = gf.FIFOQueue(1, gf.float32, [[]])

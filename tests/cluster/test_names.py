@@ -59,8 +59,8 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameService]:
     found = NameService()
     monkeypatch.setattr(socket, "getaddrinfo", found.getaddrinfo)
     monkeypatch.setattr(socket, "gethostbyname", found.gethostbyname)
-    monkeypatch.setattr(names_module, "FRESH_SECONDS", 0.2)
-    monkeypatch.setattr(names_module, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(names_module, "FRESH_NAME_SECONDS", 0.2)
+    monkeypatch.setattr(names_module, "LOOK_UP_SECONDS", 1.0)
     names_module.NAMES._entries.clear()
     yield found
     found.ended.set()

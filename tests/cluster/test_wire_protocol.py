@@ -121,6 +121,8 @@ def test_the_limits_are_those_of_the_page() -> None:
     kibibytes = pieces.MOST_WHOLE_BYTES >> 10
     assert pieces.MOST_WHOLE_BYTES == pieces.PIECE_BYTES and PAGE.count(f"{kibibytes} KiB") == 2
     assert f"within {strangers.STRANGER_SECONDS:.0f} seconds" in PAGE
-    assert f"at most {admin._MOST_SECONDS:.0f}" in PAGE and f"by default {admin.QUERY_SECONDS:.0f}" in PAGE
+    assert (
+        f"at most {admin.MOST_QUERY_SECONDS:.0f}" in PAGE and f"by default {admin.QUERY_SECONDS:.0f}" in PAGE
+    )
     assert f"for {sessions.LEASE_SECONDS:.0f} seconds" in PAGE
     assert f"by default {greetings.CONNECT_SECONDS:.0f}" in PAGE

@@ -14,7 +14,7 @@ from graphflow._core.resources import store as resources
 
 @pytest.fixture(autouse=True)
 def graph(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(resources, "PATIENCE", 0.2)
+    monkeypatch.setattr(resources, "STALL_CHECK_SECONDS", 0.2)
     with gf.Graph().as_default() as made:
         yield made
 

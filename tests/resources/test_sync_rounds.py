@@ -195,7 +195,7 @@ def test_the_wait_ends_at_the_deadline_naming_who_is_awaited() -> None:
 def test_promise_5_where_too_few_are_left_the_missing_are_named(
     known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync_rounds, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(sync_rounds, "ROUND_GRACE_SECONDS", 0.0)
     r = Rounds(2, 2)
     if known:
         r.whole_round([0, 1])
@@ -227,7 +227,7 @@ class _Patient(RunContext):
 def test_promise_43_a_run_that_has_time_waits_for_who_is_gone_and_says_so(
     known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync_rounds, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(sync_rounds, "ROUND_GRACE_SECONDS", 0.0)
     r = Rounds(2, 2)
     if known:
         r.whole_round([0, 1])
@@ -255,7 +255,7 @@ def test_promise_43_a_wait_for_who_is_gone_has_an_end_that_names_it() -> None:
 
 
 def test_promise_5_the_living_go_on_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync_rounds, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(sync_rounds, "ROUND_GRACE_SECONDS", 0.0)
     r = Rounds(2, 3)
     r.begin(2)
     lost = r.store.other(LOST_TASKS, dict)

@@ -56,7 +56,7 @@ def test_tasks_that_wait_for_each_other_all_run(pool: threads.ThreadPool) -> Non
 def test_those_of_a_burst_end_though_there_is_always_work(
     pool: threads.ThreadPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(threads, "IDLE_THREAD_SECONDS", 0.5)
     burst = names_of(pool, 16)
     deadline = time.monotonic() + 30
     while alive(burst) > 2 and time.monotonic() < deadline:
@@ -68,7 +68,7 @@ def test_those_of_a_burst_end_though_there_is_always_work(
 def test_what_comes_as_a_thread_ends_is_done(
     pool: threads.ThreadPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.001)
+    monkeypatch.setattr(threads, "IDLE_THREAD_SECONDS", 0.001)
     for _ in range(300):
         one_by_one(pool)
         time.sleep(0.001)

@@ -139,7 +139,7 @@ def test_a_training_session_shows_it_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, first: float, end: str
 ) -> None:
     terminal = on_terminal(monkeypatch)
-    monkeypatch.setattr("graphflow.train.progress._REDRAW_SECS", first)
+    monkeypatch.setattr("graphflow.train.progress.REDRAW_SECONDS", first)
     step = gf.train.get_or_create_global_step()
     loss = gf.identity(2.0, name="loss")
     move = step.assign_add(1)
@@ -156,8 +156,8 @@ def test_it_is_silent_elsewhere_and_where_it_is_switched_off(
 ) -> None:
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("graphflow.train.progress._REDRAW_SECS", 0.0)
-    monkeypatch.setattr("graphflow.train.progress._PLAIN_SECS", 0.0)
+    monkeypatch.setattr("graphflow.train.progress.REDRAW_SECONDS", 0.0)
+    monkeypatch.setattr("graphflow.train.progress.PLAIN_PROGRESS_SECONDS", 0.0)
     move = gf.train.get_or_create_global_step().assign_add(1)
     with gf.train.MonitoredTrainingSession(progress=False if is_terminal else None) as session:
         session.run(move)

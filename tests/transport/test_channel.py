@@ -117,7 +117,7 @@ def test_who_says_that_it_is_alive_says_it_over_a_new_connection_where_the_old_o
 
     ended = threading.Event()
     monkeypatch.setattr(client, "Channel", GivenUp)
-    monkeypatch.setattr(client, "_ALIVE_SECONDS", 0.01)
+    monkeypatch.setattr(client, "ALIVE_SECONDS", 0.01)
     connection = Connection("127.0.0.1:9", {}, Access("", None))
     assert ended.wait(20.0)
     connection.close()

@@ -214,7 +214,7 @@ def test_doors_of_killed_processes_are_removed_and_those_that_are_used_are_not(
     assert before == sorted([used.name, killed.name])
     Door().close()
     assert sorted(os.listdir(tmp_path / "own" / "doors")) == before  # They may be just being made.
-    monkeypatch.setattr(lanes, "_MAKING_SECONDS", -1.0)
+    monkeypatch.setattr(lanes, "LANE_MAKING_SECONDS", -1.0)
     Door().close()
     assert os.listdir(tmp_path / "own" / "doors") == [used.name]
     found = connect(used.name)

@@ -96,7 +96,7 @@ def test_memory_is_used_again_when_no_array_is_on_it(monkeypatch: pytest.MonkeyP
     third = pool.empty(4_500_000)
     assert third.ctypes.data == place and len(third) == 4_500_000
     del third, second
-    monkeypatch.setattr(pieces, "_IDLE_SECONDS", -1.0)
+    monkeypatch.setattr(pieces, "IDLE_PIECES_SECONDS", -1.0)
     pool.trim()
     assert not pool._idle and not pool._used
 

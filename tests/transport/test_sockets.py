@@ -148,7 +148,7 @@ def test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes(
         return claim(door, secret)
 
     monkeypatch.setattr(Door, "claim", without_files)
-    monkeypatch.setattr(sockets_module, "CLAIM_SECONDS", WITHIN if comes else 0.2)
+    monkeypatch.setattr(sockets_module, "LANE_CLAIM_SECONDS", WITHIN if comes else 0.2)
     port = stack.enter_context(ReservedPorts(1)).ports[0]
     greeter = Greeter()
     server = greeter.sockets = Sockets(greeter, b"server  ", "server", ACCESS)

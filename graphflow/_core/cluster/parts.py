@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
+from graphflow._core.common.timeouts import MOST_REPLICA_WAIT_MS
 from graphflow._core.plan.encode import PlanReader
 from graphflow._core.runtime.planner import Manner
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.transport.message import Message
 from graphflow.config import TIERS
-
-MOST_WAIT_MS: Final = 1000 * 86_400 * 365
-"""The longest that a round may be asked to wait for workers that are gone: a year."""
 
 
 def read_parts(
@@ -32,8 +30,10 @@ def read_parts(
         raise ValueError(f"compiled is {compiled!r:.200}, not one of {', '.join(TIERS)}.")
     flags = [details.get(name) is True for name in ("seeded", "traced", "check_numerics")]
     wait = details.get("replica_wait_in_ms", 0)
-    if type(wait) is not int or not 0 <= wait <= MOST_WAIT_MS:
-        raise ValueError(f"replica_wait_in_ms is {wait!r:.200}, not a number of at most {MOST_WAIT_MS}.")
+    if type(wait) is not int or not 0 <= wait <= MOST_REPLICA_WAIT_MS:
+        raise ValueError(
+            f"replica_wait_in_ms is {wait!r:.200}, not a number of at most {MOST_REPLICA_WAIT_MS}."
+        )
     verify = details.get("verify")
     if verify is not None and not isinstance(verify, bool):
         raise ValueError(f"verify is {verify!r:.200}, not a truth value or null.")

@@ -7,7 +7,7 @@ import platform
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Once
 from graphflow._core.cluster.server.task_steps import TaskSteps
+from graphflow._core.common.timeouts import RATE_SAMPLE_SECONDS, RATE_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.transport.sockets import Sockets
-
-_RATE_SECONDS: Final = 10.0
-_SAMPLE_SECONDS: Final = 1.0
 
 
 class Status:
@@ -51,9 +49,9 @@ class Status:
 
     def tick(self, now: float) -> None:
         """Takes a sample of the counts of steps now and then, from which rates are made."""
-        if now - self._samples[-1][0] >= _SAMPLE_SECONDS:
+        if now - self._samples[-1][0] >= RATE_SAMPLE_SECONDS:
             self._samples.append((now, self._master.begun, self._worker.begun))
-            while now - self._samples[0][0] > _RATE_SECONDS and len(self._samples) > 2:
+            while now - self._samples[0][0] > RATE_SECONDS and len(self._samples) > 2:
                 self._samples.popleft()
 
     def facts(self, sessions: Sessions) -> dict[str, Any]:

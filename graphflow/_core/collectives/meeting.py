@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from graphflow._core.collectives.groups import Brought, Joined, Left
 from graphflow._core.collectives.rounds import Formation
-
-_SLICE_SECONDS: Final = 0.5
-"""How often who waits looks at the time."""
+from graphflow._core.common.timeouts import MEETING_SLICE_SECONDS
 
 
 class Link(Protocol):
@@ -81,7 +79,7 @@ class Meeting:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits for something to come, for a short time at most; the lock is held, but not meanwhile."""
-        seconds = _SLICE_SECONDS if timeout is None else min(timeout, _SLICE_SECONDS)
+        seconds = MEETING_SLICE_SECONDS if timeout is None else min(timeout, MEETING_SLICE_SECONDS)
         link = self.link
         if link is None or self._led or not link.looks:
             return self._others.wait(seconds)

@@ -27,13 +27,12 @@ from pathlib import Path
 from typing import Final
 
 from graphflow._core.common.own_files import cache_folders, own_folder, own_secret, read_own
+from graphflow._core.common.timeouts import LEFT_FILE_SECONDS
 
 _LOG = logging.getLogger("graphflow")
 _MAGIC: Final = b"graphflow-signed-1\n"
 _SIGNATURE_BYTES: Final = 32
 _MOST_BYTES: Final = 1 << 30
-_LEFT_SECONDS: Final = 3600.0
-"""Nobody writes a file for so long: an older temporary file is that of a process which ended meanwhile."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,7 +145,7 @@ class SignedFolder:
     @staticmethod
     def _sweep(folder: Path) -> None:
         """Removes what processes that ended halfway have left."""
-        before = time.time() - _LEFT_SECONDS
+        before = time.time() - LEFT_FILE_SECONDS
         for left in folder.glob("*.tmp"):
             with suppress(OSError):
                 if left.lstat().st_mtime < before:

@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TextIO
 
+from graphflow._core.common.timeouts import STATUS_LOG_SECONDS
+
 _log = logging.getLogger(__name__)
 
-_LOG_SECS: Final = 10.0
 _WIPE: Final = "\r\x1b[K"
 
 
@@ -106,11 +107,11 @@ class Waiting:
     quiet_secs: for how long nothing is logged at first.
     """
 
-    def __init__(self, max_wait_secs: float, quiet_secs: float = _LOG_SECS) -> None:
+    def __init__(self, max_wait_secs: float, quiet_secs: float = STATUS_LOG_SECONDS) -> None:
         self._begin = time.monotonic()
         self._limit = max_wait_secs
         self._line = StatusLine() if is_terminal(sys.stderr) else None
-        self._logged = quiet_secs - _LOG_SECS
+        self._logged = quiet_secs - STATUS_LOG_SECONDS
 
     def seconds(self) -> float:
         """How long it has been."""
@@ -123,7 +124,7 @@ class Waiting:
         text = f"waiting for {what} ({seconds_text(waited)}{limit})"
         if self._line is not None:
             self._line.show(text)
-        elif waited >= self._logged + _LOG_SECS:
+        elif waited >= self._logged + STATUS_LOG_SECONDS:
             self._logged = waited
             _log.warning("Still %s.", text)
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.common.timeouts import STALL_CHECK_SECONDS, WAIT_LOOK_SECONDS
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import container_of, resource_name
 from graphflow._core.graph.shapes import Dims
@@ -28,16 +29,12 @@ Result = TypeVar("Result")
 
 
 CLOSED = "The session was closed."
-_LOOK_SECONDS = 0.5
-"""How often what waits looks whether its run is to end, and Python whether Control-C came when that woke nobody."""
-PATIENCE = 10.0
-"""Seconds after which a wait is doubted."""
 
 
 def _pause(run: Run | None) -> float:
     """How long who waits may wait before it looks again."""
     left = None if run is None else run.remaining()
-    return _LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS)
+    return WAIT_LOOK_SECONDS if left is None else min(left, WAIT_LOOK_SECONDS)
 
 
 class Saveable(Protocol):
@@ -142,7 +139,7 @@ class ResourceStore:
         says, with the condition held or not, what is waited for. Raises CancelledError when the store is closed or the
         run cancelled, DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store
         and not for a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is
-        called once, after it has waited for PATIENCE seconds: it raises where it sees that the wait is in vain.
+        called once, after it has waited for STALL_CHECK_SECONDS: it raises if it sees that the wait is in vain.
         """
         with condition:
             result = attempt()
@@ -153,7 +150,7 @@ class ResourceStore:
         with self._lock:
             self._waiters[thread] = condition, awaited
             self._active -= paused
-        doubtful = time.monotonic() + PATIENCE
+        doubtful = time.monotonic() + STALL_CHECK_SECONDS
         try:
             with condition:
                 while True:

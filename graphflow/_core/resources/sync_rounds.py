@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, ROUND_SAY_SECONDS, ROUND_SLOW_SECONDS
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.resources.last_runs import LastRuns, Run, run_of
 from graphflow.errors import AbortedError, DeadlineExceededError, UnavailableError
@@ -30,11 +31,6 @@ LOST_TASKS: Final = "sync_rounds/lost_tasks"
 """The name under which a store has the tasks that are gone, each with the time.monotonic() of that."""
 UNMET_TASKS: Final = "sync_rounds/unmet_tasks"
 """The name under which a store has the tasks that were never there, each with the time.monotonic() since when."""
-GRACE_SECONDS: Final = 3.0
-"""For so long a round waits for a task that is gone to come back, where a run does not say how long."""
-SLOW_SECONDS: Final = 10.0
-"""A run that has waited for so long says so, even where nobody is gone."""
-_SAY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger("graphflow")
 Number = tuple[int, int]
 """What choices are ordered by: their rounds' epoch, and a count from one.
@@ -336,7 +332,7 @@ class SyncRounds:
         lost = self._lost(run)
         if not lost:
             return
-        before = time.monotonic() - (run.replica_seconds or GRACE_SECONDS)
+        before = time.monotonic() - (run.replica_seconds or ROUND_GRACE_SECONDS)
         gone = {task for task, since in list(lost.items()) if since < before}
         strangers = self._strangers(gone)
         absent = self._absent()
@@ -361,11 +357,13 @@ class SyncRounds:
         held.
         """
         now = time.monotonic()
-        if now < mine.said + _SAY_SECONDS:
+        if now < mine.said + ROUND_SAY_SECONDS:
             return
         lost = self._lost(run)
         absent = {*self._absent(), *self._strangers(lost)}
-        if now > mine.since + SLOW_SECONDS or any(lost.get(t, now) < now - GRACE_SECONDS for t in absent):
+        if now > mine.since + ROUND_SLOW_SECONDS or any(
+            lost.get(t, now) < now - ROUND_GRACE_SECONDS for t in absent
+        ):
             mine.said = now
             run.say_awaited(self._awaited(mine.round, run))
 

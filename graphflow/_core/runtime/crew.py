@@ -18,9 +18,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from graphflow import errors
+from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand
 from graphflow._core.runtime.context import RunContext
@@ -28,11 +29,6 @@ from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import current, first
 from graphflow._core.runtime.progress import Parts, Progress, RunStage
 from graphflow._core.runtime.threads import ThreadPool
-
-QUICK_SECONDS: Final = 100e-6
-"""A stage that takes less is not worth waking another thread for."""
-_GRACE_SECONDS: Final = 0.02
-"""How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words."""
 
 
 class Plain(Protocol):
@@ -67,7 +63,7 @@ class Runner:
     @property
     def slow(self) -> bool:
         """Whether it is worth a thread of its own."""
-        return self.unbounded or self.seconds > QUICK_SECONDS
+        return self.unbounded or self.seconds > QUICK_STAGE_SECONDS
 
     def took(self, seconds: float) -> None:
         """Notes how long it took; a first run, or one with a compilation, is soon forgotten."""
@@ -142,7 +138,7 @@ class Crew:
         """Waits for a change, with the condition held; raises where the deadline has passed."""
         seconds = 0.5
         if self._run.deadline is not None:
-            seconds = min(seconds, self._run.deadline + _GRACE_SECONDS - time.monotonic())
+            seconds = min(seconds, self._run.deadline + DEADLINE_GRACE_SECONDS - time.monotonic())
             if seconds <= 0:
                 self._give_up()
         self._idle = not self._watched

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from graphflow._core.common.timeouts import QUICK_STAGE_SECONDS
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.crew import QUICK_SECONDS, Runner
+from graphflow._core.runtime.crew import Runner
 from graphflow._core.runtime.progress import Parts, Progress
 
 
@@ -68,7 +69,7 @@ class Straight:
             results = step.runner.executable.run(run, values)
             if self._timed:
                 step.runner.took(time.perf_counter() - begun)
-                all_quick = all_quick and step.runner.seconds <= QUICK_SECONDS
+                all_quick = all_quick and step.runner.seconds <= QUICK_STAGE_SECONDS
             del values
             for number, value in zip(step.writes, results, strict=True):
                 registers[number] = value

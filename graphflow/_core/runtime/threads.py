@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-_IDLE_SECONDS: Final = 10.0
+from graphflow._core.common.timeouts import IDLE_THREAD_SECONDS
+
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -70,7 +71,7 @@ class ThreadPool:
             if self._closed:
                 return
             self._idle.append(worker)
-        if worker.called.acquire(timeout=_IDLE_SECONDS):
+        if worker.called.acquire(timeout=IDLE_THREAD_SECONDS):
             return
         with self._lock:
             if worker in self._idle:

@@ -20,8 +20,16 @@ from typing import Final
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from graphflow._core.common.timeouts import (
+    LANE_SLICE_SECONDS,
+    LOST_GOODBYE_MS,
+    MOST_RECONNECT_PAUSE_MS,
+    NAME_LOOK_SECONDS,
+    RECONNECT_SECONDS,
+    UNHEARD_RECONNECT_SECONDS,
+)
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.lanes import SLICE_SECONDS, LaneBroken, WaitingLane, connect
+from graphflow._core.transport.lanes import LaneBroken, WaitingLane, connect
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.peer_links import REFUSED_EVENTS
 from graphflow._core.transport.pieces import Pieces, Pool
@@ -30,19 +38,10 @@ from graphflow._core.transport.shared import PartnerMemory
 from graphflow._core.transport.tensors import Buffer
 from graphflow._core.transport.zeromq import options, receive, send
 
-_GOODBYE_MS: Final = 500
-_LOOK_SECONDS: Final = 0.1
-"""How often it is looked where the server is, while its name is not known."""
 _DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 _MOST_TRIES: Final = 20
 """So often a connection may end before it stands: a server whose strangers are too many closes some, which come again
 (ZeroMQ does that, these within about two seconds)."""
-_MOST_PAUSE_MS: Final = 100
-_TRY_SECONDS: Final = 6.0
-"""For how long it may not stand after the last time that it ended: the server may be gone. One that has not begun to
-serve yet ends connections after `STRANGER_SECONDS`."""
-_AGAIN_SECONDS: Final = 1.0
-"""For how long it may not stand after it has stood, and nothing came over it."""
 _MOST_UNSURE: Final = 8
 
 
@@ -68,7 +67,7 @@ class Channel:
         self.route = Route(address, access.keys)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         options(self._socket)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, _MOST_PAUSE_MS)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_PAUSE_MS)
         access.prepare(self._socket, address)
         self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(
@@ -112,7 +111,7 @@ class Channel:
                     raise Closed
                 if deadline is not None and time.monotonic() >= deadline:
                     return False
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(NAME_LOOK_SECONDS)
         finally:
             self._done()
         return True
@@ -206,10 +205,18 @@ class Channel:
         self._begin()
         try:
             if self._lane is not None:
-                left = None if deadline is None else min(SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
+                left = (
+                    None
+                    if deadline is None
+                    else min(LANE_SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
+                )
                 found = self._lane.receive(left)
             else:
-                left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
+                left = (
+                    LANE_SLICE_SECONDS
+                    if deadline is None
+                    else min(LANE_SLICE_SECONDS, deadline - time.monotonic())
+                )
                 ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
                 found = self._pieces.take(receive(self._socket)) if ready else None
                 if found is not None and not self._heard:
@@ -240,12 +247,12 @@ class Channel:
             elif self._stands:  # It came to stand, and was ended before its hello was taken: it comes again.
                 self._stands = False
                 self._tries += 1
-                self._tried_until = time.monotonic() + _AGAIN_SECONDS
+                self._tried_until = time.monotonic() + UNHEARD_RECONNECT_SECONDS
                 for frames in self._unsure:
                     self._send(frames)
             elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
                 self._tries += 1
-                self._tried_until = time.monotonic() + _TRY_SECONDS
+                self._tried_until = time.monotonic() + RECONNECT_SECONDS
                 if self._tries >= _MOST_TRIES:
                     raise Gone(event)
         if not self._stands:
@@ -264,7 +271,7 @@ class Channel:
             with suppress(Gone, Closed):
                 if self.greeted:
                     self.send(Message(Kind.BYE, 0, 1).frames())
-            self.close(_GOODBYE_MS)
+            self.close(LOST_GOODBYE_MS)
 
     def close(self, linger_ms: int = 0) -> None:
         """Closes it; a thread that waits for an answer gets Closed.

@@ -20,23 +20,22 @@ import numpy as np
 import zmq
 
 from graphflow import errors
+from graphflow._core.common.timeouts import (
+    ALIVE_SECONDS,
+    CLIENT_GOODBYE_MS,
+    GREET_AGAIN_SECONDS,
+    LOOK_UP_SECONDS,
+    WELCOME_MARGIN_SECONDS,
+    WHY_SECONDS,
+)
 from graphflow._core.transport.channel import Channel, Closed, Gone
 from graphflow._core.transport.keys import FILE, VARIABLE, Access
 from graphflow._core.transport.message import VERSION, Kind, Message, peek
-from graphflow._core.transport.names import PATIENCE_SECONDS
 from graphflow._core.transport.peer_links import REFUSED_EVENTS, other_version
 from graphflow._core.transport.pieces import Pool
 from graphflow._core.transport.routes import check_reach
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
 from graphflow._core.transport.tensors import BadMessage
-
-_ALIVE_SECONDS: Final = 3.0
-_GOODBYE_MS: Final = 500
-"""For how long, in the background, the last word of a client may still go out."""
-_WHY_SECONDS: Final = 0.25
-_AGAIN_SECONDS: Final = 10.0
-_MARGIN_SECONDS: Final = 1.0
-"""How much longer than the server a client waits for a welcome: the server's answer says who is missing."""
 
 _NO_ANSWERS: Final = (Kind.OUTPUT, Kind.TRACE)
 
@@ -85,7 +84,7 @@ class Connection:
     def __init__(
         self, address: str, greeting: Mapping[str, Any], access: Access, tcp_only: bool = False
     ) -> None:
-        check_reach(address, access.keys, PATIENCE_SECONDS)
+        check_reach(address, access.keys, LOOK_UP_SECONDS)
         self.address = address
         self._access = access
         self._tcp_only = tcp_only
@@ -138,7 +137,11 @@ class Connection:
 
     def _greet_again(self, channel: Channel, deadline: float | None) -> None:
         """Says hello for another thread, or after a loss; UnavailableError where the server is not there for long."""
-        limit = time.monotonic() + float(self._greeting.get("seconds", _AGAIN_SECONDS)) + _MARGIN_SECONDS
+        limit = (
+            time.monotonic()
+            + float(self._greeting.get("seconds", GREET_AGAIN_SECONDS))
+            + WELCOME_MARGIN_SECONDS
+        )
         if deadline is not None and deadline <= limit:
             self._hello(channel, deadline)
             return
@@ -169,7 +172,7 @@ class Connection:
         """Says hello and returns the welcome, which comes once all tasks of the cluster have answered the server."""
         channel = self._channel()
         self._greeting["seconds"] = seconds
-        return self._hello(channel, time.monotonic() + seconds + _MARGIN_SECONDS)
+        return self._hello(channel, time.monotonic() + seconds + WELCOME_MARGIN_SECONDS)
 
     def _welcomed(self, channel: Channel, welcome: Message) -> None:
         channel.greeted = True
@@ -198,7 +201,7 @@ class Connection:
         with self._opening:
             channels = list(self._channels)
         for channel in channels:
-            channel.close(_GOODBYE_MS)
+            channel.close(CLIENT_GOODBYE_MS)
         self._memory.close()
 
     def _share(self, array: np.ndarray[Any, Any]) -> bytes | None:
@@ -248,7 +251,7 @@ class Connection:
             raise
         memory = channel.memory  # Another thread may close the channel.
         if memory is not None and time.monotonic() > channel.trim_at:
-            channel.trim_at = time.monotonic() + _ALIVE_SECONDS
+            channel.trim_at = time.monotonic() + ALIVE_SECONDS
             memory.trim()
         if answer.kind is Kind.FAILED:
             raise Refused(answer.details)
@@ -256,7 +259,7 @@ class Connection:
 
     def _ask_why(self, channel: Channel, request: int, error: Overdue) -> None:
         """Notes what an ended request waited for, where the server says so at once."""
-        deadline = time.monotonic() + _WHY_SECONDS
+        deadline = time.monotonic() + WHY_SECONDS
         with suppress(errors.OpError):
             while True:
                 answer = self._wait(channel, deadline)
@@ -327,7 +330,7 @@ class Connection:
 def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) -> None:
     """Tells the server every few seconds that the client is there, for as long as it is."""
     channel: Channel | None = None
-    while not closed.wait(_ALIVE_SECONDS):
+    while not closed.wait(ALIVE_SECONDS):
         alive = connection()
         if alive is None:
             break
@@ -338,7 +341,7 @@ def _tell_alive(connection: weakref.ref[Connection], closed: threading.Event) ->
         alive._pool.trim()
         del alive
         try:
-            if channel.connect(time.monotonic() + _ALIVE_SECONDS):
+            if channel.connect(time.monotonic() + ALIVE_SECONDS):
                 channel.send(message.frames())
         except (Gone, Closed):  # The next word goes over a new connection.
             channel.close()

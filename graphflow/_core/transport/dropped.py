@@ -6,7 +6,8 @@ import logging
 import time
 from typing import Final
 
-_LOG_SECONDS: Final = 10.0
+from graphflow._core.common.timeouts import DROPPED_LOG_SECONDS
+
 _LOG: Final = logging.getLogger("graphflow")
 
 
@@ -29,7 +30,7 @@ class Dropped:
         self.latest = reason
         now = time.monotonic()
         if log and now >= self._next:
-            self._next = now + _LOG_SECONDS
+            self._next = now + DROPPED_LOG_SECONDS
             new, self._logged = self.count - self._logged, self.count
             _LOG.warning("%s: %d %s (%d so far): %.300s", self._name, new, self._what, self.count, reason)
 

@@ -29,6 +29,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from graphflow._core.common.own_files import own_folder
+from graphflow._core.common.timeouts import LANE_CLAIM_SECONDS, LANE_MAKING_SECONDS, LANE_SLICE_SECONDS
 from graphflow._core.transport import token
 from graphflow._core.transport.tensors import MOST_TENSORS, BadMessage, Buffer
 
@@ -36,8 +37,6 @@ MOST_FRAME_BYTES: Final = 1 << 34
 """Bytes of the largest frame that is taken; the connection that brings a larger one is closed."""
 MOST_FRAMES: Final = 1 + MOST_TENSORS
 SECRET_BYTES: Final = 32
-SLICE_SECONDS: Final = 0.2
-"""For how long at most a client's lane waits at once."""
 _HEAD: Final = struct.Struct("<QQ")
 """Number of frames and length of the first; the lengths of the others, 8 bytes each, and the frames follow."""
 _NAME: Final = re.compile(r"graphflow-[0-9a-f]{32}")
@@ -48,9 +47,6 @@ _MOST_PARTS: Final = 256
 """Parts that one write takes; Linux takes 1,024."""
 _MOST_WAITING: Final = 64
 _MOST_REMOVED: Final = 256
-_MAKING_SECONDS: Final = 60.0
-CLAIM_SECONDS: Final = 5.0
-"""For how long at most a lane waits to be claimed, or its claim for a file."""
 _NO_FILES: Final = errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM
 _USABLE: Final = sys.platform == "linux"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -222,7 +218,7 @@ class WaitingLane:
         self._ready: deque[list[Buffer]] = deque()
         self._poll = select.poll()
         self._poll.register(end, select.POLLIN)
-        whole, part = divmod(SLICE_SECONDS, 1)
+        whole, part = divmod(LANE_SLICE_SECONDS, 1)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             end.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(whole), int(1e6 * part)))
 
@@ -321,7 +317,7 @@ class Door:
         if self._socket is None and self._wanted:
             self._open()
         self._let_in()
-        limit = time.monotonic() - CLAIM_SECONDS
+        limit = time.monotonic() - LANE_CLAIM_SECONDS
         waiting, self._waiting = self._waiting, deque()
         for since, end in waiting:
             if since < limit or _has_ended(end):
@@ -407,7 +403,7 @@ def _remove_dead_doors() -> None:
         for name in [n for n in os.listdir(folder) if _NAME.fullmatch(n)][:_MOST_REMOVED]:
             path = f"{folder}/{name}"
             with suppress(OSError), _new_socket() as probe:
-                if time.time() - os.lstat(path).st_mtime > _MAKING_SECONDS:
+                if time.time() - os.lstat(path).st_mtime > LANE_MAKING_SECONDS:
                     try:
                         probe.connect(path)
                     except ConnectionRefusedError:

@@ -17,13 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from graphflow._core.common.timeouts import FRESH_NAME_SECONDS, LOOK_UP_SECONDS, PROBE_SECONDS
 from graphflow._core.transport.addresses import is_loopback, is_number
 
-PATIENCE_SECONDS: Final = 5.0
-"""After so long without an answer a look-up counts as failed."""
-FRESH_SECONDS: Final = 2.0
-"""For how long an answer is not asked for again."""
-_PROBE_SECONDS: Final = 2.0
 _MOST_PROBED: Final = 8
 """Addresses of one host that are tried."""
 _MOST_KEPT: Final = 1024
@@ -88,7 +84,7 @@ class Names:
 
     def wait(self, host: str, deadline: float) -> Found:
         """As look_up, with an answer or an error, waited for until `deadline` (of time.monotonic())."""
-        limit = min(deadline, time.monotonic() + PATIENCE_SECONDS)
+        limit = min(deadline, time.monotonic() + LOOK_UP_SECONDS)
         with self._condition:
             found = self.look_up(host)
             while found.pending and not (found.addresses or found.error):
@@ -106,7 +102,7 @@ class Names:
             if entry is None:
                 self._make_room()
                 entry = self._entries[key] = _Entry()
-            if not entry.asked_at and (not entry.answered_at or now - entry.answered_at > FRESH_SECONDS):
+            if not entry.asked_at and (not entry.answered_at or now - entry.answered_at > FRESH_NAME_SECONDS):
                 entry.asked_at = now
                 try:
                     threading.Thread(
@@ -121,7 +117,7 @@ class Names:
             pending = entry.asked_at > 0.0
             if pending and then is not None:
                 entry.then.append(then)
-            if pending and now - entry.asked_at > PATIENCE_SECONDS:
+            if pending and now - entry.asked_at > LOOK_UP_SECONDS:
                 return replace(entry.found, error=_silent(key[0]), pending=True, accepts=False)
             return replace(entry.found, pending=pending)
 
@@ -181,7 +177,7 @@ def _tried(addresses: Sequence[str], port: int) -> tuple[tuple[str, ...], str]:
     reason = ""
     for number in addresses[:_MOST_PROBED]:
         try:
-            socket.create_connection((number, port), _PROBE_SECONDS).close()
+            socket.create_connection((number, port), PROBE_SECONDS).close()
         except OSError as error:
             reason = reason or reason_of(error)
         else:
@@ -192,7 +188,7 @@ def _tried(addresses: Sequence[str], port: int) -> tuple[tuple[str, ...], str]:
 def reason_of(error: OSError) -> str:
     """Why a connection could not be made, in words."""
     if isinstance(error, TimeoutError):
-        return f"it does not answer a connection within {_PROBE_SECONDS:g} s"
+        return f"it does not answer a connection within {PROBE_SECONDS:g} s"
     return _REASONS.get(error.errno or 0) or error.strerror or str(error)
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.timeouts import IDLE_PIECES_SECONDS
 from graphflow._core.transport.lanes import MOST_FRAME_BYTES, MOST_FRAMES
 from graphflow._core.transport.tensors import BadMessage, Buffer
 
@@ -29,8 +30,6 @@ stranger, too, before it knows that it is one."""
 _HEAD: Final = struct.Struct("<2s6xQ")
 """What a piece begins with, in a frame of its own: a word, zeros, and the length of the frame that it is of."""
 _WORD: Final = b"GP"
-_IDLE_SECONDS: Final = 60.0
-"""How long memory is kept that nothing uses: getting it anew takes longer than filling it."""
 _LEARNED_BYTES: Final = 31 << 20
 """The C library keeps as much freed memory as twice the largest block that was freed, and learns from none of 32 MB."""
 
@@ -80,7 +79,7 @@ class Pool:
         """Frees what has not been used for some seconds."""
         with self._lock:
             self._collect()
-            limit = time.monotonic() - _IDLE_SECONDS
+            limit = time.monotonic() - IDLE_PIECES_SECONDS
             self._idle = [(since, m) for since, m in self._idle if since > limit]
 
     def _collect(self) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from errno import EHOSTUNREACH
 from typing import Final
 
+from graphflow._core.common.timeouts import LOOK_UP_SECONDS
 from graphflow._core.transport.addresses import endpoint, is_loopback, split
 from graphflow._core.transport.keys import HOW_TO, ClusterKeys
-from graphflow._core.transport.names import NAMES, PATIENCE_SECONDS
+from graphflow._core.transport.names import NAMES
 
 _STANDS_WITHIN: Final = 0.5
 """After so many seconds without a connection it is looked why, and whether another address is better."""
@@ -100,7 +101,7 @@ def own_endpoint(address: str, keys: ClusterKeys | None) -> str:
     PermissionError as check_reach, OSError where the name is not known within some seconds.
     """
     host, port = split(address, any_port=True)
-    found = NAMES.wait(host, time.monotonic() + PATIENCE_SECONDS)
+    found = NAMES.wait(host, time.monotonic() + LOOK_UP_SECONDS)
     if not found.addresses:
         raise OSError(EHOSTUNREACH, found.error)
     allowed = [a for a in found.addresses if keys is not None or is_loopback(a)]

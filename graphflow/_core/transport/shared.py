@@ -31,6 +31,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.checkpoint.parallel import copy_into
+from graphflow._core.common.timeouts import IDLE_SHARED_SECONDS
 from graphflow._core.resources.lending import lent
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +43,6 @@ HANDLE: Final = struct.Struct("<QQQQ")
 _CONTROL_BYTES: Final = 64 << 10
 _SECRET_BYTES: Final = 32
 _PAGE: Final = 64 << 10
-_IDLE_SECONDS: Final = 5.0
 _MOST_MAPPED: Final = 256
 
 
@@ -188,7 +188,7 @@ class SharedMemory:
         """Frees what has not been used for some seconds."""
         with self._lock:
             self._collect()
-            limit = time.monotonic() - _IDLE_SECONDS
+            limit = time.monotonic() - IDLE_SHARED_SECONDS
             self._idle = [s for s in self._idle if s.idle_since > limit or self._in_use(s)]
 
     def close(self) -> None:

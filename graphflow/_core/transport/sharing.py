@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+from graphflow._core.common.timeouts import SHARED_TRIM_SECONDS
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
 from graphflow._core.transport.tensors import Share
-
-_TRIM_SECONDS: Final = 2.0
 
 
 class Sharing:
@@ -70,7 +69,7 @@ class Sharing:
 
     def trim(self) -> None:
         """Frees, every now and then, what has not been used for a while."""
-        if time.monotonic() - self._trimmed > _TRIM_SECONDS:
+        if time.monotonic() - self._trimmed > SHARED_TRIM_SECONDS:
             self._trimmed = time.monotonic()
             self.memory.trim()
             for partner in self._partners.values():

@@ -26,11 +26,17 @@ from typing import Any, Final, Protocol
 
 import zmq
 
+from graphflow._core.common.timeouts import (
+    LANE_CLAIM_SECONDS,
+    LANE_FILE_SECONDS,
+    PORT_RELEASE_SECONDS,
+    SERVER_GOODBYE_MS,
+    TICK_SECONDS,
+)
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.files import WRITE, Files
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.lanes import (
-    CLAIM_SECONDS,
     MOST_FRAME_BYTES,
     MOST_FRAMES,
     Door,
@@ -46,14 +52,7 @@ from graphflow._core.transport.strangers import MOST_STRANGER_BYTES, Gate
 from graphflow._core.transport.tensors import BadMessage, Buffer
 from graphflow._core.transport.zeromq import options, receive_rest, send
 
-_TICK_SECONDS: Final = 0.25
-_AGAIN_SECONDS: Final = 0.01
-"""How soon it is looked again whether there is a file for a lane."""
 _MESSAGES_AT_ONCE: Final = 64
-_GOODBYE_MS: Final = 200
-"""How long the last messages to peers have to go out, in the background, when a server ends."""
-_RELEASE_SECONDS: Final = 0.5
-"""How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background."""
 _LOG = logging.getLogger("graphflow")
 
 
@@ -148,7 +147,7 @@ class Sockets:
 
     def bind(self, endpoint: str) -> str:
         """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError where it is taken."""
-        deadline = time.monotonic() + _RELEASE_SECONDS
+        deadline = time.monotonic() + PORT_RELEASE_SECONDS
         self._router.setsockopt(zmq.IPV6, int("[" in endpoint))
         while True:
             try:
@@ -268,7 +267,7 @@ class Sockets:
 
     def take_lane(self, identity: bytes, secret: object) -> None:
         """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
-        self._claim_lane(identity, secret, time.monotonic() + CLAIM_SECONDS)
+        self._claim_lane(identity, secret, time.monotonic() + LANE_CLAIM_SECONDS)
 
     def _claim_lane(self, identity: bytes, secret: object, until: float) -> None:
         """Takes a lane, or leaves it for later: strangers may hold the files, of whom some are about to be closed.
@@ -359,7 +358,7 @@ class Sockets:
             while not self._ended:
                 at_once = self._router_used or self._gate_used or self._calls
                 for number, events in files.wait(
-                    0 if at_once else _AGAIN_SECONDS if self._lanes_due else _TICK_SECONDS
+                    0 if at_once else LANE_FILE_SECONDS if self._lanes_due else TICK_SECONDS
                 ):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
@@ -377,7 +376,7 @@ class Sockets:
                     for identity, (secret, until) in due.items():
                         self._claim_lane(identity, secret, until)
                 if time.monotonic() >= next_tick:
-                    next_tick = time.monotonic() + _TICK_SECONDS
+                    next_tick = time.monotonic() + TICK_SECONDS
                     self._router_used = self._gate_used = True
                     self.gate.tick()
                     self._guarded(self._peers.look)
@@ -408,7 +407,7 @@ class Sockets:
             return
         for address in list(self._lanes_out):
             self._close_lane(self._lanes_out.pop(address))
-        self._peers.close(_GOODBYE_MS)
+        self._peers.close(SERVER_GOODBYE_MS)
         for identity in list(self._lanes_in):
             self.close_lane(identity)
         self._lane_door.close()

@@ -31,20 +31,17 @@ from typing import Any, Final
 import zmq
 import zmq.utils.z85
 
+from graphflow._core.common.timeouts import OLD_STRANGER_SECONDS, STRANGER_SECONDS
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.keys import PLAIN_USER, Access
 
 MOST_STRANGERS: Final = 128
 """Connections at once that have not shown that they may be there. With a frame each that is 32 MiB; a cluster whose
 tasks all start at once has fewer for a moment, and those of it that are closed come again."""
-STRANGER_SECONDS: Final = 5.0
-"""For how long a connection may take to show it. The proof needs three messages; a loaded machine needs a second."""
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken of a connection before its hello."""
 _SHARE_OF_FILES: Final = 2
 """Strangers get no more than one of so many of the files that this process may still open."""
-_LONG_SECONDS: Final = 1.0
-"""A stranger that has been there for so long is closed before those that came later."""
 _FEWEST: Final = 8
 """So many strangers there may be even where files are short: whoever connects is one at first."""
 _BACKLOG: Final = 1024
@@ -216,7 +213,7 @@ class Gate:
         self._room = max(_FEWEST, min(MOST_STRANGERS, (most - used) // _SHARE_OF_FILES))
 
     def _shed(self, most: int) -> None:
-        long_ago = time.monotonic() - _LONG_SECONDS
+        long_ago = time.monotonic() - OLD_STRANGER_SECONDS
         while len(self._strangers) > most:
             file = next(iter(self._strangers))
             if self._strangers[file].since > long_ago:

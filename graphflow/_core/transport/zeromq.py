@@ -7,12 +7,10 @@ from typing import Any, Final
 
 import zmq
 
+from graphflow._core.common.timeouts import HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
 from graphflow._core.transport.pieces import MOST_WHOLE_BYTES, cut, is_cut
 from graphflow._core.transport.tensors import Buffer
 
-HEARTBEAT_MS: Final = 1000
-HEARTBEAT_TIMEOUT_MS: Final = 3000
-"""With the time to the next heartbeat, and to the next look, a silent peer is noticed within 5 s."""
 MOST_WHOLE: Final = MOST_WHOLE_BYTES + 1024
 """Bytes of the largest frame that ZeroMQ takes, with what encryption adds: it has room for a stranger's, too."""
 _COPY_BELOW: Final = 32 << 10

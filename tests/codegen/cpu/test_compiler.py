@@ -148,8 +148,8 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
 def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tier, "_AGAIN_SECONDS", 0.1)
-    monkeypatch.setattr(tier, "_LONGEST_AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(tier, "COMPILE_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr(tier, "LONGEST_COMPILE_AGAIN_SECONDS", 0.2)
     monkeypatch.setattr(compiler_module, "_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(compiler_module, "_LONGEST_PAUSE_SECONDS", 0.1)
     compiler = Compiler(tmp_path / "cache")

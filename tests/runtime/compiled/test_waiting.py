@@ -26,7 +26,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         right(self, timeout)
 
     monkeypatch.setattr(Draft, "wait", wait)
-    monkeypatch.setattr(tier, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(tier, "COMPILE_LOOK_SECONDS", 0.05)
     return there
 
 

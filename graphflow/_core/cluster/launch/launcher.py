@@ -19,21 +19,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import IO, Final
+from typing import IO
 
 from graphflow import errors
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.launch.children import Child, Ending
 from graphflow._core.cluster.server.control import stop_task
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
-
-_POLL_SECONDS: Final = 0.05
-_DRAIN_SECONDS: Final = 1.0
-_STOP_SECONDS: Final = 1.0
-"""How long servers have to answer that they stop; half of that later what is left gets SIGTERM, then SIGKILL."""
-_BREAK_SECONDS: Final = 3.0
-"""From the first signal to SIGKILL where a job is broken off."""
-_RESTART_SECONDS: Final = 1.0
+from graphflow._core.common.timeouts import (
+    LAUNCHER_BREAK_SECONDS,
+    LAUNCHER_DRAIN_SECONDS,
+    LAUNCHER_POLL_SECONDS,
+    LAUNCHER_RESTART_SECONDS,
+    LAUNCHER_STOP_SECONDS,
+)
 
 
 @dataclass
@@ -191,7 +190,7 @@ class Launcher:
 
     def _turn(self, reader: int) -> None:
         """Passes on what was printed, and looks at who has ended and what is due."""
-        for key, _ in self._selector.select(_POLL_SECONDS):
+        for key, _ in self._selector.select(LAUNCHER_POLL_SECONDS):
             if key.data is None:
                 with suppress(BlockingIOError):
                     os.read(reader, 4096)
@@ -210,7 +209,7 @@ class Launcher:
             if task.child is not None and task.child.look() is not None:
                 # What it printed last is still read, unless a process it has left behind holds the pipe.
                 task.ended_at = task.ended_at or now
-                if not task.open or now - task.ended_at > _DRAIN_SECONDS:
+                if not task.open or now - task.ended_at > LAUNCHER_DRAIN_SECONDS:
                     ended.append(task)
             elif task.again_at is not None and now >= task.again_at:
                 self._start(task)
@@ -255,7 +254,7 @@ class Launcher:
             self._tell(f"{name} failed ({ending.reason}), after {self._chief} had ended well")
         elif task.restarts < self._restarts:
             task.restarts += 1
-            task.again_at = time.monotonic() + _RESTART_SECONDS
+            task.again_at = time.monotonic() + LAUNCHER_RESTART_SECONDS
             self._tell(
                 f"{name} failed ({ending.reason}) and is started again, {task.restarts} of {self._restarts}"
             )
@@ -271,7 +270,10 @@ class Launcher:
         """Asks what serves to stop; what is there after that is ended by signals."""
         self._stop_at = None
         now = time.monotonic()
-        self._due = [(now + 1.5 * _STOP_SECONDS, signal.SIGTERM), (now + 2.5 * _STOP_SECONDS, signal.SIGKILL)]
+        self._due = [
+            (now + 1.5 * LAUNCHER_STOP_SECONDS, signal.SIGTERM),
+            (now + 2.5 * LAUNCHER_STOP_SECONDS, signal.SIGKILL),
+        ]
         for task in self._tasks:
             if task.child is not None:
                 if not task.role.serves:
@@ -292,7 +294,7 @@ class Launcher:
         for task in self._tasks:
             task.again_at = None
         self._send(number)
-        self._due = [(time.monotonic() + _BREAK_SECONDS, signal.SIGKILL)]
+        self._due = [(time.monotonic() + LAUNCHER_BREAK_SECONDS, signal.SIGKILL)]
 
     def _send(self, number: int) -> None:
         for task in self._tasks:
@@ -333,7 +335,7 @@ class Launcher:
 
 def _stop_task(address: str) -> None:
     with suppress(errors.OpError, PermissionError):  # It has no server, or is gone.
-        stop_task(f"zmq://{address}", _STOP_SECONDS)
+        stop_task(f"zmq://{address}", LAUNCHER_STOP_SECONDS)
 
 
 def task_command(program: str) -> list[str]:

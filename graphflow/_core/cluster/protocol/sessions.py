@@ -16,11 +16,8 @@ from typing import Final
 from graphflow import errors
 from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, Tick, hold
 from graphflow._core.cluster.protocol.requests import RequestNumbers
+from graphflow._core.common.timeouts import IN_USE_SECONDS, LEASE_SECONDS
 
-LEASE_SECONDS: Final = 15.0
-"""A session that was not heard of for so long ends."""
-USE_SECONDS: Final = 5.0
-"""How often a task with a client tells the other tasks that there is one."""
 MOST_SOCKETS: Final = 16_384
 """Sockets of clients that are known at once; the one known for longest has to say hello again."""
 MOST_SESSIONS: Final = 4096
@@ -327,7 +324,7 @@ class Sessions(Machine):
     def _tick(self, event: Tick) -> list[Instruction]:
         late = [name for name, session in self.sessions.items() if session.heard < event.now - LEASE_SECONDS]
         found: list[Instruction] = [self._end(name, True, event.now) for name in late]
-        if self.users and event.now - self.announced > USE_SECONDS:
+        if self.users and event.now - self.announced > IN_USE_SECONDS:
             self.announced = event.now
             found.append(AnnounceUse())
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from graphflow._core.cluster.protocol.machine import Event, Instruction
 from graphflow._core.cluster.protocol.queries import (
@@ -22,11 +22,8 @@ from graphflow._core.cluster.protocol.queries import (
     Question,
 )
 from graphflow._core.cluster.server.fields import seconds_of
+from graphflow._core.common.timeouts import MOST_QUERY_SECONDS, QUERY_SECONDS
 from graphflow._core.transport.message import Kind, Message
-
-QUERY_SECONDS: Final = 2.0
-"""How long the tasks have to answer, if the client does not say."""
-_MOST_SECONDS: Final = 60.0
 
 CarryOut = Mapping[type[Instruction], Callable[[Any, Message | None], None]]
 """How instructions are carried out, by their class; the message is the one of the event from which they came."""
@@ -62,7 +59,7 @@ class Admin:
 
     def asked(self, client: bytes, message: Message) -> None:
         """A client asks all tasks, or this one alone. ValueError if it does not say so rightly."""
-        seconds = seconds_of(message.details, QUERY_SECONDS, _MOST_SECONDS)
+        seconds = seconds_of(message.details, QUERY_SECONDS, MOST_QUERY_SECONDS)
         alone, question = bool(message.details.get("alone")), Question(message.kind.name)
         self._tell(
             QueryAsked(time.monotonic(), client, message.a, question, seconds, alone, message.details),

@@ -23,6 +23,11 @@ from graphflow._core.cluster.failures import as_details, from_details
 from graphflow._core.collectives.arithmetic import Collectives
 from graphflow._core.collectives.groups import Brought, Joined, Left
 from graphflow._core.collectives.rounds import LARGE, Formation, Offer, share_of
+from graphflow._core.common.timeouts import (
+    COLLECTIVE_TRIM_SECONDS,
+    MEMBER_BUSY_SECONDS,
+    MEMBER_GOODBYE_SECONDS,
+)
 from graphflow._core.graph.devices import task_of
 from graphflow._core.runtime.compiled.tier import usable_cores
 from graphflow._core.transport.collective_frames import Frame, What, Where
@@ -32,11 +37,6 @@ from graphflow._core.transport.shared import PartnerMemory, SharedMemory, Shared
 from graphflow._core.transport.tensors import BadMessage
 
 _MOST_EVENTS: Final = 64
-_TRIM_SECONDS: Final = 5.0
-_GOODBYE_SECONDS: Final = 0.2
-"""How long the goodbye of a task whose lane has ended may be on its way: it goes through the sockets."""
-_BUSY_SECONDS: Final = 30e-6
-"""How long who waits keeps asking, where each member has a core: less than it takes to be woken."""
 _MOST_RANK: Final = 65_535
 
 
@@ -182,7 +182,7 @@ class CollectiveLink:
         try:
             found = epoll.poll(0, _MOST_EVENTS)
             if not found and len(self._lanes) < self._cores:
-                until = time.perf_counter() + _BUSY_SECONDS
+                until = time.perf_counter() + MEMBER_BUSY_SECONDS
                 while not found and time.perf_counter() < until:
                     found = epoll.poll(0, _MOST_EVENTS)
             self._ready = [file for file, _ in found or epoll.poll(seconds, _MOST_EVENTS)]
@@ -234,7 +234,10 @@ class CollectiveLink:
     def _lane_broken(self, task: str, error: Exception) -> None:
         self._close_lane(task)
         text = f"The task {task} is gone: its connection has ended ({error})."
-        self._broken[task] = time.monotonic() + _GOODBYE_SECONDS, errors.UnavailableError(None, None, text)
+        self._broken[task] = (
+            time.monotonic() + MEMBER_GOODBYE_SECONDS,
+            errors.UnavailableError(None, None, text),
+        )
 
     def received(self, task: str, message: Message) -> None:
         """Another task has sent a message; ValueError and the like where it is wrong."""
@@ -374,7 +377,7 @@ class CollectiveLink:
                 self._take_loss(task)
         if now < self._trim_at:
             return
-        self._trim_at = now + _TRIM_SECONDS
+        self._trim_at = now + COLLECTIVE_TRIM_SECONDS
         self._door.trim()
         for partner in self._partners.values():
             partner.trim()

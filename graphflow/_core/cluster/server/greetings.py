@@ -36,6 +36,7 @@ from graphflow._core.cluster.server.admin import CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.fields import name_of, seconds_of, text_of
 from graphflow._core.cluster.status import Status
+from graphflow._core.common.timeouts import CONNECT_SECONDS, GREET_GONE_SECONDS, MOST_CONNECT_SECONDS
 from graphflow._core.transport import token
 from graphflow._core.transport.dropped import Rate
 from graphflow._core.transport.keys import Access
@@ -45,12 +46,8 @@ from graphflow._core.transport.sharing import Sharing
 from graphflow._core.transport.sockets import Sockets
 from graphflow._core.transport.tensors import BadMessage, Buffer
 
-CONNECT_SECONDS: Final = 10.0
 MOST_GREETINGS: Final = 4096
 """Clients that may wait for their welcome at once."""
-_GREETING_SECONDS: Final = 30.0
-"""For how long a task that is gone is greeted where nobody waits for it."""
-_MOST_SECONDS: Final = 86_400.0
 _ANSWERS_A_SECOND: Final = 50
 """Answers to strangers: what they do not fetch is kept for them."""
 _MOST_UNANSWERED: Final = 4096
@@ -211,7 +208,7 @@ class Greetings:
         observes, alive = bool(details.get("observer")), bool(details.get("alive"))
         session = f"{_OBSERVER if observes else ''}{name_of(details, 'session')}"
         filters = [text_of(f) for f in details.get("filters") or ()]
-        seconds = seconds_of(details, CONNECT_SECONDS, _MOST_SECONDS)
+        seconds = seconds_of(details, CONNECT_SECONDS, MOST_CONNECT_SECONDS)
         wanted = tuple(task for task in self._peers if not observes and passes(task, filters))
         needs = details.get("needs")
         needed = None if needs is None else tuple(task for task in wanted if needs and passes(task, needs))
@@ -392,7 +389,7 @@ class Greetings:
         """Tells the clients that have waited for long enough which tasks are missing; gives up those long gone."""
         awaited = {task for waiting in self._greeting for task in waiting.tasks}
         for peer in self._peers.values():
-            long_gone = peer.left and peer.greeted and peer.greeted_at < now - _GREETING_SECONDS
+            long_gone = peer.left and peer.greeted and peer.greeted_at < now - GREET_GONE_SECONDS
             if long_gone and peer.task not in awaited:
                 self.sockets.disconnect(peer.address)
                 peer.parted()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from graphflow import errors
+from graphflow._core.common.timeouts import EARLIER_ATTEMPT_SECONDS
 from graphflow._core.plan.passes.again import changes, without
 from graphflow._core.resources.last_runs import MOST_RUNS, LastRuns, Run
 from graphflow._core.resources.store import ResourceStore
@@ -23,7 +24,6 @@ from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 
-_WAIT_SECONDS: Final = 0.1
 _MOST_NAME: Final = 64
 _MOST_NUMBER: Final = 1 << 53
 
@@ -148,7 +148,7 @@ class Once:
         attempt: Attempt = context.once
         record = attempt.record
         assert record is not None
-        while not record.lock.acquire(timeout=_WAIT_SECONDS):
+        while not record.lock.acquire(timeout=EARLIER_ATTEMPT_SECONDS):
             context.check()
         try:
             if record.attempt is not attempt:

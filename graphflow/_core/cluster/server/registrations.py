@@ -17,10 +17,11 @@ from graphflow._core.cluster.parts import read_parts
 from graphflow._core.cluster.peers import Peer, Waiting
 from graphflow._core.cluster.protocol.sessions import EndSocket, PlanNeeds, RefusePlan, SocketGone
 from graphflow._core.cluster.server import master_steps
-from graphflow._core.cluster.server.greetings import CONNECT_SECONDS, Greetings
+from graphflow._core.cluster.server.greetings import Greetings
 from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Changes
 from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps
+from graphflow._core.common.timeouts import CONNECT_SECONDS
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore

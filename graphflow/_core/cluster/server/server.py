@@ -9,13 +9,14 @@ import threading
 import time
 from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
-from typing import Any, Final
+from typing import Any
 
 from graphflow import errors
 from graphflow._core.cluster import here, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterSpec
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.here import TaskHere
+from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
@@ -31,9 +32,6 @@ class ServerDef:
     job_name: str
     task_index: int
     protocol: str = "zmq"
-
-
-_ANSWER_SECONDS: Final = 0.1
 
 
 def _reason(error: OSError) -> str:
@@ -209,7 +207,7 @@ class Server:
 
     def _told_to_stop(self) -> None:
         """Stops in a moment, when the answer to who asked for it is out."""
-        threading.Timer(_ANSWER_SECONDS, self.stop).start()
+        threading.Timer(STOP_ANSWER_SECONDS, self.stop).start()
 
     @staticmethod
     def from_environment(config: ConfigProto | None = None, start: bool = True) -> Server:

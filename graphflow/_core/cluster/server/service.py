@@ -44,6 +44,7 @@ from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
 from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps, TellDone, TellFailed
 from graphflow._core.cluster.status import Status
+from graphflow._core.common.timeouts import DEAF_SECONDS, SERVED_AT_ONCE_SECONDS
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
@@ -56,9 +57,6 @@ from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sharing import Sharing
 from graphflow._core.transport.sockets import Sockets
 
-_QUICK_SECONDS: Final = 0.001
-"""A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of that."""
-_DEAF_SECONDS: Final = 1.0
 _OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
 _ENDED: Final = "has ended"
 _LOG = logging.getLogger("graphflow")
@@ -185,7 +183,7 @@ class Service(Reports):
     def tick(self) -> None:
         """Ends what has waited too long, and the work of clients that are gone."""
         now = time.monotonic()
-        if now - self._ticked > _DEAF_SECONDS:  # This thread was busy: nobody could be heard of.
+        if now - self._ticked > DEAF_SECONDS:  # This thread was busy: nobody could be heard of.
             self._tell(WasDeaf(now, now - self._ticked))
         self._ticked = now
         self._refuse_those_late(now)
@@ -473,7 +471,11 @@ class Service(Reports):
     def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
         runner: Runner = i.stage.run
         context = self._context(i.key)
-        if runner.seconds < _QUICK_SECONDS and not runner.blocks and not self._once.is_busy(context.once):
+        if (
+            runner.seconds < SERVED_AT_ONCE_SECONDS
+            and not runner.blocks
+            and not self._once.is_busy(context.once)
+        ):
             following += self._computed(i, *compute(i, context, self._store, self._once))
         else:
             self._pool.submit(self._run_on_pool, i)

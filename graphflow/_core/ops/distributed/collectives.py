@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from graphflow._core.common.timeouts import COLLECTIVE_SECONDS
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
@@ -20,8 +21,6 @@ from graphflow._core.ops.math.comparison import equal
 from graphflow._core.ops.math.numeric import cast
 from graphflow._core.ops.rules import same_as_input
 
-TIMEOUT_SECONDS: Final = 1800.0
-"""How long an operation waits for the other members where it is not told otherwise."""
 _MERGES: Final = {"add": "Add", "mul": "Mul", "min": "Min", "max": "Max"}
 _FINALS: Final = {"id": "Id", "div": "Div"}
 _GRADIENT_KEYS: Final = 1_000_003
@@ -164,7 +163,7 @@ def all_reduce(
     merge: str = "add",
     final: str = "id",
     *,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
     """The sum over all members of a group, on each of them (collective_ops.all_reduce).
@@ -188,7 +187,7 @@ def all_gather(
     group_key: int,
     instance_key: int,
     *,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
     """The values of all members of a group along the first axis, on each of them (collective_ops.all_gather).
@@ -208,7 +207,7 @@ def broadcast_send(
     group_key: int,
     instance_key: int,
     *,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
     """Gives this member's value to all others of a group, which call broadcast_recv (collective_ops.broadcast_send).
@@ -225,7 +224,7 @@ def broadcast_recv(
     group_key: int,
     instance_key: int,
     *,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
     """The value that one member of a group gives by broadcast_send (collective_ops.broadcast_recv).
@@ -244,7 +243,7 @@ def broadcast(
     group_key: int,
     instance_key: int,
     *,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
     """broadcast_send where `sends`, and otherwise broadcast_recv of what is like `tensor`."""

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.common.timeouts import ITERATOR_HOLD_SECONDS
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.states import State
 
@@ -141,7 +142,7 @@ class Context:
                 store = self.store
                 if store is None or store.closed:
                     raise errors.CancelledError(None, None, "The session was closed.")
-                time.sleep(_PAUSE)
+                time.sleep(ITERATOR_HOLD_SECONDS)
             yield
         finally:
             for worker in held:
@@ -256,5 +257,4 @@ def owned(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) and value.ndim else value
 
 
-_PAUSE = 0.001
 NO_IDS = np.empty(0, np.int64)

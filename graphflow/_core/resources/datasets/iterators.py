@@ -17,12 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.common.timeouts import ITERATOR_LOOK_SECONDS
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin, owned
 from graphflow._core.resources.datasets.states import State
 
 END: Final = "End of sequence"
-_PAUSE: Final = 0.2
 
 
 class _Patient:
@@ -236,7 +236,7 @@ class IteratorResource:
     ) -> Element | None:
         """Waits for the lock, or for what there is without it: returns None with the lock, and else that."""
         if not self._lock.acquire(blocking=False):
-            while not self._lock.acquire(timeout=_PAUSE):
+            while not self._lock.acquire(timeout=ITERATOR_LOOK_SECONDS):
                 run.check(lambda: f"another run that is at the iterator {self.origin.name!r}")
                 found = instead(run)
                 if found is not None:

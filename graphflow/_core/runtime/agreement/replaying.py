@@ -6,6 +6,7 @@ from typing import Final
 
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.gpu.discovery import found
+from graphflow._core.common.timeouts import REPLAY_COMPILE_SECONDS
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.kernels.table import KERNELS, KernelTable
@@ -25,7 +26,6 @@ from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
 
-_SECONDS: Final = 120.0
 _TASK: Final = "/job:localhost/replica:0/task:0"
 
 
@@ -66,7 +66,7 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     base = NumpyExecutable(plan, store, kernels(KERNELS), ThreadPool)
     _, known = observed_run(base, plan, store, kernels(KERNELS), run, recorded.feeds)
     draft = draft_plan(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
-    draft.wait(_SECONDS)
+    draft.wait(REPLAY_COMPILE_SECONDS)
 
     def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> CompiledPlan:
         return CompiledPlan(draft, shared.machine(), threads, store, kernels, watch=watch)

@@ -21,6 +21,11 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.codegen import shared
+from graphflow._core.common.timeouts import (
+    COMPILE_AGAIN_SECONDS,
+    COMPILE_LOOK_SECONDS,
+    LONGEST_COMPILE_AGAIN_SECONDS,
+)
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.reasons import (
     ManyShapes,
@@ -54,11 +59,6 @@ _SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
 _MOST_SHAPES: Final = 16
-_AGAIN_SECONDS: Final = 30.0
-"""After so long kernels are asked for again that did not come through the compiler's fault; twice as long each time."""
-_LONGEST_AGAIN_SECONDS: Final = 3600.0
-_LOOK_SECONDS: Final = 2.0
-"""How often a run that waits for the compiler looks whether it is to end."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class _State:
 
     def may_pass(self) -> None:
         """The reason is a fault of the compiler's, which is asked again after a while, longer each time."""
-        pause = min(_LONGEST_AGAIN_SECONDS, _AGAIN_SECONDS * 2 ** min(self.failures, 20))
+        pause = min(LONGEST_COMPILE_AGAIN_SECONDS, COMPILE_AGAIN_SECONDS * 2 ** min(self.failures, 20))
         self.failures += 1
         self.again_at = time.monotonic() + pause
 
@@ -292,7 +292,7 @@ class TieredExecutable(Executable):
         told = False
         while True:
             try:
-                draft.wait(_LOOK_SECONDS)
+                draft.wait(COMPILE_LOOK_SECONDS)
                 return
             except TimeoutError:
                 run.check(lambda: f"the compiler, which has {draft.missing()} kernels to make")

@@ -1,0 +1,458 @@
+"""Every time after which something happens by itself: waits, pauses, leases, grace, by subject.
+
+A name ends with its unit. Below each stands the reason for the number, and the test that fails, or does not come to its
+end, if what the number is for is not so; "none" says that no test would notice. docs/timeouts.md is written from here:
+
+    python -m tests.common.timeouts --write
+
+The compiler's process has its own in graphflow/_core/codegen/cpu: it imports nothing that it can do without.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# ---- connections --------------------------------------------------------------------------------------------------
+
+HEARTBEAT_MS: Final = 1000
+"""How often each end of a connection says that it is there. Less often, and a loss is noticed late.
+
+Guard: tests/cluster/faults/test_faults.py::test_promise_5_a_stopped_ps_is_noticed_and_named
+"""
+HEARTBEAT_TIMEOUT_MS: Final = 3000
+"""After so long without a word a peer counts as lost. With the time to the next heartbeat, and to the next look, a
+silent peer is noticed within 5 s.
+
+Guard: tests/cluster/faults/test_faults.py::test_promise_5_a_stopped_ps_is_noticed_and_named
+"""
+STRANGER_SECONDS: Final = 5.0
+"""For how long a connection may take to show that it may connect. The proof needs three messages; a loaded machine
+needs a second.
+
+Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_page
+"""
+OLD_STRANGER_SECONDS: Final = 1.0
+"""A stranger that has been there for so long is closed before those that came later.
+
+Guard: tests/cluster/test_floods.py::test_strangers_are_closed_the_oldest_first
+"""
+MOST_RECONNECT_PAUSE_MS: Final = 100
+"""The longest pause between two tries to connect: a task that comes back is met at once.
+
+Guard: tests/cluster/test_wrong_setups.py::test_what_listens_closes_every_connection
+"""
+RECONNECT_SECONDS: Final = 6.0
+"""For how long a connection may not stand after the last time that it ended: the server may be gone. One that has
+not begun to serve yet ends connections after `STRANGER_SECONDS`.
+
+Guard: tests/cluster/test_wrong_setups.py::test_what_listens_closes_every_connection
+"""
+UNHEARD_RECONNECT_SECONDS: Final = 1.0
+"""For how long a connection may not stand after it has stood, and nothing came over it.
+
+Guard: tests/transport/test_sockets.py
+    ::test_a_try_that_meets_a_dying_listener_is_no_loss_and_the_message_comes_to_the_next
+"""
+LOST_GOODBYE_MS: Final = 500
+"""For how long what was sent may still go out, in the background, once a connection is given up.
+
+Guard: none
+"""
+CLIENT_GOODBYE_MS: Final = 500
+"""For how long, in the background, the last word of a client may still go out.
+
+Guard: none
+"""
+SERVER_GOODBYE_MS: Final = 200
+"""How long the last messages to peers have to go out, in the background, when a server ends.
+
+Guard: none
+"""
+PORT_RELEASE_SECONDS: Final = 0.5
+"""How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background.
+
+Guard: tests/cluster/test_wrong_setups.py::test_the_port_is_taken_or_not_this_machines
+"""
+TICK_SECONDS: Final = 0.25
+"""How often a server looks after what is due: leases, losses, what waits too long.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+ALIVE_SECONDS: Final = 3.0
+"""How often a client says that it is there, and frees memory that it does not need: several times within
+`LEASE_SECONDS`.
+
+Guard: tests/transport/test_channel.py
+    ::test_who_says_that_it_is_alive_says_it_over_a_new_connection_where_the_old_one_is_given_up
+"""
+WHY_SECONDS: Final = 0.25
+"""How long a client whose deadline has passed waits to be told what its run was waiting for.
+
+Guard: tests/cluster/faults/test_faults.py
+    ::test_promise_2_a_deadline_names_what_is_awaited_and_the_next_run_works
+"""
+GREET_AGAIN_SECONDS: Final = 10.0
+"""How long a client that was forgotten or cut off tries to be taken again, if its options do not say.
+
+Guard: none
+"""
+WELCOME_MARGIN_SECONDS: Final = 1.0
+"""How much longer than the server a client waits for a welcome: the server's answer says who is missing.
+
+Guard: tests/cluster/test_wrong_setups.py::test_a_task_was_not_started
+"""
+DROPPED_LOG_SECONDS: Final = 10.0
+"""How often it is logged how many messages were dropped: a flood must not fill the log.
+
+Guard: tests/cluster/test_limits.py::test_what_is_dropped_is_counted_and_logged_now_and_then
+"""
+
+# ---- names of hosts -----------------------------------------------------------------------------------------------
+
+LOOK_UP_SECONDS: Final = 5.0
+"""After so long without an answer a look-up counts as failed.
+
+Guard: tests/cluster/test_names.py::test_a_name_that_is_lost_stalls_nobody_and_is_named_to_who_needs_it
+"""
+FRESH_NAME_SECONDS: Final = 2.0
+"""For how long an answer is not asked for again.
+
+Guard: tests/cluster/test_names.py::test_the_last_good_answer_stays_in_use_while_there_is_no_newer_one
+"""
+PROBE_SECONDS: Final = 2.0
+"""How long one of several addresses of a host has to answer, before the next one is tried.
+
+Guard: tests/cluster/test_names.py::test_of_several_addresses_the_one_that_answers_is_used
+"""
+NAME_LOOK_SECONDS: Final = 0.1
+"""How often it is looked where the server is, while its name is not known.
+
+Guard: tests/cluster/test_names.py::test_a_client_waits_for_a_name_that_is_not_there_yet
+"""
+
+# ---- processes of one machine -------------------------------------------------------------------------------------
+
+LANE_SLICE_SECONDS: Final = 0.2
+"""For how long at most a client's lane waits at once: it looks whether the program was interrupted or has closed
+it.
+
+Guard: tests/transport/test_lanes.py::test_a_client_that_waits_is_woken_and_one_that_cannot_write_may_give_up
+"""
+LANE_MAKING_SECONDS: Final = 60.0
+"""A door at which nobody listens is removed after so long: a younger one is just being made.
+
+Guard: tests/transport/test_lanes.py
+    ::test_doors_of_killed_processes_are_removed_and_those_that_are_used_are_not
+"""
+LANE_CLAIM_SECONDS: Final = 5.0
+"""For how long at most a lane waits to be claimed, or its claim for a file.
+
+Guard: tests/transport/test_sockets.py::test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes
+"""
+LANE_FILE_SECONDS: Final = 0.01
+"""How soon it is looked again whether there is a file for a lane.
+
+Guard: tests/transport/test_sockets.py::test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes
+"""
+IDLE_PIECES_SECONDS: Final = 60.0
+"""How long memory for large values is kept that nothing uses: getting it anew takes longer than filling it.
+
+Guard: tests/transport/test_pieces.py::test_memory_is_used_again_when_no_array_is_on_it
+"""
+IDLE_SHARED_SECONDS: Final = 5.0
+"""How long shared memory is kept that nobody reads: shorter, since all processes of a machine share what there is.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+SHARED_TRIM_SECONDS: Final = 2.0
+"""How often a server looks for shared memory that nobody uses.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+
+# ---- clusters -----------------------------------------------------------------------------------------------------
+
+CONNECT_SECONDS: Final = 10.0
+"""How long a session waits for the tasks that it needs, if its options do not say.
+
+Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_page
+"""
+MOST_CONNECT_SECONDS: Final = 86_400.0
+"""The longest that a client may ask a server to wait for tasks: a day.
+
+Guard: tests/cluster/test_limits.py::test_a_hello_with_wrong_fields_is_answered
+"""
+GREET_GONE_SECONDS: Final = 30.0
+"""For how long a task that is gone is greeted if nobody waits for it.
+
+Guard: tests/cluster/test_standing_still.py::test_promise_43_with_the_times_of_the_promise
+"""
+QUERY_SECONDS: Final = 2.0
+"""How long the tasks have to answer what is asked of all of them, if the client does not say.
+
+Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_page
+"""
+MOST_QUERY_SECONDS: Final = 60.0
+"""The longest that a client may have a server wait for the answers of the others.
+
+Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_page
+"""
+IN_USE_SECONDS: Final = 5.0
+"""How often a task with a client tells the others that there is one.
+
+Guard: none
+"""
+LEASE_SECONDS: Final = 15.0
+"""A client that was silent for so long has lost its session: what was kept for it is freed. Several times
+`ALIVE_SECONDS`.
+
+Guard: tests/cluster/test_deadlines.py::test_promise_2_a_client_that_was_stopped_beyond_its_lease_is_told
+"""
+DEAF_SECONDS: Final = 1.0
+"""If the server itself did not listen for so long, that time is not held against clients.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+SERVED_AT_ONCE_SECONDS: Final = 0.001
+"""A stage that takes less runs in the thread of the sockets: handing it over, and back, takes about a tenth of
+that.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+EARLIER_ATTEMPT_SECONDS: Final = 0.1
+"""How often an attempt that waits for an earlier one of the same step looks whether it is to end.
+
+Guard: tests/cluster/test_once.py::test_an_earlier_attempt_ends_where_a_later_one_begins
+"""
+STOP_ANSWER_SECONDS: Final = 0.1
+"""How long a task that is told to stop goes on, so that its answer goes out.
+
+Guard: tests/cluster/test_server.py::test_promise_3_stop_cluster_ends_every_join_whichever_task_is_asked
+"""
+RATE_SECONDS: Final = 10.0
+"""Over how long a task's steps a second are counted.
+
+Guard: none
+"""
+RATE_SAMPLE_SECONDS: Final = 1.0
+"""How often the steps are noted from which that rate is made.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+MOST_REPLICA_WAIT_MS: Final = 1000 * 86_400 * 365
+"""The longest that a round may be asked to wait for workers that are gone: a year.
+
+Guard: none
+"""
+
+# ---- the launcher -------------------------------------------------------------------------------------------------
+
+LAUNCHER_POLL_SECONDS: Final = 0.05
+"""How often it looks for tasks that have ended, and for what is due.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+LAUNCHER_DRAIN_SECONDS: Final = 1.0
+"""How long the last lines of a task that has ended may be on their way.
+
+Guard: none
+"""
+LAUNCHER_STOP_SECONDS: Final = 1.0
+"""How long servers have to answer that they stop; half of that later what is left gets SIGTERM, then SIGKILL.
+
+Guard: tests/cluster/test_launcher.py::test_promise_3_when_the_chief_has_ended_well_nothing_is_left_within_5_s
+"""
+LAUNCHER_BREAK_SECONDS: Final = 3.0
+"""From the first signal to SIGKILL if a job is broken off.
+
+Guard: tests/cluster/test_launcher.py::test_an_interrupted_launcher_leaves_nothing
+"""
+LAUNCHER_RESTART_SECONDS: Final = 1.0
+"""How long after its end a task is started again: one that fails at once must not keep a core busy.
+
+Guard: tests/cluster/test_launcher.py::test_a_task_that_fails_is_started_again_as_often_as_was_asked
+"""
+
+# ---- collectives and synchronous rounds ---------------------------------------------------------------------------
+
+COLLECTIVE_SECONDS: Final = 1800.0
+"""How long a collective operation waits for the other members, if it is not told otherwise.
+
+Guard: none
+"""
+MEETING_SLICE_SECONDS: Final = 0.5
+"""How often who waits for other members looks at the time.
+
+Guard: none
+"""
+COLLECTIVE_TRIM_SECONDS: Final = 5.0
+"""How often memory for the values of collectives is looked through for what nobody uses.
+
+Guard: none
+"""
+MEMBER_GOODBYE_SECONDS: Final = 0.2
+"""How long the goodbye of a task whose lane has ended may be on its way: it goes through the sockets.
+
+Guard: tests/cluster/test_collective_link.py::test_who_only_sends_learns_that_nobody_receives
+"""
+MEMBER_BUSY_SECONDS: Final = 30e-6
+"""How long who waits keeps asking, if each member has a core: less than it takes to be woken.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+ROUND_GRACE_SECONDS: Final = 3.0
+"""For so long a round waits for a task that is gone to come back, if a run does not say how long.
+
+Guard: tests/resources/test_sync_rounds.py::test_a_task_that_is_gone_for_a_moment_only_is_waited_for
+"""
+ROUND_SLOW_SECONDS: Final = 10.0
+"""A run that has waited for so long says so, even if nobody is gone.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+ROUND_SAY_SECONDS: Final = 1.0
+"""How often a run says at most for whom it waits.
+
+Guard: none
+"""
+
+# ---- runs in one process ------------------------------------------------------------------------------------------
+
+WAIT_LOOK_SECONDS: Final = 0.5
+"""How often what waits looks whether its run is to end, and Python whether Control-C came when that woke nobody.
+
+Guard: tests/runtime/test_waiting.py::test_the_deadline_of_a_run_ends_its_wait_and_says_for_what
+"""
+STALL_CHECK_SECONDS: Final = 10.0
+"""After so long a wait is checked: whether anybody is left who could end it.
+
+Guard: tests/promises/test_missing_parts.py
+    ::test_promise_6_a_queue_runner_that_was_not_started_is_named_at_the_first_run
+"""
+ITERATOR_HOLD_SECONDS: Final = 0.001
+"""How often who saves an iterator's state looks whether its threads stand still.
+
+Guard: none
+"""
+ITERATOR_LOOK_SECONDS: Final = 0.2
+"""How often a run that waits for an iterator looks whether it is to end.
+
+Guard: none
+"""
+QUICK_STAGE_SECONDS: Final = 100e-6
+"""A stage that takes less is not worth waking another thread for.
+
+Guard: tests/runtime/test_crew.py::test_quick_stages_that_are_ready_at_once_share_a_thread
+"""
+DEADLINE_GRACE_SECONDS: Final = 0.02
+"""How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words.
+
+Guard: tests/runtime/test_deadlines.py::test_the_part_that_waits_names_what_it_waits_for
+"""
+IDLE_THREAD_SECONDS: Final = 10.0
+"""A thread that had nothing to do for so long ends.
+
+Guard: tests/runtime/test_threads.py::test_those_of_a_burst_end_though_there_is_always_work
+"""
+COMPILE_AGAIN_SECONDS: Final = 30.0
+"""After so long kernels are asked for again that did not come through the compiler's fault; twice as long each
+time.
+
+Guard: tests/codegen/cpu/test_compiler.py::test_a_plan_whose_kernels_did_not_come_is_compiled_later
+"""
+LONGEST_COMPILE_AGAIN_SECONDS: Final = 3600.0
+"""The longest pause between two such attempts.
+
+Guard: tests/codegen/cpu/test_compiler.py::test_a_plan_whose_kernels_did_not_come_is_compiled_later
+"""
+COMPILE_LOOK_SECONDS: Final = 2.0
+"""How often a run that waits for the compiler looks whether it is to end.
+
+Guard: tests/runtime/compiled/test_waiting.py::test_a_run_that_waits_ends_with_its_session
+"""
+REPLAY_COMPILE_SECONDS: Final = 120.0
+"""How long `graphflow replay` waits for the kernels of a recorded run.
+
+Guard: none
+"""
+
+# ---- training programs --------------------------------------------------------------------------------------------
+
+SESSION_LOOK_SECONDS: Final = 0.5
+"""How often threads that share a session look whether theirs is to end.
+
+Guard: none
+"""
+SESSION_ABANDON_SECONDS: Final = 5.0
+"""How long the end by an error waits for a thread that makes a session, having told it not to.
+
+Guard: none
+"""
+SESSION_POLL_SECONDS: Final = 0.5
+"""How often a worker looks at most whether the chief has initialized the model.
+
+Guard: none
+"""
+SESSION_CONNECT_SECONDS: Final = 2.0
+"""How often what is awaited is looked at again; a task that comes meanwhile is taken at once.
+
+Guard: none
+"""
+REPLICA_WAIT_MS: Final = 600_000
+"""How long a worker may be gone that takes part in synchronous training.
+
+Guard: none
+"""
+FIRST_RECOVERY_SECONDS: Final = 0.1
+"""How long a session waits before it recovers a second time; twice as long each time.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+LONGEST_RECOVERY_SECONDS: Final = 10.0
+"""The longest pause between two recoveries.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+COORDINATOR_PAUSE_SECONDS: Final = 0.1
+"""How often a coordinator that joins its threads looks at most whether they have ended.
+
+Guard: none
+"""
+STEP_POLL_SECONDS: Final = 0.5
+"""How often a worker that begins later reads the global step.
+
+Guard: none
+"""
+STEP_LOG_SECONDS: Final = 30.0
+"""How often it logs that it waits.
+
+Guard: none
+"""
+REDRAW_SECONDS: Final = 0.2
+"""How often the progress line is drawn on a terminal.
+
+Guard: tests/train/test_progress.py::test_a_training_session_shows_it_on_a_terminal
+"""
+PLAIN_PROGRESS_SECONDS: Final = 10.0
+"""How often a line of progress is written elsewhere: a log keeps every line.
+
+Guard: tests/train/test_progress.py::test_it_is_silent_elsewhere_and_where_it_is_switched_off
+"""
+STATUS_LOG_SECONDS: Final = 10.0
+"""How often a wait is written as a line if there is no terminal on which one line can change.
+
+Guard: none
+"""
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+LEFT_FILE_SECONDS: Final = 3600.0
+"""Nobody writes a file for so long: an older temporary file is that of a process which ended meanwhile.
+
+Guard: none
+"""
+EVENT_DELAY_SECONDS: Final = 1.0
+"""The longest that an event stays in memory before it is written.
+
+Guard: tests/summary/test_event_file.py::test_written_within_a_second_without_a_flush
+"""

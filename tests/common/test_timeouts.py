@@ -1,0 +1,93 @@
+"""Protects the times after which something happens: all in one module, with unit, reason and test; their order."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import graphflow
+from graphflow._core.common import timeouts as t
+from tests.common.timeouts import PAGE, PROJECT, page, read
+
+PACKAGE = Path(graphflow.__file__).parent
+ELSEWHERE = "_core/codegen/cpu"
+"""The compiler's process has its own times: it imports nothing that it can do without."""
+UNIT = re.compile(r"(SECONDS|SECS|_MS|MILLISECONDS|TIMEOUT|PATIENCE|PAUSE|DELAY)\b")
+"""How the name of a time ends. A limit of something else, such as bytes a second, ends otherwise."""
+
+
+@cache
+def modules() -> list[tuple[str, ast.Module]]:
+    """Each module of the package in which a time is named, but those with times of their own, by its path in it."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith(ELSEWHERE) and path != Path(t.__file__):
+            text = path.read_text("utf-8")
+            if UNIT.search(text):
+                found.append((name, ast.parse(text)))
+    return found
+
+
+def test_each_says_its_unit_its_reason_and_its_test() -> None:
+    for timeout in read():
+        assert timeout.name.endswith(("_SECONDS", "_MS")), timeout.name
+        assert timeout.value > 0 and timeout.readable, timeout.name
+        assert timeout.reason.endswith("."), timeout.name
+        if timeout.guard:
+            file, _, name = timeout.guard.partition("::")
+            assert f"def {name}(" in (PROJECT / file).read_text("utf-8"), f"{timeout.name}: {timeout.guard}"
+
+
+def test_there_are_no_times_elsewhere() -> None:
+    found = [
+        f"graphflow/{name}:{node.lineno}: {target.id}"
+        for name, module in modules()
+        for node in module.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id.isupper() and UNIT.search(target.id)
+    ]
+    assert not found, "these belong into graphflow/_core/common/timeouts.py:\n" + "\n".join(found)
+
+
+def test_each_is_used() -> None:
+    imported = {
+        alias.name
+        for _, module in modules()
+        for node in ast.walk(module)
+        if isinstance(node, ast.ImportFrom) and node.module == t.__name__
+        for alias in node.names
+    }
+    assert imported == {timeout.name for timeout in read()}
+
+
+def test_times_that_depend_on_each_other_are_in_order() -> None:
+    """What the reasons of the module say of two times at once."""
+    heard_nothing = (t.HEARTBEAT_MS + t.HEARTBEAT_TIMEOUT_MS) / 1000
+    assert heard_nothing + t.TICK_SECONDS < 5.0  # A silent peer is noticed within 5 s: promise 5.
+    assert t.HEARTBEAT_MS < t.HEARTBEAT_TIMEOUT_MS
+    assert 4 * t.ALIVE_SECONDS < t.LEASE_SECONDS  # A word or two of a client may be late.
+    assert t.TICK_SECONDS < t.DEAF_SECONDS < t.ALIVE_SECONDS
+    assert t.STRANGER_SECONDS < t.RECONNECT_SECONDS and t.OLD_STRANGER_SECONDS < t.STRANGER_SECONDS
+    assert t.CONNECT_SECONDS < t.MOST_CONNECT_SECONDS and t.QUERY_SECONDS < t.MOST_QUERY_SECONDS
+    assert t.REPLICA_WAIT_MS < t.MOST_REPLICA_WAIT_MS
+    assert 1000 * t.ROUND_GRACE_SECONDS < t.REPLICA_WAIT_MS
+    assert t.ROUND_SAY_SECONDS < t.ROUND_GRACE_SECONDS < t.ROUND_SLOW_SECONDS
+    assert t.SHARED_TRIM_SECONDS < t.IDLE_SHARED_SECONDS < t.IDLE_PIECES_SECONDS
+    assert t.RATE_SAMPLE_SECONDS < t.RATE_SECONDS
+    assert t.FIRST_RECOVERY_SECONDS < t.LONGEST_RECOVERY_SECONDS
+    assert t.COMPILE_AGAIN_SECONDS < t.LONGEST_COMPILE_AGAIN_SECONDS
+    assert t.LAUNCHER_POLL_SECONDS < t.LAUNCHER_STOP_SECONDS
+    assert (
+        2.5 * t.LAUNCHER_STOP_SECONDS + t.LAUNCHER_DRAIN_SECONDS < 5.0
+    )  # Promise 3: nothing is left after 5 s.
+    assert t.MEMBER_BUSY_SECONDS < t.QUICK_STAGE_SECONDS < t.SERVED_AT_ONCE_SECONDS
+
+
+def test_the_page_is_written_from_the_module() -> None:
+    assert PAGE.read_text("utf-8") == page(), (
+        "docs/timeouts.md is out of date. Renew it: python -m tests.common.timeouts --write"
+    )
