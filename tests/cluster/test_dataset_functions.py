@@ -61,3 +61,28 @@ def test_functions_nested_too_deep_are_refused() -> None:
         tree = [[instruction], [], [], []]
     with pytest.raises(BadPlan, match="nested too deep"):
         PlanReader([]).plan(tree)
+
+
+@pytest.mark.parametrize("raised", ["by an operation", "by the user", "from itself"])
+def test_a_function_that_fails_ends_the_step_and_not_the_task(target: str, raised: str) -> None:
+    """An error that was its own cause kept the task busy for ever: it looked for the last cause."""
+
+    def fail(x: Any) -> Any:
+        error = gf.errors.DataLossError(None, None, "nothing left")
+        if raised == "from itself":
+            raise error from error
+        raise error
+
+    def function(x: gf.Tensor) -> Any:
+        if raised == "by an operation":
+            return gf.check_numerics(gf.log(x - 1.0), "nothing left", name="checked")
+        return gf.py_func(fail, [x], gf.float32, name="checked")
+
+    element = gf.data.Dataset.from_tensor_slices([1.0, 2.0]).map(function).make_one_shot_iterator().get_next()
+    for where in ("", target):
+        with gf.Session(where, config=gf.ConfigProto(operation_timeout_in_ms=30_000)) as session:
+            with pytest.raises(gf.errors.OpError, match=r"(?s)nothing left.*In the function of") as caught:
+                session.run(element)
+            assert not isinstance(caught.value, gf.errors.DeadlineExceededError)
+            assert raised == "from itself" or caught.value.__cause__ is not caught.value
+            assert session.run(gf.constant(3.0)) == 3.0

@@ -68,9 +68,13 @@ def from_details(details: Mapping[str, Any], graph: Any) -> errors.OpError:
 
 def _traceback(error: errors.OpError) -> str:
     """The traceback of what is no error of graphflow's and has caused this one; "" where there is none."""
-    cause = error.__cause__
+    cause: BaseException | None = error
+    passed: set[int] = set()
     while isinstance(cause, errors.OpError):
+        passed.add(id(cause))
         cause = cause.__cause__
+        if id(cause) in passed:  # A function of the user's may raise an error from itself.
+            return ""
     if isinstance(cause, RemoteTraceback):
         return str(cause.args[0])
     return "" if cause is None else "".join(traceback.format_exception(cause))[-_MOST_TRACEBACK:]

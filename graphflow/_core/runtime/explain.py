@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from graphflow import errors
 from graphflow._core.graph.elements import Operation
@@ -48,6 +48,16 @@ def failure(instruction: Instruction, what: str, kind: type[Kind]) -> Kind:
     op = instruction.op
     built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
     return kind(None, op, f"{instruction.describe()}: {what}{built}")
+
+
+def raise_explained(
+    error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None
+) -> NoReturn:
+    """Raises what `explain` makes of an error: itself, with the cause that it has, or another that it has caused."""
+    found = explain(error, part, cells)
+    if found is error:
+        raise error
+    raise found from error
 
 
 def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None) -> Exception:

@@ -19,7 +19,7 @@ from graphflow._core.runtime.assemble import Assembled, assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.crew import Crew, Runner
 from graphflow._core.runtime.executable import Executable
-from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.threads import ThreadPool
 
@@ -91,4 +91,4 @@ class NumpyExecutable(Executable):
         try:
             return self._function(run, *feeds)
         except Exception as error:
-            raise explain(error, self.part, self.cells) from error
+            raise_explained(error, self.part, self.cells)

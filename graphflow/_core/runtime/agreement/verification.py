@@ -30,7 +30,7 @@ from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.watching import Sight, Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import host
 
 BUDGET_BYTES: Final = 256 << 20
@@ -206,7 +206,7 @@ def _real_run(subject: Subject, tape: Tape, run: RunContext, feeds: Sequence[Any
         with computing():
             results: tuple[Any, ...] = part.function(run, *feeds)
     except Exception as error:
-        raise explain(error, part, subject.cells) from error
+        raise_explained(error, part, subject.cells)
     return results
 
 

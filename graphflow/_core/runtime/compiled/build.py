@@ -34,7 +34,7 @@ from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.explain import explain, failure
+from graphflow._core.runtime.explain import failure, raise_explained
 
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
@@ -462,7 +462,7 @@ class CompiledPlan:
             with np.errstate(all="ignore"):
                 results = segment.part.function(run, *[read(objects) for read in segment.inputs])
         except Exception as error:
-            raise explain(error, segment.part) from error
+            raise_explained(error, segment.part)
         for (name, target), result in zip(segment.outputs, results, strict=True):
             if target is not None:
                 if np.shape(result) != target.shape:

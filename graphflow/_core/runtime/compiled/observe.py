@@ -14,7 +14,7 @@ from graphflow._core.plan.ir import VARIABLE_TYPES, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 
 
@@ -50,7 +50,7 @@ def observed_run(
         with computing():
             result: tuple[Any, ...] = observer.function(run, *feeds)
     except Exception as error:
-        raise explain(error, observer, base.cells) from error
+        raise_explained(error, observer, base.cells)
     for name in varying:
         del known[name]
     after = _variables(plan, store)

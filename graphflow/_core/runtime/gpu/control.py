@@ -27,7 +27,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import Assembled, assemble, operand
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
-from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import DeviceArray, filled_rows, fits_device, host, on_device
 from graphflow._core.runtime.gpu.executable import DeviceExecutable
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
@@ -137,7 +137,7 @@ class ControlledExecutable(Executable):
                 pairs = zip(results, self._keeps, strict=True)
                 return tuple([value if keeps else _own(value) for value, keeps in pairs])
         except Exception as error:
-            raise explain(error, part, self._base.cells) from error
+            raise_explained(error, part, self._base.cells)
 
     def _given(self, program: _Program, feeds: Sequence[Any]) -> list[Any]:
         """What is fed, on the device but for scalars: a loop may take it again and again."""

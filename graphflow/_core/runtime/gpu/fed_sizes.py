@@ -11,7 +11,7 @@ from graphflow._core.kernels.table import KernelTable
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import host
 
 
@@ -35,5 +35,5 @@ class SizeReader:
             with computing():
                 values = self._part.function(run, *given)
         except Exception as error:
-            raise explain(error, self._part) from error
+            raise_explained(error, self._part)
         return self._sizes.sizes(values)

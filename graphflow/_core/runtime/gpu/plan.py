@@ -39,7 +39,7 @@ from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.explain import explain
+from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import DeviceArray
 from graphflow._core.runtime.gpu.cells import DeviceCell
 from graphflow._core.runtime.gpu.failures import raise_failure
@@ -399,7 +399,7 @@ class DevicePlan:
             with computing():
                 results = segment.part.function(run, *arguments)
         except Exception as error:
-            raise explain(error, segment.part) from error
+            raise_explained(error, segment.part)
         with self._device.current():
             for name, result in zip(segment.outputs, results, strict=True):
                 value = self._lowering.values.get(name)
