@@ -65,6 +65,8 @@ class ConfigProto:
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
     verify_compiled: whether compiled code has to agree with NumPy on one run before it is used (docs/errors.md). None:
         where what has to be copied of variables and inputs for that stays under 256 MiB. True: always. False: never.
+    verify_plans: check each plan after every pass: InternalError names the pass that made a wrong one
+        (docs/write-a-pass.md).
     """
 
     device_count: dict[str, int] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class ConfigProto:
     tcp_only: bool = False
     compiled: str = "auto"
     verify_compiled: bool | None = None
+    verify_plans: bool = False
 
     def __post_init__(self) -> None:
         if self.compiled not in TIERS:

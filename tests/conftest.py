@@ -3,17 +3,21 @@
 CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next
 machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow.
 
+Every plan is verified after each pass, here and in the processes that tests start.
+
 Compiled code that does not agree with NumPy, or a compiler that fails, costs a user speed alone; here it fails the
 test, so that every program of the suite checks the compiler.
 """
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from graphflow._core.codegen.gpu import discovery
+from graphflow._core.plan.verify import VARIABLE
 
 settings.register_profile(
     "sample", derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -27,7 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Chooses how many examples hypothesis draws."""
+    """Chooses how many examples hypothesis draws, and has every plan verified, that of child processes too."""
+    os.environ.setdefault(VARIABLE, "1")
     settings.load_profile("everything" if config.getoption("--everything") else "sample")
 
 

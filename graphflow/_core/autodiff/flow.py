@@ -94,8 +94,9 @@ def _merged(mirror: BranchPair, outer: Tensor, *sides: Any) -> Any:
 def _zeros_in(context: BranchContext, outer: Tensor) -> Tensor:
     with context.graph.context_scope(context):
         if any(c.construct in context.construct.lineage() for c in chain(outer.op._context)):
-            # It is a value of the other branch and does not exist in this one; nobody takes this gradient.
-            return constant(0, dtype=outer.dtype)
+            # It is a value of the other branch and does not exist in this one. Nobody takes this gradient, but both
+            # branches hand out one of the same shape, so far as that is known.
+            return zeros([dim or 0 for dim in outer.dims or ()], dtype=outer.dtype)
         return zeros_like(outer)
 
 

@@ -28,7 +28,7 @@ def read_parts(
     compiled = details["compiled"]
     if compiled not in TIERS:
         raise ValueError(f"compiled is {compiled!r:.200}, not one of {', '.join(TIERS)}.")
-    flags = [details.get(name) is True for name in ("seeded", "traced", "check_numerics")]
+    flags = [details.get(name) is True for name in ("seeded", "traced", "check_numerics", "verify_plans")]
     wait = details.get("replica_wait_in_ms", 0)
     if type(wait) is not int or not 0 <= wait <= MOST_REPLICA_WAIT_MS:
         raise ValueError(
@@ -37,7 +37,7 @@ def read_parts(
     verify = details.get("verify")
     if verify is not None and not isinstance(verify, bool):
         raise ValueError(f"verify is {verify!r:.200}, not a truth value or null.")
-    manner = Manner(flags[0], flags[1], compiled, flags[2], wait, verify)
+    manner = Manner(flags[0], flags[1], compiled, flags[2], wait, verify, flags[3])
 
     def stage(tree: Mapping[str, Any]) -> PartStage:
         plan = reader.plan(tree["plan"])

@@ -17,7 +17,7 @@ import numpy as np
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.op_def import registry
-from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.shapes import Dims, TensorShape
 from graphflow._core.plan.functions import LoweredFunction, lowered
 from graphflow._core.plan.ir import Instruction, Plan
 
@@ -68,6 +68,7 @@ class PlanWriter:
             list(plan.feeds),
             list(plan.fetches),
             list(plan.targets),
+            [[dtype.name, None if dims is None else list(dims)] for dtype, dims in plan.feed_types],
         ]
 
     def _instruction(self, i: Instruction) -> Any:
@@ -150,12 +151,13 @@ class PlanReader:
     def _plan(self, tree: Any, depth: int) -> Plan:
         if depth > _DEEPEST:
             raise BadPlan("The plan is nested too deep.")
-        instructions, feeds, fetches, targets = tree
+        instructions, feeds, fetches, targets, *types = tree
         return Plan(
             tuple(self._instruction(i, depth) for i in instructions),
             _texts(feeds),
             _texts(fetches),
             _texts(targets),
+            tuple((dtypes.BY_NAME[dtype], _dims(dims)) for dtype, dims in (types[0] if types else ())),
         )
 
     def _instruction(self, tree: Any, depth: int) -> Instruction:
@@ -187,7 +189,7 @@ class PlanReader:
             _texts(inputs),
             _texts(outputs),
             tuple(dtypes.BY_NAME[t] for t in types),
-            tuple(None if s is None else tuple(None if n is None else int(n) for n in s) for s in shapes),
+            tuple(_dims(s) for s in shapes),
             {_text(key): self._value(value, depth) for key, value in attrs},
             _texts(control),
             device,
@@ -234,6 +236,10 @@ class PlanReader:
                     raise BadPlan("The plan brings a Python function, and its sender is not authenticated.")
                 return self._unpickle(self._arrays[int(value)].tobytes())
         raise BadPlan(f"An attribute is of the unknown kind {kind!r}.")
+
+
+def _dims(value: Any) -> Dims:
+    return None if value is None else tuple(None if n is None else int(n) for n in value)
 
 
 def _text(value: Any) -> str:

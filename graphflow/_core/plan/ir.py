@@ -111,12 +111,14 @@ class Plan:
     feeds: names of the values given from outside (for a loop's body: the loop variables).
     fetches: names of the values handed out; one may be a variable's.
     targets: names of instructions that run for their effect.
+    feed_types: dtype and shape of each feed; () where nobody says, as in the body of a loop.
     """
 
     instructions: tuple[Instruction, ...]
     feeds: tuple[str, ...] = ()
     fetches: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    feed_types: tuple[tuple[DType, Dims], ...] = ()
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Plan:
         """The same plan with other instructions."""
@@ -177,7 +179,7 @@ def _lines(plan: Plan, indent: str) -> Iterator[str]:
     if plan.feeds:
         yield f"{indent}feed {', '.join(plan.feeds)}"
     for instruction in plan.instructions:
-        yield indent + _line(instruction)
+        yield indent + line_of(instruction)
         labels = ("then", "else") if instruction.type == "If" else ("while", "do")
         for label, body in zip(labels, instruction.bodies, strict=False):
             yield f"{indent}  {label}:"
@@ -193,10 +195,11 @@ def _literal(value: Any) -> str:
     return np.array2string(value, separator=", ").replace("\n", "")
 
 
-def _line(i: Instruction) -> str:
+def line_of(i: Instruction) -> str:
+    """One instruction as a line of a printed plan, without its bodies."""
     types = ", ".join(
         f"{d.name}{'' if s is None else '[' + ','.join('?' if n is None else str(n) for n in s) + ']'}"
-        for d, s in zip(i.dtypes, i.shapes, strict=True)
+        for d, s in zip(i.dtypes, i.shapes, strict=False)  # A wrong plan is printed too.
     )
     literal = _literal(i.attrs["value"]) if i.type == "Const" else ""
     text = f"{i.name} = {i.type}({literal or ', '.join(i.inputs)})"

@@ -7,7 +7,7 @@ Enter/Merge/Switch/Exit/NextIteration operations, which are kept in the graph fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from graphflow import errors
@@ -28,6 +28,7 @@ def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequen
         feeds=tuple(t.name for t in feeds),
         fetches=tuple(lowering.value(t) for t in fetches),
         targets=tuple(dict.fromkeys(lowering.representative(op, None) or op.name for op in targets)),
+        feed_types=tuple((t.dtype, t.dims) for t in feeds),
     )
 
 
@@ -79,6 +80,19 @@ class _Lowering:
     def value(self, tensor: Tensor) -> str:
         """The name of the value that a tensor is."""
         return self.resolve(tensor).name
+
+    def _users(self, tensor: Tensor) -> Iterator[Operation]:
+        """The operations that take a tensor, by whatever name.
+
+        The gradient of a branch takes what the branch has as it is, also under the names that a cond inside gave it.
+        """
+        todo = [tensor]
+        while todo:
+            source = todo.pop()
+            for user in source._consumers:
+                yield user
+                if user._context is not None and user.type in _RENAMES and user.inputs[0] is source:
+                    todo += [t for t in user.outputs if t not in self._fed]
 
     def construct_of(self, op: Operation, level: Any) -> Any:
         """The construct that an operation of, or inside, a level belongs to; None where it stands for itself."""
@@ -195,7 +209,7 @@ class _Lowering:
             if op.type in _RENAMES:
                 continue
             for tensor in op.outputs:
-                if any(user in self._needed and user not in members for user in tensor._consumers):
+                if any(user in self._needed and user not in members for user in self._users(tensor)):
                     side = construct.side_of(op)
                     outputs.append(tensor)
                     yields[side].append(tensor.name)

@@ -172,10 +172,10 @@ class _Cut:
         parts: dict[str, Plan] = {}
         for device, instructions in self._parts.items():
             own = [f for f, d in zip(self._plan.fetches, fetch_devices, strict=True) if d == device]
-            parts[device] = Plan(tuple(instructions), self._plan.feeds, tuple(own), ())
+            parts[device] = Plan(tuple(instructions), self._plan.feeds, tuple(own), (), self._plan.feed_types)
         if default_device in fetch_devices and default_device not in parts:
             fed = tuple(
                 f for f, d in zip(self._plan.fetches, fetch_devices, strict=True) if d == default_device
             )
-            parts[default_device] = Plan((), self._plan.feeds, fed, ())
+            parts[default_device] = Plan((), self._plan.feeds, fed, (), self._plan.feed_types)
         return Partition(parts, fetch_devices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import Pass, PassContext
@@ -35,12 +36,22 @@ PASSES: tuple[Pass, ...] = (
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""
 
 
-def run_passes(plan: Plan, ctx: PassContext, watch: Callable[[str, Plan], None] | None = None) -> Plan:
-    """The plan after all passes; `watch` sees it after each, by the pass's name."""
+Watch: TypeAlias = Callable[[str, Plan], None]
+"""Sees a plan after a pass, by the pass's name."""
+
+
+def run_passes(
+    lowered: Plan, ctx: PassContext, watch: Watch | None = None, verify: Watch | None = None
+) -> Plan:
+    """The plan after all passes; `watch` sees it after each and as it was lowered, and `verify` before that."""
+    watches = [seen for seen in (verify, watch) if seen is not None]
+    plan = lowered
+    for seen in watches:
+        seen("lower", plan)
     for function in PASSES:
         plan = function(plan, ctx)
-        if watch is not None:
-            watch(function.__name__, plan)
+        for seen in watches:
+            seen(function.__name__, plan)
     return mark_used(plan, frozenset())
 
 

@@ -20,6 +20,7 @@ from graphflow._core.plan.lower import lower
 from graphflow._core.plan.partition import Partition, partition
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.pipeline import run_passes
+from graphflow._core.plan.verify import Verifier, asked_by_environment, verify
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
@@ -83,7 +84,7 @@ class Manner:
 
     seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
     recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, where the last is
-    `verify_compiled`.
+    `verify_compiled`. verify_plans: see ConfigProto.
     """
 
     seeded: bool = False
@@ -92,6 +93,7 @@ class Manner:
     check_numerics: bool = False
     replica_wait_in_ms: int = 0
     verify: bool | None = None
+    verify_plans: bool = False
 
     @property
     def looks(self) -> bool:
@@ -116,6 +118,7 @@ class Planner:
         self.devices = devices
         self.has_gpus = any("/device:GPU:" in name for name in devices)
         self._task = task
+        self._verifies = config.verify_plans or asked_by_environment()
         self._lock = threading.Lock()
         self._pool: ThreadPool | None = None
 
@@ -132,14 +135,11 @@ class Planner:
         watch: Callable[[str, Plan], None] | None = None,
     ) -> Plan:
         """The plan that computes `fetches` and runs `targets`, given `feeds`; `watch` sees it after each pass."""
-        plan = lower(fetches, targets, feeds)
-        if watch is not None:
-            watch("lower", plan)
-        return self.finish(plan, watch)
+        return self.finish(lower(fetches, targets, feeds), watch)
 
     def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
-        """A lowered plan after all passes."""
-        return run_passes(lowered, self.context(), watch)
+        """A lowered plan after all passes; InternalError where plans are verified and one of them makes a wrong one."""
+        return run_passes(lowered, self.context(), watch, Verifier() if self._verifies else None)
 
     def context(self) -> PassContext:
         """What the passes may ask for."""
@@ -173,6 +173,7 @@ class Planner:
             config.check_numerics,
             config.replica_wait_in_ms,
             config.verify_compiled,
+            config.verify_plans,
         )
 
     def executable(self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False) -> Executable:
@@ -183,11 +184,15 @@ class Planner:
         """
         self._prepare(store)
         manner = self._insisted(manner)
+        # A session that asks means the functions of its datasets too, which its tasks plan later.
+        self._verifies |= manner.verify_plans
         cut = self.partition(plan)
         plain = manner.compiled == "never" or manner.looks
         cells: list[VariableCell] = []
 
         def base(part: Plan, inside: bool) -> NumpyExecutable:
+            if self._verifies:
+                verify(part, "partition")
             options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
             return NumpyExecutable(part, store, KERNELS, self.threads, cells, **options)
 

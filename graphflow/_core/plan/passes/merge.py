@@ -33,8 +33,9 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
         if key is not None:
             seen[key] = i
         result.append(i)
-    return Plan(
-        tuple(
+    return replace(
+        plan,
+        instructions=tuple(
             _renamed(
                 replace(i, bodies=tuple(_merge(b, variables, {}) for b in i.bodies)) if i.bodies else i,
                 names,
@@ -42,9 +43,8 @@ def _merge(plan: Plan, variables: set[str], seen: dict[Any, Instruction]) -> Pla
             )
             for i in result
         ),
-        plan.feeds,
-        tuple(names.get(f, f) for f in plan.fetches),
-        tuple(replaced.get(t, t) for t in plan.targets),
+        fetches=tuple(names.get(f, f) for f in plan.fetches),
+        targets=tuple(replaced.get(t, t) for t in plan.targets),
     )
 
 
