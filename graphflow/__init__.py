@@ -93,6 +93,7 @@ globals().update(
         "_core.ops.math.contraction",
         "_core.ops.math.clip",
         "_core.ops.math.decompositions",
+        "_core.ops.math.norms",
         "_core.ops.array.indexing",
         "_core.ops.array.layout",
         "_core.ops.math.segments",

@@ -20,7 +20,6 @@ from graphflow._core.ops.math.linalg import (
     cross,
     matmul,
     matvec,
-    norm,
     tensor_diag,
     tensor_diag_part,
     trace,
@@ -29,6 +28,7 @@ from graphflow._core.ops.math.linalg import matrix_band_part as band_part
 from graphflow._core.ops.math.linalg import matrix_diag as diag
 from graphflow._core.ops.math.linalg import matrix_diag_part as diag_part
 from graphflow._core.ops.math.linalg import matrix_set_diag as set_diag
+from graphflow._core.ops.math.norms import norm
 from graphflow.nn.moments import l2_normalize
 
 __getattr__ = missing("gf.linalg", globals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphflow._core.common.namespaces import missing
-from graphflow._core.ops.array.shaping import invert_permutation
+from graphflow._core.ops.array.transposing import invert_permutation
 from graphflow._core.ops.math.arithmetic import (
     add,
     divide,
@@ -118,13 +118,14 @@ from graphflow._core.ops.math.transcendental import (
     sigmoid,
     sin,
     sinh,
+    softplus,
     sqrt,
     square,
     tan,
     tanh,
 )
 from graphflow._core.ops.math.transcendental import round_ as round
-from graphflow._core.ops.nn.nn import softplus, softsign
+from graphflow._core.ops.nn.nn import softsign
 from graphflow._core.ops.nn.softmax import log_softmax, softmax
 from graphflow.nn.moments import l2_normalize, zero_fraction
 

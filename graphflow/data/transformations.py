@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph import dtypes
+from graphflow._core.ops.math.casting import cast
 from graphflow.data.dataset import AUTOTUNE, Dataset
 
 Transformation = Callable[[Dataset], Dataset]
@@ -72,8 +73,6 @@ def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
 
 def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
     """The numbers from `start` on, for ever (tf.data.experimental.Counter)."""
-    from graphflow._core.ops.math.numeric import cast
-
     numbers = Dataset.range(start, dtypes.int64.max if step > 0 else dtypes.int64.min, step)
     wanted = dtypes.as_dtype(dtype)
     return numbers if wanted is dtypes.int64 else numbers.map(lambda number: cast(number, wanted))

@@ -10,10 +10,9 @@ from graphflow._core.ops.array.creation import zeros_like
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.assertions import assert_less_equal, assert_non_negative
 from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import greater, less
-from graphflow._core.ops.math.numeric import cast
-from graphflow._core.ops.math.transcendental import log, log1p, sigmoid
-from graphflow._core.ops.nn.nn import softplus
+from graphflow._core.ops.math.transcendental import log, log1p, sigmoid, softplus
 from graphflow._core.ops.random import random_uniform
 from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution

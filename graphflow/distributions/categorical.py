@@ -10,10 +10,11 @@ from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.ops.array.creation import ones, ones_like, range_, zeros_like
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.array.joining import concat
-from graphflow._core.ops.array.shaping import expand_dims, identity, reshape, shape, transpose
+from graphflow._core.ops.array.shaping import expand_dims, identity, reshape, shape
+from graphflow._core.ops.array.transposing import transpose
 from graphflow._core.ops.control_flow.assertions import assert_near, assert_non_negative
 from graphflow._core.ops.core import constant, op_scope
-from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.math.scans import argmax
 from graphflow._core.ops.math.transcendental import log

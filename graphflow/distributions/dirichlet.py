@@ -9,8 +9,8 @@ from graphflow._core.ops.array.shaping import expand_dims, shape
 from graphflow._core.ops.control_flow.assertions import assert_positive
 from graphflow._core.ops.core import op_scope
 from graphflow._core.ops.math.arithmetic import xlogy
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.linalg import matrix_set_diag
-from graphflow._core.ops.math.numeric import cast
 from graphflow._core.ops.math.reductions import reduce_all, reduce_sum
 from graphflow._core.ops.math.special import digamma, lgamma
 from graphflow._core.ops.random import random_gamma

@@ -16,10 +16,11 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.ops.array.extents import size
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.array.joining import concat
 from graphflow._core.ops.array.layout import broadcast_dynamic_shape, broadcast_static_shape
-from graphflow._core.ops.array.shaping import identity, reshape, shape, size
+from graphflow._core.ops.array.shaping import identity, reshape, shape
 from graphflow._core.ops.control_flow.checking import assert_true
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope, partial_vector
 from graphflow._core.ops.math.reductions import reduce_all, reduce_prod

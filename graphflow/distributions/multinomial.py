@@ -6,12 +6,14 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
-from graphflow._core.ops.array.creation import one_hot, ones_like, sequence_mask
-from graphflow._core.ops.array.shaping import expand_dims, reshape, shape, transpose
+from graphflow._core.ops.array.compositions import sequence_mask
+from graphflow._core.ops.array.creation import one_hot, ones_like
+from graphflow._core.ops.array.shaping import expand_dims, reshape, shape
+from graphflow._core.ops.array.transposing import transpose
 from graphflow._core.ops.control_flow.assertions import assert_non_negative
 from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.linalg import matrix_set_diag
-from graphflow._core.ops.math.numeric import cast
 from graphflow._core.ops.math.reductions import reduce_max, reduce_sum
 from graphflow._core.ops.math.special import lgamma
 from graphflow._core.ops.nn.softmax import log_softmax

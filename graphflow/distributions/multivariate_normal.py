@@ -11,8 +11,9 @@ from graphflow._core.ops.array.shaping import expand_dims, shape
 from graphflow._core.ops.control_flow.assertions import assert_none_equal
 from graphflow._core.ops.core import op_scope
 from graphflow._core.ops.math.arithmetic import squared_difference
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.linalg import matrix_diag
-from graphflow._core.ops.math.numeric import abs_, cast
+from graphflow._core.ops.math.numeric import abs_
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.math.transcendental import log, square
 from graphflow._core.ops.random import random_normal

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from graphflow._core.graph.elements import Tensor
-from graphflow._core.ops.math import math
+from graphflow._core.ops.math import math, transcendental
 from graphflow._core.ops.math.clip import clip_by_value
 from graphflow._core.ops.nn import nn, softmax
 from graphflow._core.ops.state import initializers
@@ -60,7 +60,7 @@ def _hard_sigmoid(x: Tensor) -> Tensor:
 
 _ACTIVATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "elu": nn.elu, "exponential": math.exp, "hard_sigmoid": _hard_sigmoid, "linear": _linear, "relu": nn.relu,
-    "selu": nn.selu, "sigmoid": math.sigmoid, "softmax": softmax.softmax, "softplus": nn.softplus,
+    "selu": nn.selu, "sigmoid": math.sigmoid, "softmax": softmax.softmax, "softplus": transcendental.softplus,
     "softsign": nn.softsign, "tanh": math.tanh,
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from graphflow._core.graph.shapes import text
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
-from graphflow._core.ops.math.broadcast_check import check_broadcastable
+from graphflow._core.ops.math.broadcasting import check_broadcastable
 
 
 class Reduction:

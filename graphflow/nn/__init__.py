@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphflow._core.common.namespaces import missing
 from graphflow._core.ops.math.math import log_sigmoid, sigmoid, tanh
 from graphflow._core.ops.math.sorting import in_top_k, top_k
+from graphflow._core.ops.math.transcendental import softplus
 from graphflow._core.ops.nn.convolution import (
     conv2d,
     conv2d_backprop_filter,
@@ -21,7 +22,6 @@ from graphflow._core.ops.nn.nn import (
     relu,
     relu6,
     selu,
-    softplus,
     softsign,
     swish,
 )

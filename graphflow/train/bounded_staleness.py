@@ -21,7 +21,7 @@ from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import apply, constant
 from graphflow._core.ops.distributed import staleness as ops
 from graphflow._core.ops.math.arithmetic import minimum
-from graphflow._core.ops.math.numeric import cast
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.state.state import assign_add, scatter_add
 from graphflow._core.ops.state.variable import Variable
 from graphflow.train.optimizer import Optimizer, present_gradients

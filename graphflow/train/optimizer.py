@@ -16,9 +16,12 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
-from graphflow._core.ops.array.array import zeros
+from graphflow._core.ops.array.array import fill, shape, zeros
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.math.math import cast
+from graphflow._core.ops.math.segments import unsorted_segment_sum
+from graphflow._core.ops.math.sorting import unique
 from graphflow._core.ops.state.state import assign_add
 from graphflow._core.ops.state.training import apply_update, sparse_apply_update
 from graphflow._core.ops.state.variable import Variable, VariableAggregation
@@ -367,10 +370,6 @@ def _part_of_mean(loss: Tensor) -> Tensor:
 
 def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:
     """The same slices with each row once."""
-    from graphflow._core.ops.array.array import shape
-    from graphflow._core.ops.math.segments import unsorted_segment_sum
-    from graphflow._core.ops.math.sorting import unique
-
     rows, positions = unique(gradient.indices)
     summed = unsorted_segment_sum(gradient.values, positions, shape(rows)[0])
     return IndexedSlices(summed, rows, gradient.dense_shape)
@@ -408,8 +407,6 @@ class RuleOptimizer(Optimizer):
 
     @staticmethod
     def _filled(var: Any, number: float) -> Callable[[], Tensor]:
-        from graphflow._core.ops.array.array import fill
-
         return lambda: fill([int(d) for d in var.shape], convert_to_tensor(number, dtype=var.dtype))
 
     def _prepare(self) -> None:
@@ -419,8 +416,6 @@ class RuleOptimizer(Optimizer):
         }
 
     def _numbers(self, var: Any) -> list[Tensor]:
-        from graphflow._core.ops.math.math import cast
-
         return [cast(tensor, var.dtype) for tensor in self._tensors.values()]
 
     def _written(self, var: Any) -> list[Any]:

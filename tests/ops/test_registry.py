@@ -6,6 +6,8 @@ time, `--everything` all of them.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.graph.op_def import NotDifferentiable, lookup, registry
+from graphflow._core.graph.op_def import GradientsIn, NotDifferentiable, gradients_elsewhere, lookup, registry
 from graphflow._core.kernels import registry as kernels
 from tests.ops import op_samples
 from tests.ops.op_samples import WITHOUT_KERNEL, WITHOUT_SAMPLES, Sample, samples
@@ -58,6 +60,36 @@ def test_has_a_kernel_a_gradient_and_samples(op_type: str) -> None:
     )
     told = f"{op_type} has no samples: add an entry to a table in tests/ops/op_samples"
     assert op_type in op_samples.TABLE or op_type in WITHOUT_SAMPLES, told
+
+
+def test_every_gradient_that_stands_elsewhere_is_of_an_op_that_says_so() -> None:
+    said = {
+        n: d.declared_gradient for n, d in registry().items() if isinstance(d.declared_gradient, GradientsIn)
+    }
+    assert said
+    for op_type, where in said.items():
+        rule = lookup(op_type).gradient
+        assert callable(rule) and rule.__module__ == where.module, op_type
+    assert set(gradients_elsewhere()) == set(said)
+
+
+def test_an_op_whose_gradient_is_missing_says_where_it_belongs() -> None:
+    where = GradientsIn("graphflow._core.ops.math.gradients")
+    with pytest.raises(
+        LookupError, match=r"graphflow\._core\.ops\.math\.gradients has no gradient of NoSuchOp"
+    ):
+        where.load("NoSuchOp")
+
+
+def test_a_gradient_is_there_in_a_process_that_loaded_nothing_but_its_op() -> None:
+    program = (
+        "from graphflow._core.graph.op_def import lookup, registry, GradientsIn\n"
+        "from graphflow._core.ops.math import arithmetic\n"
+        "assert not any('gradients' in name for name in __import__('sys').modules if '.ops.' in name)\n"
+        "late = [n for n, d in registry().items() if isinstance(d.declared_gradient, GradientsIn)]\n"
+        "assert 'Mul' in late and all(callable(lookup(n).gradient) for n in late)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_samples_are_of_known_ops() -> None:

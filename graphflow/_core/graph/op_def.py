@@ -2,7 +2,10 @@
 
     ADD = op_def("Add", ("x: T", "y: T"), infer=broadcast_binary, gradient=add_gradient, scalar="{x} + {y}")
 
-The registry is what the tests walk: an op without a gradient must say NOT_DIFFERENTIABLE.
+The registry is what the tests walk: an op without a gradient must say NOT_DIFFERENTIABLE. A gradient that needs
+ops which stand above its own op is written in the family's gradients.py; the op says so with GradientsIn, and that
+module is loaded when the gradient is first asked for. So ops import only what is below them, and none is without its
+gradient.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from graphflow._core.graph import dtypes
@@ -42,6 +46,22 @@ class NotDifferentiable:
 NOT_DIFFERENTIABLE: Final = NotDifferentiable()
 NO_GRADIENT: Final = NotDifferentiable(refused=True)
 """Where TensorFlow defines no gradient either: differentiating through such an op raises LookupError."""
+
+
+@dataclass(frozen=True)
+class GradientsIn:
+    """Says that the gradient of an op stands in another module, where `gradient_of` registers it by the op's type."""
+
+    module: str
+
+    def load(self, op_type: str) -> GradientRule:
+        """The gradient of an op type; LookupError where the module has none."""
+        import_module(self.module)
+        if op_type not in _OP_GRADIENTS:
+            raise LookupError(
+                f"{self.module} has no gradient of {op_type}: write one under @gradient_of({op_type!r})."
+            )
+        return _OP_GRADIENTS[op_type]
 
 
 FLOATS: Final = (dtypes.float16, dtypes.float32, dtypes.float64)
@@ -115,8 +135,8 @@ class OpDef:
     inputs: the inputs, see InputSpec.parse.
     infer: gives (dtype, dims) of every output from the operation's inputs and attributes; raises ValueError or
         TypeError on what cannot be, in the user's words.
-    gradient: function(op, *output_gradients) -> a Tensor, IndexedSlices or None for each input, or
-        NOT_DIFFERENTIABLE.
+    declared_gradient: function(op, *output_gradients) -> a Tensor, IndexedSlices or None for each input, or
+        NOT_DIFFERENTIABLE, or the module that has it; `gradient` is one of the first two.
     scalar: the elementwise meaning, one expression an output over the inputs' names in braces and attributes as
         {@name}; the one source from which CPU and CUDA code is generated. None where the op is not elementwise.
     partial_value: what is known of an integer scalar or vector while the graph is built, used by shape rules.
@@ -129,13 +149,19 @@ class OpDef:
     name: str
     inputs: tuple[InputSpec, ...]
     infer: InferRule
-    gradient: GradientRule | NotDifferentiable
+    declared_gradient: GradientRule | NotDifferentiable | GradientsIn
     scalar: str | tuple[str, ...] | None = None
     partial_value: PartialRule | None = None
     stateful: bool = False
     dynamic_shape: bool = False
     outputs: tuple[str, ...] = ("output",)
     blocks: bool = False
+
+    @cached_property
+    def gradient(self) -> GradientRule | NotDifferentiable:
+        """The gradient, loaded from where it stands; LookupError where it is not there."""
+        declared = self.declared_gradient
+        return declared.load(self.name) if isinstance(declared, GradientsIn) else declared
 
     @cached_property
     def writes(self) -> bool:
@@ -151,6 +177,8 @@ class OpDef:
 _REGISTRY: Final[dict[str, OpDef]] = {}
 _CLAIMS: Final = Claims("The op type")
 _GRADIENTS: Final[dict[str, GradientRule | NotDifferentiable]] = {}
+_OP_GRADIENTS: Final[dict[str, GradientRule]] = {}
+"""Gradients that stand in another module than their op, by its type."""
 
 
 def op_def(
@@ -158,7 +186,7 @@ def op_def(
     inputs: tuple[str, ...],
     *,
     infer: InferRule,
-    gradient: GradientRule | NotDifferentiable,
+    gradient: GradientRule | NotDifferentiable | GradientsIn,
     scalar: str | tuple[str, ...] | None = None,
     partial_value: PartialRule | None = None,
     stateful: bool = False,
@@ -174,6 +202,24 @@ def op_def(
     )
     _REGISTRY[name] = definition
     return definition
+
+
+def gradient_of(*op_types: str) -> Callable[[GradientRule], GradientRule]:
+    """A decorator for the gradient of ops that say GradientsIn; ValueError where one has a gradient already."""
+
+    def register(rule: GradientRule) -> GradientRule:
+        for op_type in op_types:
+            if op_type in _OP_GRADIENTS:
+                raise ValueError(f"A gradient of {op_type} is registered already.")
+            _OP_GRADIENTS[op_type] = rule
+        return rule
+
+    return register
+
+
+def gradients_elsewhere() -> Mapping[str, GradientRule]:
+    """The gradients registered so far with gradient_of, by op type."""
+    return _OP_GRADIENTS
 
 
 def lookup(name: str) -> OpDef:

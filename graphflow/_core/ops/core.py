@@ -17,7 +17,15 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
-from graphflow._core.graph.op_def import INDICES, NOT_DIFFERENTIABLE, InputSpec, OpDef, Signature, op_def
+from graphflow._core.graph.op_def import (
+    INDICES,
+    NOT_DIFFERENTIABLE,
+    GradientsIn,
+    InputSpec,
+    OpDef,
+    Signature,
+    op_def,
+)
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
 from graphflow._core.ops.array.values import as_array, holds_numpy
 
@@ -37,6 +45,37 @@ def _const_partial(op: Operation) -> int | list[int | None] | None:
 
 
 CONST = op_def("Const", (), infer=_const_infer, gradient=NOT_DIFFERENTIABLE, partial_value=_const_partial)
+
+
+def _pack_infer(op: Operation) -> Signature:
+    if not op.inputs:
+        raise ValueError("At least one tensor must be given to stack.")
+    dims: Dims = None
+    for part in op.inputs:
+        try:
+            dims = shapes.merge(dims, part.dims)
+        except ValueError:
+            raise ValueError(
+                f"Dimensions must be equal to stack tensors, but the shapes are {shapes.text(dims)} and "
+                f"{shapes.text(part.dims)}."
+            ) from None
+    if dims is None:
+        return [(op.inputs[0].dtype, None)]
+    axis = shapes.normalize_axis(op.attrs["axis"], len(dims) + 1)
+    return [(op.inputs[0].dtype, (*dims[:axis], len(op.inputs), *dims[axis:]))]
+
+
+def _pack_partial(op: Operation) -> list[int | None] | None:
+    if any(part.dims != () for part in op.inputs):
+        return None
+    known = [partial_value(part) for part in op.inputs]
+    return [v if isinstance(v, int) else None for v in known]
+
+
+PACK = op_def(
+    "Pack", ("values*: T",), infer=_pack_infer, partial_value=_pack_partial,
+    gradient=GradientsIn("graphflow._core.ops.array.gradients"),
+)  # fmt: skip
 
 
 def graph_of(values: Sequence[Any]) -> Graph:
@@ -257,6 +296,12 @@ def convert_to_tensor(
     return constant(value, dtype=wanted, name=name or "Const")
 
 
+def pack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """Tensors of one shape joined along a new axis, always as an operation of its own."""
+    values = list(values)
+    return apply(PACK, (values,), {"axis": int(axis), "N": len(values)}, name).outputs[0]
+
+
 def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
     """A tensor of each of a list of values, named name_0, name_1, ..."""
     return [
@@ -283,8 +328,6 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
-    from graphflow._core.ops.array.array import pack
-
     dtype = dtype or _dtype_of(value)
     graph = get_default_graph()
     with graph.name_scope(name or "packed") as scope:

@@ -1,4 +1,4 @@
-"""Python's operators on tensors: +, -, *, /, //, %, **, @, comparisons, logic, and their reflected forms.
+"""Python's operators on tensors: +, -, *, /, //, %, **, @, comparisons, logic, their reflected forms, and indexing.
 
 The other operand becomes a tensor of this one's dtype. The names of the ops made are TensorFlow's ("add", "truediv",
 ...), which differ from those of the functions.
@@ -12,6 +12,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops.array.getitem import getitem
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, comparison, linalg, numeric
 
@@ -78,6 +79,7 @@ _DIRECT: dict[str, Function] = {
 
 def install() -> None:
     """Installs the operators on Tensor, once, when the library is imported."""
+    Tensor.install_operator("__getitem__", getitem)
     for name, function in _BINARY.items():
         Tensor.install_operator(f"__{name}__", _forward(function, name))
         Tensor.install_operator(f"__r{name}__", _reflected(function, name))

@@ -23,7 +23,7 @@ from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.flow_basics import with_dependencies
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.math import special
-from graphflow._core.ops.math.elementwise import unbroadcast
+from graphflow._core.ops.math.broadcasting import unbroadcast
 from graphflow._core.ops.math.math import add, cast, exp, log, maximum, minimum, sqrt
 from graphflow._core.ops.math.reductions import reduce_all
 from graphflow._core.ops.rules import same_as_input

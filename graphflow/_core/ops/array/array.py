@@ -4,46 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow._core.ops.array import creation, indexing, joining, layout, shaping, slicing
-from graphflow._core.ops.array.creation import (
-    eye,
-    fill,
-    meshgrid,
-    one_hot,
-    ones,
-    ones_like,
-    range_,
-    sequence_mask,
-    zeros,
-    zeros_like,
+from graphflow._core.ops.array import (
+    compositions,
+    creation,
+    extents,
+    indexing,
+    joining,
+    layout,
+    shaping,
+    slicing,
+    transposing,
 )
-from graphflow._core.ops.array.indexing import boolean_mask, gather, gather_nd, scatter_nd, where, where_v2
-from graphflow._core.ops.array.joining import concat, pack, split, stack, unstack
+from graphflow._core.ops.array.compositions import boolean_mask, eye, meshgrid, sequence_mask
+from graphflow._core.ops.array.creation import fill, one_hot, ones, ones_like, range_, zeros, zeros_like
+from graphflow._core.ops.array.extents import rank, size
+from graphflow._core.ops.array.indexing import gather, gather_nd, scatter_nd, where, where_v2
+from graphflow._core.ops.array.joining import concat, split, stack, unstack
 from graphflow._core.ops.array.layout import broadcast_to, pad, reverse, tile
 from graphflow._core.ops.array.shaping import (
     expand_dims,
     identity,
     identity_n,
-    invert_permutation,
-    matrix_transpose,
     placeholder,
     placeholder_with_default,
-    rank,
     reshape,
     shape,
     shape_n,
-    size,
     squeeze,
     stop_gradient,
-    transpose,
 )
 from graphflow._core.ops.array.slicing import slice_, strided_slice
+from graphflow._core.ops.array.transposing import invert_permutation, matrix_transpose, transpose
 from graphflow._core.ops.control_flow import flow_basics
 from graphflow._core.ops.control_flow.flow_basics import group, no_op, tuple_
+from graphflow._core.ops.core import pack
 
 EXPORTS: dict[str, Any] = {
     **shaping.EXPORTS, **joining.EXPORTS, **creation.EXPORTS, **slicing.EXPORTS, **flow_basics.EXPORTS,
-    **layout.EXPORTS, **indexing.EXPORTS,
+    **layout.EXPORTS, **indexing.EXPORTS, **transposing.EXPORTS, **extents.EXPORTS, **compositions.EXPORTS,
 }  # fmt: skip
 __all__ = [
     "EXPORTS", "boolean_mask", "broadcast_to", "concat", "expand_dims", "eye", "fill", "gather",

@@ -13,9 +13,9 @@ import numpy as np
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, Signature, op_def
 from graphflow._core.ops import rules
-from graphflow._core.ops.array.shaping import expand_dims, full_value, reshape, scalar_value, shape
+from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape
 from graphflow._core.ops.array.values import as_array
 from graphflow._core.ops.core import (
     apply,
@@ -27,7 +27,10 @@ from graphflow._core.ops.core import (
     partial_value,
     partial_vector,
 )
+from graphflow._core.ops.math import casting
 from graphflow._core.ops.rules import same_as_input
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
 
 _LARGEST_CONSTANT = 1000
 
@@ -50,12 +53,6 @@ def _fill_partial(op: Operation) -> int | list[int | None] | None:
     return [value] * known[0] if known else value
 
 
-def _fill_gradient(op: Operation, g: Any) -> tuple[None, Any]:
-    from graphflow._core.ops.math import reductions
-
-    return None, reductions.reduce_sum(g)
-
-
 def _like_partial(value: int) -> Any:
     def rule(op: Operation) -> int | list[int] | None:
         dims = op.inputs[0].dims
@@ -70,7 +67,7 @@ FILL = op_def(
     "Fill",
     ("dims: index", "value: T"),
     infer=_fill_infer,
-    gradient=_fill_gradient,
+    gradient=_GRADIENTS,
     partial_value=_fill_partial,
 )
 ZEROS_LIKE = op_def(
@@ -210,7 +207,9 @@ def range_(
             if bad is not None:
                 raise ValueError(f"range takes {', '.join(d.name for d in _RANGE_TYPES)}, not {bad.name}.")
             wanted = max(found, key=_RANGE_TYPES.index)
-            values = [_as_type(convert_to_tensor(v), wanted) if hasattr(v, "dtype") else v for v in values]
+            values = [
+                casting.cast(convert_to_tensor(v), wanted) if hasattr(v, "dtype") else v for v in values
+            ]
         labels = ("start", "limit", "delta")
         parts = [
             convert_to_tensor(v, dtype=wanted, name=label) for v, label in zip(values, labels, strict=True)
@@ -224,15 +223,6 @@ def convert_dtype(value: Any) -> DType:
         return dtypes.int32
     array = as_array(value, None)
     return dtypes.string if array.dtype == object else as_dtype(array.dtype)
-
-
-def _as_type(tensor: Tensor, dtype: DType) -> Tensor:
-    if tensor.dtype is dtype:
-        return tensor
-    from graphflow._core.ops.math import numeric
-
-    result: Tensor = numeric.cast(tensor, dtype)
-    return result
 
 
 def _linspace_infer(op: Operation) -> Signature:
@@ -308,77 +298,7 @@ def one_hot(
         return apply(ONE_HOT, (indices, depth, on, off), attrs, scope).outputs[0]
 
 
-def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """The identity matrix, or a batch of them (tf.eye)."""
-    with op_scope(name, "eye", [num_rows, num_columns]):
-        columns = num_rows if num_columns is None else num_columns
-        kind = as_dtype(dtype)
-        matrix = one_hot(range_(num_rows), columns, dtype=kind)
-        if batch_shape is None:
-            return matrix
-        from graphflow._core.ops.array.joining import concat
-        from graphflow._core.ops.array.layout import broadcast_to
-
-        batch = convert_to_tensor(batch_shape, dtype=dtypes.int32, name="shape")
-        return broadcast_to(matrix, concat([batch, shape(matrix)], 0))
-
-
-def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
-) -> Tensor:
-    """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask)."""
-    from graphflow._core.ops.math import arithmetic, comparison, numeric, reductions
-
-    with op_scope(name, "SequenceMask", [lengths, maxlen]):
-        lengths = convert_to_tensor(lengths)
-        if maxlen is None:
-            maxlen = arithmetic.maximum(constant(0, lengths.dtype), reductions.reduce_max(lengths))
-        else:
-            maxlen = convert_to_tensor(maxlen)
-        if maxlen.dims not in (None, ()):
-            raise ValueError(
-                f"maxlen must be scalar for sequence_mask, but has shape {shapes.text(maxlen.dims)}."
-            )
-        row = range_(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
-        column = numeric.cast(expand_dims(lengths, -1), maxlen.dtype)
-        mask = comparison.less(row, column)
-        return mask if as_dtype(dtype) is dtypes.bool_ else numeric.cast(mask, dtype)
-
-
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
-    """The coordinates of a grid's points, a tensor for each of the vectors given (tf.meshgrid)."""
-    if indexing not in ("xy", "ij"):
-        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
-    if not args:
-        return []
-    from graphflow._core.ops.array.joining import pack
-    from graphflow._core.ops.array.shaping import size
-    from graphflow._core.ops.math import arithmetic
-
-    with op_scope(name, "meshgrid", args):
-        count = len(args)
-        tensors = [convert_to_tensor(a) for a in args]
-        widest = tensors[0].dtype
-        order = list(range(count))
-        if indexing == "xy" and count > 1:
-            order[:2] = [1, 0]
-        columns = [
-            reshape(t, [-1 if k == axis else 1 for k in range(count)])
-            for t, axis in zip(tensors, order, strict=True)
-        ]
-        lengths = [size(tensors[order.index(axis)]) for axis in range(count)]
-        whole = ones(pack(lengths), widest)
-        return [arithmetic.multiply(column, whole) for column in columns]
-
-
 EXPORTS: dict[str, Any] = {
     "fill": fill, "zeros": zeros, "ones": ones, "zeros_like": zeros_like, "ones_like": ones_like, "range": range_,
-    "linspace": linspace, "lin_space": linspace, "one_hot": one_hot, "eye": eye, "sequence_mask": sequence_mask,
-    "meshgrid": meshgrid,
+    "linspace": linspace, "lin_space": linspace, "one_hot": one_hot,
 }  # fmt: skip

@@ -7,29 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_, zeros_like
 from graphflow._core.ops.array.joining import concat
 from graphflow._core.ops.array.layout import broadcast_to
-from graphflow._core.ops.array.shaping import (
-    full_value,
-    rank,
-    reshape,
-    scalar_value,
-    shape,
-    size,
-    squeeze,
-    transpose,
-)
+from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape, squeeze
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
+from graphflow._core.ops.math import casting
 from graphflow._core.ops.math.elementwise import partial_arithmetic
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
 
 # ---- gather -------------------------------------------------------------------------------------------------------
 
@@ -66,62 +58,9 @@ def _gather_partial(op: Operation) -> int | list[int | None] | None:
     return [known[i] for i in wanted] if isinstance(places, list) else known[places]
 
 
-def _gather_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
-    params, indices, where = op.inputs
-    axis, batch = scalar_value(where), op.attrs["batch_dims"]
-    if axis == 0 and batch == 0:
-        dense = shape(params)
-        count = reshape(size(indices), [1])
-        values = reshape(g, concat([count, dense[1:]], 0))
-        return IndexedSlices(values, reshape(indices, count), dense), None, None
-    return (
-        _summed_rows(convert_to_tensor(g), params, indices, where if axis is None else axis, batch),
-        None,
-        None,
-    )
-
-
-def _summed_rows(g: Tensor, params: Tensor, indices: Tensor, axis: Any, batch: Any) -> Tensor:
-    """The transpose of a gather along an inner axis: rows of the gradient summed by index, batch by batch."""
-    from graphflow._core.ops.math import arithmetic, reductions
-    from graphflow._core.ops.math.segments import unsorted_segment_sum
-
-    if isinstance(axis, Tensor) or axis < 0:
-        known = params.dims is not None and not isinstance(axis, Tensor)
-        axis = (
-            axis + len(params.dims or ())
-            if known
-            else arithmetic.floormod(axis, _as_type(rank(params), axis))
-        )
-    if batch < 0:
-        batch = batch + (rank(indices) if indices.dims is None else len(indices.dims))
-    extents = shape(params)
-    batches, middle, length, rest = (
-        reductions.reduce_prod(extents[:batch]),
-        reductions.reduce_prod(extents[batch:axis]),
-        extents[axis],
-        reductions.reduce_prod(extents[axis + 1 :]),
-    )
-    count = reductions.reduce_prod(shape(indices)[batch:])
-    rows = transpose(reshape(g, [batches, middle, count, rest]), [0, 2, 1, 3])
-    ids = reshape(indices, [batches, count]) + _as_type(reshape(range_(batches) * length, [-1, 1]), indices)
-    flat = reshape(rows, [batches * count, middle, rest])
-    summed = unsorted_segment_sum(flat, reshape(ids, [batches * count]), batches * length)
-    whole = transpose(reshape(summed, [batches, length, middle, rest]), [0, 2, 1, 3])
-    result = reshape(whole, extents)
-    result.set_shape(params.dims)
-    return result
-
-
-def _as_type(value: Tensor, like: Tensor) -> Tensor:
-    from graphflow._core.ops.math import numeric
-
-    return value if value.dtype is like.dtype else numeric.cast(value, like.dtype)
-
-
 GATHER = op_def(
     "GatherV2", ("params: Tparams", "indices: Tindices=index", "axis: Taxis=index"), infer=_gather_infer,
-    gradient=_gather_gradient, partial_value=_gather_partial,
+    gradient=_GRADIENTS, partial_value=_gather_partial,
 )  # fmt: skip
 
 
@@ -202,7 +141,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         column = concat([extents[:-1], [1]], 0)
         coordinates = []
         for axis in range(batch_dims):
-            numbers = _as_type(range_(extents[axis]), places)
+            numbers = casting.cast(range_(extents[axis]), places.dtype)
             along = reshape(numbers, [-1 if k == axis else 1 for k in range(rank)])
             coordinates.append(broadcast_to(along, column))
         return gather_nd(values, concat([*coordinates, places], -1))
@@ -321,18 +260,6 @@ def _select_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
     return None, where(condition, g, nothing), where(condition, nothing, g)
 
 
-def _select_v2_gradient(op: Operation, g: Any) -> tuple[None, Any, Any]:
-    from graphflow._core.ops.math.math import unbroadcast
-
-    condition, x, y = op.inputs
-    nothing = zeros_like(g)
-    return (
-        None,
-        unbroadcast(where_v2(condition, g, nothing), x),
-        unbroadcast(where_v2(condition, nothing, g), y),
-    )
-
-
 WHERE = op_def(
     "Where", ("condition: T",), infer=_where_infer, gradient=NOT_DIFFERENTIABLE, dynamic_shape=True
 )
@@ -345,7 +272,7 @@ SELECT = op_def(
     partial_value=_CHOSEN,
 )
 SELECT_V2 = op_def(
-    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_select_v2_gradient,
+    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_GRADIENTS,
     partial_value=_CHOSEN,
 )  # fmt: skip
 
@@ -374,63 +301,10 @@ def _choice(definition: Any, condition: Any, x: Any, y: Any, name: str | None) -
     return apply(definition, (condition, x, y), name=name).outputs[0]
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: Any = None) -> Tensor:
-    """The elements, or slices, of a tensor at which a mask holds (tf.boolean_mask).
-
-    The mask's shape is that of the tensor's axes from `axis` on. ValueError where it is unknown, scalar or another.
-    """
-    with op_scope(name, "boolean_mask", [tensor, mask]):
-        values = convert_to_tensor(tensor, name="tensor")
-        flags = convert_to_tensor(mask, name="mask")
-        if flags.dims is None:
-            raise ValueError(
-                "Number of mask dimensions must be specified, even if some dimensions are None. E.g. "
-                "shape=[None] is ok, but shape=None is not."
-            )
-        if not flags.dims:
-            raise ValueError("mask cannot be scalar.")
-        start, count = _static_axis(axis, values.dims), len(flags.dims)
-        if values.dims is not None:
-            covered = values.dims[start : start + count]
-            if not shapes.compatible(covered, flags.dims):
-                raise ValueError(
-                    f"Shapes {shapes.text(covered)} and {shapes.text(flags.dims)} are incompatible"
-                )
-        flat = _merged_axes(values, start, count)
-        places = squeeze(where(reshape(flags, [-1])), axis=[1])
-        return gather(flat, places, axis=start)
-
-
-def _static_axis(axis: Any, dims: Dims) -> int:
-    if axis is None:
-        return 0
-    known = scalar_value(axis) if isinstance(axis, Tensor) else int(axis)
-    if known is None:
-        raise ValueError("The axis of boolean_mask must be known while the graph is built.")
-    return shapes.normalize_axis(known, len(dims)) if dims is not None else known
-
-
-def _merged_axes(values: Tensor, start: int, count: int) -> Tensor:
-    """The tensor with `count` axes from `start` on made one."""
-    extents = shape(values)
-    dims = values.dims
-    merged = None if dims is None else shapes.size_of(dims[start : start + count])
-    if merged is None:
-        from graphflow._core.ops.math import reductions
-
-        leading = reshape(reductions.reduce_prod(extents[start : start + count], [0]), [1])
-    else:
-        leading = convert_to_tensor(np.array([merged], np.int32))
-    flat = reshape(values, concat([extents[:start], leading, extents[start + count :]], 0))
-    if dims is not None:
-        flat.set_shape((*dims[:start], merged, *dims[start + count :]))
-    return flat
-
-
 EXPORTS: dict[str, Any] = {
     "gather": gather, "batch_gather": batch_gather, "gather_nd": gather_nd, "scatter_nd": scatter_nd,
     "tensor_scatter_update": tensor_scatter_update, "tensor_scatter_nd_update": tensor_scatter_update,
     "tensor_scatter_add": tensor_scatter_add, "tensor_scatter_nd_add": tensor_scatter_add,
     "tensor_scatter_sub": tensor_scatter_sub, "tensor_scatter_nd_sub": tensor_scatter_sub, "where": where,
-    "where_v2": where_v2, "boolean_mask": boolean_mask,
+    "where_v2": where_v2,
 }  # fmt: skip

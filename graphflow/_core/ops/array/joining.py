@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,48 +9,12 @@ import numpy as np
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.op_def import GradientsIn, Signature, op_def
 from graphflow._core.graph.shapes import Dims
-from graphflow._core.graph.slices import IndexedSlices
-from graphflow._core.ops.array.shaping import full_value, identity, scalar_value, shape, squeeze
-from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_value, partial_vector
+from graphflow._core.ops.array.shaping import full_value, identity, scalar_value
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, pack, partial_vector
 
-
-def _pack_infer(op: Operation) -> Signature:
-    if not op.inputs:
-        raise ValueError("At least one tensor must be given to stack.")
-    dims: Dims = None
-    for part in op.inputs:
-        try:
-            dims = shapes.merge(dims, part.dims)
-        except ValueError:
-            raise ValueError(
-                f"Dimensions must be equal to stack tensors, but the shapes are {shapes.text(dims)} and "
-                f"{shapes.text(part.dims)}."
-            ) from None
-    if dims is None:
-        return [(op.inputs[0].dtype, None)]
-    axis = shapes.normalize_axis(op.attrs["axis"], len(dims) + 1)
-    return [(op.inputs[0].dtype, (*dims[:axis], len(op.inputs), *dims[axis:]))]
-
-
-def _pack_partial(op: Operation) -> list[int | None] | None:
-    if any(part.dims != () for part in op.inputs):
-        return None
-    known = [partial_value(part) for part in op.inputs]
-    return [v if isinstance(v, int) else None for v in known]
-
-
-PACK = op_def(
-    "Pack", ("values*: T",), infer=_pack_infer, partial_value=_pack_partial,
-    gradient=lambda op, g: unstack(g, len(op.inputs), op.attrs["axis"]),
-)  # fmt: skip
-
-
-def pack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """Tensors of one shape joined along a new axis, always as an operation of its own."""
-    values = list(values)
-    return apply(PACK, (values,), {"axis": int(axis), "N": len(values)}, name).outputs[0]
+_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
@@ -166,63 +129,8 @@ def _concat_partial(op: Operation) -> list[int | None] | None:
     return result
 
 
-def _concat_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
-    *parts, where = op.inputs
-    axis = scalar_value(where)
-    if len(parts) == 1:
-        return g, None
-    dims = op.outputs[0].dims
-    if axis is not None and axis < 0 and dims is not None:
-        axis += len(dims)
-    if isinstance(g, IndexedSlices):
-        if axis == 0:
-            return (*_rows_of_parts(g, parts), None)
-        if axis is not None and axis > 0:
-            values = _pieces(g.values, parts, axis, where)
-            for rows, part in zip(values, parts, strict=True):
-                rows.set_shape(None if part.dims is None else (None, *part.dims[1:]))
-            return (
-                *(IndexedSlices(v, g.indices, shape(p)) for v, p in zip(values, parts, strict=True)),
-                None,
-            )
-        g = convert_to_tensor(g)
-    pieces = _pieces(g, parts, axis, where)
-    for piece, part in zip(pieces, parts, strict=True):
-        piece.set_shape(part.dims)
-    return (*pieces, None)
-
-
-def _rows_of_parts(g: IndexedSlices, parts: Sequence[Tensor]) -> Iterator[IndexedSlices]:
-    """Of rows of what was joined along the first axis those that are of each part, in its numbers."""
-    from graphflow._core.ops.array.indexing import gather, where
-    from graphflow._core.ops.math import comparison
-
-    start: Any = 0
-    for part in parts:
-        end = start + shape(part, out_type=g.indices.dtype)[0]
-        inside = comparison.logical_and(g.indices >= start, g.indices < end)
-        chosen = squeeze(where(inside), axis=[1])
-        yield IndexedSlices(gather(g.values, chosen), gather(g.indices, chosen) - start, shape(part))
-        start = end
-
-
-def _pieces(g: Tensor, parts: Sequence[Tensor], axis: int | None, where: Tensor) -> list[Tensor]:
-    """What was joined along an axis, given as a number or else by a tensor, taken apart again."""
-    lengths = [None if p.dims is None or axis is None else p.dims[axis] for p in parts]
-    sizes: Any
-    if None not in lengths:
-        sizes = np.array(lengths, np.int32)
-    else:
-        sizes = pack([shape(p)[where if axis is None else axis] for p in parts])
-    if axis is None and where.dtype is not dtypes.int32:
-        from graphflow._core.ops.math import numeric
-
-        where = numeric.cast(where, dtypes.int32)
-    return split(g, sizes, where if axis is None else axis, num=len(parts))
-
-
 CONCAT = op_def(
-    "ConcatV2", ("values*: T", "axis: Tidx=index"), infer=_concat_infer, gradient=_concat_gradient,
+    "ConcatV2", ("values*: T", "axis: Tidx=index"), infer=_concat_infer, gradient=_GRADIENTS,
     partial_value=_concat_partial,
 )  # fmt: skip
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.ops import rules
-from graphflow._core.ops.array.joining import concat, stack
-from graphflow._core.ops.array.shaping import expand_dims, full_value, reshape, scalar_value, shape, size
+from graphflow._core.ops.array.shaping import full_value, reshape, shape
 from graphflow._core.ops.array.slicing import slice_
 from graphflow._core.ops.core import (
     apply,
     constant_value,
-    convert_to_tensor,
-    op_scope,
     partial_shape,
     partial_value,
     partial_vector,
 )
 from graphflow._core.ops.rules import same_as_input
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
 
 
 def matrix_rows(tensor: Tensor) -> list[list[int | None]] | None:
@@ -65,29 +62,13 @@ def _tile_infer(op: Operation) -> Signature:
     ]
 
 
-def _tile_gradient(op: Operation, g: Any) -> tuple[Any, None]:
-    from graphflow._core.ops.array.creation import range_
-    from graphflow._core.ops.math import reductions
-
-    x, multiples = op.inputs
-    extents = shape(x, out_type=multiples.dtype)
-    split_shape = reshape(stack([multiples, extents], axis=1), [-1])
-    if x.dims is not None:
-        axes: Any = np.arange(0, 2 * len(x.dims), 2, dtype=np.int32)
-    else:
-        axes = range_(0, size(split_shape), 2)
-    result = reductions.reduce_sum(reshape(g, split_shape), axes)
-    result.set_shape(x.dims)
-    return result, None
-
-
 def _tile_partial(op: Operation) -> list[int | None] | None:
     known, times = partial_vector(op.inputs[0]), full_value(op.inputs[1])
     return known * times[0] if known is not None and isinstance(times, list) and len(times) == 1 else None
 
 
 TILE = op_def(
-    "Tile", ("input: T", "multiples: Tmultiples=index"), infer=_tile_infer, gradient=_tile_gradient,
+    "Tile", ("input: T", "multiples: Tmultiples=index"), infer=_tile_infer, gradient=_GRADIENTS,
     partial_value=_tile_partial,
 )  # fmt: skip
 
@@ -95,58 +76,6 @@ TILE = op_def(
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated `multiples[i]` times along axis i (tf.tile)."""
     return apply(TILE, (input, multiples), name=name).outputs[0]
-
-
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Each element along an axis repeated, all as often or each its own number of times (tf.repeat).
-
-    Without `axis` the tensor is flattened first.
-    """
-    from graphflow._core.ops.array.creation import sequence_mask
-    from graphflow._core.ops.array.indexing import boolean_mask
-
-    with op_scope(name, "Repeat", [input, repeats]):
-        data = convert_to_tensor(input, name="input")
-        if axis is None:
-            data, axis = reshape(data, [-1]), 0
-        times = convert_to_tensor(
-            repeats,
-            dtype=None if hasattr(repeats, "dtype") else dtypes.int32,
-            name="repeats",
-            preferred_dtype=dtypes.int32,
-        )
-        if data.dims is None:
-            raise ValueError("repeat needs a tensor of known rank.")
-        axis = shapes.normalize_axis(axis, len(data.dims))
-        extents = shape(data, out_type=times.dtype)
-        if times.dims in ((), (1,)):
-            count = reshape(times, [1])
-            ones = np.ones(len(data.dims) + 1, times.dtype.as_numpy_dtype)
-            pieces = [ones[: axis + 1], count, ones[axis + 2 :]]
-            whole = tile(
-                expand_dims(data, axis + 1),
-                concat([p for p in pieces if not isinstance(p, np.ndarray) or p.size], 0),
-            )
-            result = reshape(whole, concat([extents[:axis], [-1], extents[axis + 1 :]], 0))
-        else:
-            from graphflow._core.ops.math import reductions
-
-            longest = reductions.reduce_max(times)
-            kept = sequence_mask(times, longest)
-            rank = len(data.dims)
-            spread = tile(
-                expand_dims(data, axis + 1),
-                stack([longest if i == axis + 1 else _one(times) for i in range(rank + 1)]),
-            )
-            result = boolean_mask(spread, kept, axis=axis)
-        known, extent = scalar_value(times) if times.dims in ((), (1,)) else None, data.dims[axis]
-        total = None if known is None or extent is None else known * extent
-        result.set_shape((*data.dims[:axis], total, *data.dims[axis + 1 :]))
-        return result
-
-
-def _one(like: Tensor) -> Tensor:
-    return convert_to_tensor(1, like.dtype)
 
 
 # ---- pad ----------------------------------------------------------------------------------------------------------
@@ -343,12 +272,6 @@ def _broadcast_to_infer(op: Operation) -> Signature:
     return [(x.dtype, dims)]
 
 
-def _broadcast_to_gradient(op: Operation, g: Any) -> tuple[Any, None]:
-    from graphflow._core.ops.math import reductions
-
-    return reductions.sum_to_shape_of(convert_to_tensor(g), op.inputs[0]), None
-
-
 def _broadcast_args_infer(op: Operation) -> Signature:
     first, second = (t.dims for t in op.inputs)
     if first is None or second is None or None in (*first, *second):
@@ -377,7 +300,7 @@ BROADCAST_TO = op_def(
     "BroadcastTo",
     ("input: T", "shape: Tidx=index"),
     infer=_broadcast_to_infer,
-    gradient=_broadcast_to_gradient,
+    gradient=_GRADIENTS,
 )
 BROADCAST_ARGS = op_def(
     "BroadcastArgs", ("s0: T=index(int32)", "s1: T"), infer=_broadcast_args_infer, gradient=NOT_DIFFERENTIABLE,
@@ -413,7 +336,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 EXPORTS: dict[str, Any] = {
-    "tile": tile, "repeat": repeat, "pad": pad, "reverse": reverse, "reverse_v2": reverse,
+    "tile": tile, "pad": pad, "reverse": reverse, "reverse_v2": reverse,
     "reverse_sequence": reverse_sequence, "roll": roll, "broadcast_to": broadcast_to,
     "broadcast_dynamic_shape": broadcast_dynamic_shape, "broadcast_static_shape": broadcast_static_shape,
     "ensure_shape": ensure_shape,

@@ -28,6 +28,7 @@ from graphflow._core.ops.core import (
     partial_value,
     partial_vector,
 )
+from graphflow._core.ops.math import casting
 from graphflow._core.ops.rules import same_as_input
 
 
@@ -139,11 +140,11 @@ def _shape_infer(op: Operation) -> Signature:
 
 
 def _shape_partial(op: Operation) -> Any:
-    known = [None if dims is None else list(dims) for dims in map(_value_dims, op.inputs)]
+    known = [None if dims is None else list(dims) for dims in map(value_dims, op.inputs)]
     return known[0] if op.type == "Shape" else tuple(known)
 
 
-def _value_dims(tensor: Tensor) -> Dims:
+def value_dims(tensor: Tensor) -> Dims:
     """What is known of a shape, also from the value: a vector whose elements are known has a known length."""
     if tensor.dims is None or len(tensor.dims) != 1 or tensor.dims[0] is not None:
         return tensor.dims
@@ -162,10 +163,6 @@ SHAPE = op_def(
 SHAPE_N = op_def(
     "ShapeN", ("input*: T",), infer=_shape_infer, gradient=NOT_DIFFERENTIABLE, partial_value=_shape_partial
 )
-SIZE = op_def(
-    "Size", ("input: T",), infer=lambda op: [(op.attrs["out_type"], ())], gradient=NOT_DIFFERENTIABLE,
-    partial_value=lambda op: shapes.size_of(_value_dims(op.inputs[0])),
-)  # fmt: skip
 RANK = op_def(
     "Rank",
     ("input: T",),
@@ -180,9 +177,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     out_type = as_dtype(out_type)
     with op_scope(name, "Shape", [input]) as scope:
         if isinstance(input, SparseTensor):
-            from graphflow._core.ops.math import numeric
-
-            vector: Tensor = numeric.cast(input.dense_shape, out_type, name=scope)
+            vector: Tensor = casting.cast(input.dense_shape, out_type, name=scope)
             return vector
         tensor = convert_to_tensor(input, name="input")
         if tensor.dims is not None and None not in tensor.dims:
@@ -193,33 +188,6 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors of one dtype (tf.shape_n)."""
     return apply(SHAPE_N, (list(input),), {"out_type": as_dtype(out_type)}, name).outputs
-
-
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """The number of elements; a constant where it is known (tf.size)."""
-    out_type = as_dtype(out_type)
-    with op_scope(name, "Size", [input]) as scope:
-        if isinstance(input, SparseTensor):
-            from graphflow._core.ops.math import numeric, reductions
-
-            count: Tensor = numeric.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
-            return count
-        tensor = convert_to_tensor(input, name="input")
-        known = shapes.size_of(tensor.dims)
-        if known is not None:
-            return constant(known, out_type, name=scope)
-        return apply(SIZE, (tensor,), {"out_type": out_type}, scope).outputs[0]
-
-
-def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions; a constant where it is known (tf.rank)."""
-    with op_scope(name, "Rank", [input]) as scope:
-        if isinstance(input, SparseTensor):
-            return size(input.dense_shape, name=scope)
-        tensor = convert_to_tensor(input, name="input")
-        if tensor.dims is not None:
-            return constant(len(tensor.dims), dtypes.int32, name=scope)
-        return apply(RANK, (tensor,), name=scope).outputs[0]
 
 
 # ---- another shape for the same elements -------------------------------------------------------------------------
@@ -298,10 +266,10 @@ RESHAPE = op_def(
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements in row-major order under another shape, of which one extent may be -1 (tf.reshape)."""
-    return apply(RESHAPE, (tensor, _index_vector(shape)), name=name).outputs[0]
+    return apply(RESHAPE, (tensor, index_vector(shape)), name=name).outputs[0]
 
 
-def _index_vector(values: Any) -> Any:
+def index_vector(values: Any) -> Any:
     """An empty list means an empty vector of integers, not of floats."""
     return np.zeros(0, np.int32) if isinstance(values, list | tuple) and not values else values
 
@@ -359,93 +327,6 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
     return apply(SQUEEZE, (input,), {"squeeze_dims": axes}, name).outputs[0]
 
 
-def _transpose_infer(op: Operation) -> Signature:
-    x, perm = op.inputs
-    order = partial_vector(perm)
-    length = None if perm.dims is None or len(perm.dims) != 1 else perm.dims[0]
-    if x.dims is None:
-        return [(x.dtype, None if length is None else (None,) * length)]
-    if length is not None and length != len(x.dims):
-        raise ValueError(
-            f"Dimension must be {len(x.dims)} but is {length}: perm must name every axis of {shapes.text(x.dims)}."
-        )
-    if order is None or None in order:
-        return [(x.dtype, (None,) * len(x.dims))]
-    axes = [shapes.normalize_axis(p, len(x.dims), "perm") for p in order if p is not None]
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"perm {axes} is no permutation: an axis is named twice.")
-    return [(x.dtype, tuple(x.dims[a] for a in axes))]
-
-
-def _transpose_gradient(op: Operation, g: Any) -> tuple[Any, None]:
-    back = invert_permutation(op.inputs[1])
-    return transpose(g, back, conjugate=op.type == "ConjugateTranspose"), None
-
-
-TRANSPOSE = op_def(
-    "Transpose", ("x: T", "perm: Tperm=index"), infer=_transpose_infer, gradient=_transpose_gradient
-)
-CONJUGATE_TRANSPOSE = op_def(
-    "ConjugateTranspose", ("x: T", "perm: Tperm=index"), infer=_transpose_infer, gradient=_transpose_gradient
-)
-
-
-def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
-    """The tensor with its axes in the order `perm`, by default reversed (tf.transpose)."""
-    with op_scope(name, "transpose", [a]) as scope:
-        tensor = convert_to_tensor(a, name="a")
-        definition = CONJUGATE_TRANSPOSE if conjugate and tensor.dtype.is_complex else TRANSPOSE
-        if perm is None:
-            if tensor.dims is not None:
-                perm = constant(np.arange(len(tensor.dims), dtype=np.int32)[::-1], name="perm")
-            else:
-                from graphflow._core.ops.array import creation
-
-                last = rank(tensor) - 1
-                perm = last - creation.range_(0, rank(tensor), 1)
-        return apply(definition, (tensor, _index_vector(perm)), name=scope).outputs[0]
-
-
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError where it has fewer."""
-    with op_scope(name, "matrix_transpose", [a]):
-        tensor = convert_to_tensor(a, name="a")
-        if tensor.dims is not None:
-            rules.require_rank_at_least(tensor.dims, 2, "a")
-            count = len(tensor.dims)
-            return transpose(tensor, [*range(count - 2), count - 1, count - 2], conjugate=conjugate)
-        from graphflow._core.ops.array import creation
-        from graphflow._core.ops.array.joining import concat
-
-        count_tensor = rank(tensor)
-        perm = concat(
-            (creation.range_(0, count_tensor - 2, 1), [count_tensor - 1, count_tensor - 2]),
-            0,
-        )
-        return transpose(tensor, perm, conjugate=conjugate)
-
-
-def _invert_permutation_partial(op: Operation) -> list[int] | None:
-    known = full_value(op.inputs[0])
-    if not isinstance(known, list) or sorted(known) != list(range(len(known))):
-        return None
-    return [int(v) for v in np.argsort(known)]
-
-
-INVERT_PERMUTATION = op_def(
-    "InvertPermutation",
-    ("x: T=index(int32)",),
-    infer=lambda op: [(op.inputs[0].dtype, rules.require_rank(op.inputs[0].dims, 1, "x"))],
-    gradient=NOT_DIFFERENTIABLE,
-    partial_value=_invert_permutation_partial,
-)
-
-
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError where it is none."""
-    return apply(INVERT_PERMUTATION, (x,), name=name).outputs[0]
-
-
 def _bitcast_infer(op: Operation) -> Signature:
     x, target = op.inputs[0], op.attrs["type"]
     size_in, size_out = x.dtype.size, target.size
@@ -472,7 +353,6 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 EXPORTS: dict[str, Any] = {
     "placeholder": placeholder, "placeholder_with_default": placeholder_with_default, "identity": identity,
     "identity_n": identity_n, "guarantee_const": guarantee_const, "stop_gradient": stop_gradient, "shape": shape,
-    "shape_n": shape_n, "size": size, "rank": rank, "reshape": reshape, "expand_dims": expand_dims, "squeeze": squeeze,
-    "transpose": transpose, "matrix_transpose": matrix_transpose, "invert_permutation": invert_permutation,
+    "shape_n": shape_n, "reshape": reshape, "expand_dims": expand_dims, "squeeze": squeeze,
     "bitcast": bitcast, "newaxis": None,
 }  # fmt: skip

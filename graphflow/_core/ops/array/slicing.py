@@ -6,26 +6,20 @@ of their entries mean "from the start", "to the end", an ellipsis, a new axis, o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.op_def import GradientsIn, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops import rules
-from graphflow._core.ops.array.joining import pack
+from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.array.shaping import full_value, shape
-from graphflow._core.ops.core import apply, constant, op_scope, partial_shape, partial_vector
+from graphflow._core.ops.core import apply, partial_shape, partial_vector
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-_REFUSED = (
-    "Only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and scalar int32/int64 tensors "
-    "are valid indices, "
-    "got {!r}"
-)
 
 
 def _whole(tensor: Tensor) -> list[int] | None:
@@ -149,113 +143,10 @@ def strided_slice(
     `var`, a variable of which `input_` is a read, is accepted and not needed.
     """
     if strides is None:
-        from graphflow._core.ops.array.creation import ones_like
-
         strides = ones_like(begin)
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     attrs = dict(zip(MASKS, map(int, masks), strict=True))
     return apply(STRIDED_SLICE, (input_, begin, end, strides), attrs, name).outputs[0]
-
-
-class _Spec:
-    """The entries and masks that a Python index is turned into."""
-
-    def __init__(self, tensor: Any) -> None:
-        self.tensor = tensor
-        self.begin: list[Any] = []
-        self.end: list[Any] = []
-        self.strides: list[Any] = []
-        self.masks = dict.fromkeys(MASKS, 0)
-
-    def add(self, item: Any) -> None:
-        bit = 1 << len(self.begin)
-        if isinstance(item, slice):
-            parts = [_index(p) for p in (item.start, item.stop, item.step)]
-            self._append(*(d if p is None else p for p, d in zip(parts, (0, 0, 1), strict=True)))
-            self.masks["begin_mask"] |= bit if parts[0] is None else 0
-            self.masks["end_mask"] |= bit if parts[1] is None else 0
-        elif item is Ellipsis:
-            self._append(0, 0, 1)
-            self.masks["ellipsis_mask"] |= bit
-        elif item is None:
-            self._append(0, 0, 1)
-            self.masks["new_axis_mask"] |= bit
-        else:
-            place = _index(item)
-            self._append(place, place + 1, 1)
-            self.masks["shrink_axis_mask"] |= bit
-
-    def _append(self, begin: Any, end: Any, stride: Any) -> None:
-        self.begin.append(begin)
-        self.end.append(end)
-        self.strides.append(stride)
-
-
-def _index(item: Any) -> Any:
-    """An entry of an index as an int or a scalar integer tensor; TypeError for anything else."""
-    if item is None or isinstance(item, int) and not isinstance(item, bool):
-        return item
-    if (
-        isinstance(item, np.integer)
-        or isinstance(item, np.ndarray)
-        and item.ndim == 0
-        and item.dtype.kind in "iu"
-    ):
-        return int(item)
-    if isinstance(item, shapes.Dimension):
-        return None if item.value is None else item.value
-    if isinstance(item, Tensor):
-        if item.dtype in (dtypes.int32, dtypes.int64) and item.dims in ((), None):
-            return item
-        raise TypeError(_REFUSED.format(item))
-    convert = getattr(item, "as_graph_tensor", None)
-    if convert is not None and getattr(item, "dtype", None) in (dtypes.int32, dtypes.int64):
-        return convert(None, None)
-    raise TypeError(_REFUSED.format(item))
-
-
-def getitem(tensor: Any, index: Any, var: Any = None) -> Tensor:
-    """tensor[index] with Python's meaning: ints, slices, Ellipsis, None, scalar integer tensors; a boolean tensor
-    selects as gf.boolean_mask does.
-
-    TypeError for anything else, ValueError where an index is known to be out of range.
-    """
-    mask_like = isinstance(index, Tensor | np.ndarray) or hasattr(index, "as_graph_tensor")
-    if mask_like and getattr(index, "dtype", None) is not None and dtypes.as_dtype(index.dtype).is_bool:
-        from graphflow._core.ops.array.indexing import boolean_mask
-
-        return boolean_mask(tensor, index)
-    spec = _Spec(tensor)
-    for item in index if isinstance(index, list | tuple) else [index]:
-        spec.add(item)
-    with op_scope(None, "strided_slice", [tensor, *spec.begin]) as scope:
-        vectors = _vectors([spec.begin, spec.end, spec.strides])
-        return apply(STRIDED_SLICE, (tensor, *vectors), spec.masks, scope).outputs[0]
-
-
-def _vectors(parts: Sequence[list[Any]]) -> list[Tensor]:
-    """Each list as an integer vector, all of one dtype."""
-    tensors = [v for part in parts for v in part if isinstance(v, Tensor)]
-    ints = [v for part in parts for v in part if not isinstance(v, Tensor)]
-    wide = any(t.dtype is dtypes.int64 for t in tensors) or any(not -(2**31) <= v < 2**31 for v in ints)
-    kind = dtypes.int64 if wide else dtypes.int32
-    result: list[Tensor] = []
-    for part in parts:
-        if not any(isinstance(v, Tensor) for v in part):
-            result.append(constant(np.array(part, kind.as_numpy_dtype), name="stack"))
-            continue
-        result.append(pack([_of_type(v, kind) for v in part], name="stack"))
-    return result
-
-
-def _of_type(value: Any, kind: dtypes.DType) -> Any:
-    if not isinstance(value, Tensor):
-        return constant(value, kind)
-    if value.dtype is kind:
-        return value
-    from graphflow._core.ops.math import numeric
-
-    return numeric.cast(value, kind)
 
 
 # ---- Slice --------------------------------------------------------------------------------------------------------
@@ -311,18 +202,8 @@ def _slice_partial(op: Operation) -> list[int | None] | None:
     return known[begin[0] :] if size[0] == -1 else known[begin[0] : begin[0] + size[0]]
 
 
-def _slice_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
-    from graphflow._core.ops.array.layout import pad
-
-    x, begin, _ = op.inputs
-    after = shape(x, out_type=begin.dtype) - shape(op.outputs[0], out_type=begin.dtype) - begin
-    result = pad(g, pack([begin, after], axis=1))
-    result.set_shape(x.dims)
-    return result, None, None
-
-
 SLICE = op_def(
-    "Slice", ("input: T", "begin: Index=index", "size: Index"), infer=_slice_infer, gradient=_slice_gradient,
+    "Slice", ("input: T", "begin: Index=index", "size: Index"), infer=_slice_infer, gradient=_GRADIENTS,
     partial_value=_slice_partial,
 )  # fmt: skip
 
@@ -331,7 +212,5 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     """The block of shape `size` that starts at `begin`; a size of -1 means all that is left (tf.slice)."""
     return apply(SLICE, (input_, begin, size), name=name).outputs[0]
 
-
-Tensor.install_operator("__getitem__", getitem)
 
 EXPORTS: dict[str, Any] = {"strided_slice": strided_slice, "slice": slice_}

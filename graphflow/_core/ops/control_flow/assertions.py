@@ -11,7 +11,7 @@ from graphflow import errors
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.ops.array.creation import zeros_like
-from graphflow._core.ops.array.shaping import rank as rank_of
+from graphflow._core.ops.array.extents import rank as rank_of
 from graphflow._core.ops.array.shaping import reshape, shape
 from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.flow_basics import no_op

@@ -9,6 +9,8 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.rules import no_outputs, same_as_input
 
@@ -112,8 +114,6 @@ def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Tensor:
     """The tensor itself; InvalidArgumentError where it has a NaN or infinity (tf.verify_tensor_all_finite)."""
-    from graphflow._core.ops.array.shaping import identity
-
     with op_scope(name, "VerifyFinite", [t, x]):
         tensor = convert_to_tensor(x if t is None else t)
         checked = check_numerics(tensor, (message if msg is None else msg) or "", None)
@@ -122,8 +122,6 @@ def verify_tensor_all_finite(
 
 def add_check_numerics_ops() -> Operation:
     """An operation that checks every floating-point tensor built so far (tf.add_check_numerics_ops)."""
-    from graphflow._core.ops.control_flow.flow_basics import group
-
     graph = get_default_graph()
     checks = []
     for op in graph.get_operations():

@@ -15,6 +15,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.ops.array.shaping import IDENTITY
 
 _RENAMES = frozenset({"Switch", "Enter"})
 
@@ -284,8 +285,6 @@ class LoopContext(Context):
 
     def into_body(self, variable: Tensor, pivot: Tensor) -> tuple[Operation, Tensor]:
         """The Switch of a loop variable, and its value inside the body."""
-        from graphflow._core.ops.array.shaping import IDENTITY
-
         graph = self.graph
         with graph.context_scope(self):
             switch = graph.add(SWITCH, (variable, pivot), {"T": variable.dtype}, "Switch")

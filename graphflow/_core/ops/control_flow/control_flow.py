@@ -11,9 +11,13 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.ops.array.array import stack
 from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.checking import assert_true
 from graphflow._core.ops.control_flow.contexts import LOOP_COND, MERGE, SWITCH, BranchPair, LoopContext
 from graphflow._core.ops.core import constant, convert_to_tensor
+from graphflow._core.ops.math.math import add, cast, less, less_equal, logical_and
+from graphflow._core.ops.math.reductions import reduce_any, reduce_sum
 
 
 def _components(value: Any) -> list[Any]:
@@ -171,8 +175,6 @@ def case(
     pred_fn_pairs: list of (scalar bool tensor, function), or a dictionary. With `exclusive`, InvalidArgumentError
     where more than one predicate is true; without a default, where none is.
     """
-    from graphflow._core.ops.control_flow.checking import assert_true
-
     if isinstance(pred_fn_pairs, Mapping):
         pairs = list(pred_fn_pairs.items())
         if not exclusive and type(pred_fn_pairs) is dict:
@@ -224,10 +226,6 @@ def case(
 
 
 def _count(predicates: Sequence[Tensor], at_most: int | None) -> Tensor:
-    from graphflow._core.ops.array.array import stack
-    from graphflow._core.ops.math.math import cast, less_equal
-    from graphflow._core.ops.math.reductions import reduce_any, reduce_sum
-
     together = stack(list(predicates))
     if at_most is None:
         return reduce_any(together)
@@ -300,8 +298,6 @@ def while_loop(
 
 def _limited(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Any) -> tuple[Any, Any, Any, Any]:
     """The loop with a counter that ends it."""
-    from graphflow._core.ops.math.math import add, less, logical_and
-
     limit = convert_to_tensor(limit, name="maximum_iterations")
     counter = constant(0, dtype=limit.dtype, name="iteration_counter")
     original = loop_vars if isinstance(loop_vars, list | tuple) else (loop_vars,)

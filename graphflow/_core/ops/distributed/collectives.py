@@ -17,8 +17,8 @@ from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signat
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.math.arithmetic import divide, multiply
+from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import equal
-from graphflow._core.ops.math.numeric import cast
 from graphflow._core.ops.rules import same_as_input
 
 _MERGES: Final = {"add": "Add", "mul": "Mul", "min": "Min", "max": "Max"}

@@ -8,101 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow._core.graph import dtypes
-from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
-from graphflow._core.ops import core
-from graphflow._core.ops.array import array
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, op_def
 from graphflow._core.ops.core import convert_to_tensor, op_scope
-from graphflow._core.ops.math import comparison, numeric, transcendental
-from graphflow._core.ops.math.elementwise import (
-    ARITHMETIC,
-    MODULAR,
-    NARROW,
-    binary,
-    partial_arithmetic,
-    unbroadcast,
-    unbroadcast_pair,
-)
+from graphflow._core.ops.math import casting
+from graphflow._core.ops.math.elementwise import ARITHMETIC, MODULAR, NARROW, binary, partial_arithmetic
 from graphflow._core.ops.rules import broadcast_binary
 
-
-def _add_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    return unbroadcast_pair(op, g, g)
-
-
-def _subtract_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    return unbroadcast_pair(op, g, numeric.negative(g))
-
-
-def _multiply_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = map(numeric.conj, op.inputs)
-    return unbroadcast_pair(op, multiply(g, y), multiply(x, g))
-
-
-def _divide_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = map(numeric.conj, op.inputs)
-    return unbroadcast_pair(op, realdiv(g, y), multiply(g, realdiv(realdiv(numeric.negative(x), y), y)))
-
-
-def _div_no_nan_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = map(numeric.conj, op.inputs)
-    slope = div_no_nan(div_no_nan(numeric.negative(x), y), y)
-    return unbroadcast_pair(op, div_no_nan(g, y), multiply(g, slope))
-
-
-def _floormod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = op.inputs
-    return unbroadcast_pair(op, g, multiply(g, numeric.negative(binary(FLOOR_DIV, x, y, None))))
-
-
-def _truncatemod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = op.inputs
-    quotient = realdiv(subtract(x, op.outputs[0]), y)
-    return unbroadcast_pair(op, g, multiply(g, numeric.negative(quotient)))
-
-
-def _power_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor | None]:
-    x, y = map(numeric.conj, op.inputs)
-    exponent = core.constant_value(y)
-    if exponent is not None and exponent.ndim == 0 and exponent == 2:
-        x_gradient = multiply(g, multiply(y, x))
-    else:
-        x_gradient = multiply(multiply(g, y), pow_(x, subtract(y, 1)))
-    if y.op.type == "Const":
-        return unbroadcast(x_gradient, op.inputs[0], y), None
-    # log(x) where it exists; the other elements stay out of log, whose gradient would be NaN there.
-    zero = array.zeros_like(x)
-    usable = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
-    safe = array.where(usable, x, array.ones_like(x))
-    logarithm = array.where(usable, transcendental.log(safe), zero)
-    y_gradient = multiply(multiply(g, numeric.conj(op.outputs[0])), logarithm)
-    return unbroadcast_pair(op, x_gradient, y_gradient)
-
-
-def _extremum_gradient(op: Operation, g: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-    zeros = array.zeros_like(g)
-    return unbroadcast_pair(op, array.where(first, g, zeros), array.where(first, zeros, g))
-
-
-def _squared_difference_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = op.inputs
-    if g.dtype.is_complex:  # The op is abs(x - y) ** 2, whose imaginary part is always 0.
-        g = numeric.cast(numeric.real(g), g.dtype)
-    slope = multiply(multiply(g, 2), subtract(x, y))
-    return unbroadcast_pair(op, slope, numeric.negative(slope))
-
-
-def _xlogy_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = map(numeric.conj, op.inputs)
-    nonzero = numeric.cast(comparison.not_equal(x, array.zeros_like(x)), x.dtype)
-    return unbroadcast_pair(op, multiply(g, xlogy(nonzero, y)), multiply(g, xdivy(x, y)))
-
-
-def _xdivy_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = map(numeric.conj, op.inputs)
-    nonzero = numeric.cast(comparison.not_equal(x, array.zeros_like(x)), x.dtype)
-    slope = xdivy(numeric.negative(x), transcendental.square(y))
-    return unbroadcast_pair(op, multiply(g, xdivy(nonzero, y)), multiply(g, slope))
+_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
 
 
 def _define(name: str, types: str, gradient: Any, scalar: str | None, partial: Any = None) -> OpDef:
@@ -121,37 +34,35 @@ def _plus(x: int, y: int) -> int:
     return x + y
 
 
-ADD = _define("Add", "float|complex|uint8|int8|int16|int32|int64|string", _add_gradient, "{x} + {y}", _plus)
-ADD_V2 = _define("AddV2", "float|complex|uint8|int8|int16|int32|int64", _add_gradient, "{x} + {y}", _plus)
-SUB = _define("Sub", ARITHMETIC, _subtract_gradient, "{x} - {y}", lambda x, y: x - y)
-MUL = _define("Mul", ARITHMETIC, _multiply_gradient, "{x} * {y}", lambda x, y: x * y)
-REAL_DIV = _define("RealDiv", ARITHMETIC, _divide_gradient, "{x} / {y}")
-DIV = _define("Div", ARITHMETIC, _divide_gradient, "{x} / {y}")
+ADD = _define("Add", "float|complex|uint8|int8|int16|int32|int64|string", _GRADIENTS, "{x} + {y}", _plus)
+ADD_V2 = _define("AddV2", "float|complex|uint8|int8|int16|int32|int64", _GRADIENTS, "{x} + {y}", _plus)
+SUB = _define("Sub", ARITHMETIC, _GRADIENTS, "{x} - {y}", lambda x, y: x - y)
+MUL = _define("Mul", ARITHMETIC, _GRADIENTS, "{x} * {y}", lambda x, y: x * y)
+REAL_DIV = _define("RealDiv", ARITHMETIC, _GRADIENTS, "{x} / {y}")
+DIV = _define("Div", ARITHMETIC, _GRADIENTS, "{x} / {y}")
 FLOOR_DIV = _define("FloorDiv", ARITHMETIC, NOT_DIFFERENTIABLE, "{x} // {y}", lambda x, y: x // y)
 TRUNCATE_DIV = _define("TruncateDiv", ARITHMETIC, NOT_DIFFERENTIABLE, None)
-DIV_NO_NAN = _define("DivNoNan", "float|complex", _div_no_nan_gradient, "{x} / {y} if {y} != 0 else 0")
-FLOOR_MOD = _define("FloorMod", MODULAR, _floormod_gradient, "{x} % {y}", lambda x, y: x % y)
-TRUNCATE_MOD = _define("TruncateMod", MODULAR, _truncatemod_gradient, "truncatemod({x}, {y})")
-POW = _define("Pow", NARROW, _power_gradient, "pow({x}, {y})")
+DIV_NO_NAN = _define("DivNoNan", "float|complex", _GRADIENTS, "{x} / {y} if {y} != 0 else 0")
+FLOOR_MOD = _define("FloorMod", MODULAR, _GRADIENTS, "{x} % {y}", lambda x, y: x % y)
+TRUNCATE_MOD = _define("TruncateMod", MODULAR, _GRADIENTS, "truncatemod({x}, {y})")
+POW = _define("Pow", NARROW, _GRADIENTS, "pow({x}, {y})")
 MAXIMUM = _define(
     "Maximum",
     "float|int32|int64",
-    lambda op, g: _extremum_gradient(op, g, comparison.greater_equal(*op.inputs)),
+    _GRADIENTS,
     "max({x}, {y})",
     max,
 )
 MINIMUM = _define(
     "Minimum",
     "float|int32|int64",
-    lambda op, g: _extremum_gradient(op, g, comparison.less_equal(*op.inputs)),
+    _GRADIENTS,
     "min({x}, {y})",
     min,
 )
-SQUARED_DIFFERENCE = _define(
-    "SquaredDifference", NARROW, _squared_difference_gradient, "({x} - {y}) * ({x} - {y})"
-)
-XLOGY = _define("Xlogy", "float|complex", _xlogy_gradient, "{x} * log({y}) if {x} != 0 else 0")
-XDIVY = _define("Xdivy", "float|complex", _xdivy_gradient, "{x} / {y} if {x} != 0 else 0")
+SQUARED_DIFFERENCE = _define("SquaredDifference", NARROW, _GRADIENTS, "({x} - {y}) * ({x} - {y})")
+XLOGY = _define("Xlogy", "float|complex", _GRADIENTS, "{x} * log({y}) if {x} != 0 else 0")
+XDIVY = _define("Xdivy", "float|complex", _GRADIENTS, "{x} / {y} if {x} != 0 else 0")
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -261,7 +172,7 @@ def quotient_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     ):
         raise TypeError(f"Invalid dtype {x.dtype.name} in truediv. Expected numbers.")
     if x.dtype.is_integer:
-        return numeric.cast(x, _QUOTIENT[x.dtype]), numeric.cast(y, _QUOTIENT[y.dtype])
+        return casting.cast(x, _QUOTIENT[x.dtype]), casting.cast(y, _QUOTIENT[y.dtype])
     return x, y
 
 

@@ -11,7 +11,7 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, comparison, numeric, reductions, transcendental
+from graphflow._core.ops.math import arithmetic, casting, comparison, reductions, transcendental
 from graphflow._core.ops.nn import nn
 
 
@@ -50,7 +50,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     """The tensor scaled down where its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm)."""
     with op_scope(name, "clip_by_average_norm", (t, clip_norm)) as scope:
         t = convert_to_tensor(t, name="t")
-        count = numeric.cast(array.size(t), t.dtype)
+        count = casting.cast(array.size(t), t.dtype)
         squares = reductions.reduce_sum(arithmetic.multiply(t, t, "mul"), array.range_(array.rank(t)))
         inverse = transcendental.rsqrt(squares)
         limit = arithmetic.truediv(constant(1.0, dtype=t.dtype), clip_norm)

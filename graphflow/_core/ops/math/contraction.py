@@ -13,7 +13,15 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops import core
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, linalg, numeric, reductions
+from graphflow._core.ops.math import arithmetic, casting, comparison, linalg, reductions
+
+
+def split_axes(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor]:
+    """The axes counted from the front, and all the others, ascending; computed while the graph runs."""
+    chosen = arithmetic.floormod(array.reshape(axes, [-1]), casting.cast(array.rank(x), axes.dtype))
+    every = casting.cast(array.range_(array.rank(x)), axes.dtype)
+    matches = comparison.equal(array.expand_dims(every, 1), array.expand_dims(chosen, 0))
+    return chosen, array.boolean_mask(every, comparison.logical_not(reductions.reduce_any(matches, 1)))
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -91,8 +99,8 @@ def _dynamic_tensordot(a: Tensor, b: Tensor, axes: Any, scope: str) -> Tensor:
             raise ValueError("'axes' must be at least 0.")
         rank = array.rank(a)
         axes = array.range_(arithmetic.subtract(rank, int(axes)), rank), array.range_(int(axes))
-    first, second = (numeric.cast(own, dtypes.int32) for own in axes)
-    (a_axes, a_free), (b_axes, b_free) = reductions.split_axes(a, first), reductions.split_axes(b, second)
+    first, second = (casting.cast(own, dtypes.int32) for own in axes)
+    (a_axes, a_free), (b_axes, b_free) = split_axes(a, first), split_axes(b, second)
     a_shape, b_shape = array.shape(a), array.shape(b)
     a_outer, b_outer = array.gather(a_shape, a_free), array.gather(b_shape, b_free)
     inner = reductions.reduce_prod(array.gather(a_shape, a_axes))

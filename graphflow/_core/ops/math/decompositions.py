@@ -14,7 +14,15 @@ from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, comparison, linalg, numeric, reductions, transcendental
+from graphflow._core.ops.math import (
+    arithmetic,
+    casting,
+    comparison,
+    linalg,
+    numeric,
+    reductions,
+    transcendental,
+)
 from graphflow._core.ops.math.elementwise import unary
 from graphflow._core.ops.rules import require_rank_at_least
 
@@ -343,13 +351,13 @@ def _reciprocal_of_large(values: Tensor, matrix: Tensor) -> Tensor:
     epsilon = {dtypes.float16: 1e-3, dtypes.float32: 1.2e-7}.get(values.dtype, 2.3e-16)
     side = max([d for d in (matrix.dims or ())[-2:] if d] or [1000])
     usable = comparison.greater(values, arithmetic.multiply(largest, epsilon * side))
-    return arithmetic.div_no_nan(numeric.cast(usable, values.dtype), values)
+    return arithmetic.div_no_nan(casting.cast(usable, values.dtype), values)
 
 
 def _regularized(gram: Tensor, l2_regularizer: Any) -> Tensor:
     if isinstance(l2_regularizer, int | float) and l2_regularizer == 0:
         return gram
-    damped = arithmetic.add(linalg.matrix_diag_part(gram), numeric.cast(l2_regularizer, gram.dtype))
+    damped = arithmetic.add(linalg.matrix_diag_part(gram), casting.cast(l2_regularizer, gram.dtype))
     return linalg.matrix_set_diag(gram, damped)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, PartialRule
-from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.ops import core
 from graphflow._core.ops.core import apply, op_scope
@@ -37,37 +36,6 @@ def sparse_unary(definition: OpDef, x: Any, name: str | None) -> Any:
         with op_scope(name, definition.name, (x.values,)) as scope:
             return SparseTensor(x.indices, unary(definition, x.values, scope), x.dense_shape)
     return unary(definition, x, name)
-
-
-def unbroadcast(gradient: Tensor, target: Tensor, other: Tensor | None = None) -> Tensor:
-    """Sums a gradient over the axes along which `target` was broadcast, by `other` where that is known.
-
-    Where the static shapes prove that there are none, it is the gradient itself.
-    """
-    if gradient.dims == target.dims and _never_broadcast(target.dims, None if other is None else other.dims):
-        return gradient
-    from graphflow._core.ops.math import reductions
-
-    return reductions.sum_to_shape_of(gradient, target)
-
-
-def _never_broadcast(target: Dims, other: Dims) -> bool:
-    if target is None:
-        return False
-    if None not in target:
-        return True
-    if other is None or len(other) > len(target):
-        return False
-    aligned = (1,) * (len(target) - len(other)) + other
-    return all(size is not None or beside == 1 for size, beside in zip(target, aligned))
-
-
-def unbroadcast_pair(op: Operation, x_gradient: Tensor, y_gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Both gradients of a broadcasting op of two inputs, summed to the inputs' shapes."""
-    x, y = op.inputs[0], op.inputs[1]
-    if x is y:
-        return x_gradient, y_gradient
-    return unbroadcast(x_gradient, x, y), unbroadcast(y_gradient, y, x)
 
 
 def partial_arithmetic(function: Callable[..., int]) -> PartialRule:

@@ -28,6 +28,16 @@ from graphflow._core.ops.math.arithmetic import (
     xdivy,
     xlogy,
 )
+from graphflow._core.ops.math.broadcasting import unbroadcast, unbroadcast_pair
+from graphflow._core.ops.math.casting import (
+    cast,
+    to_complex64,
+    to_complex128,
+    to_double,
+    to_float,
+    to_int32,
+    to_int64,
+)
 from graphflow._core.ops.math.comparison import (
     equal,
     greater,
@@ -43,13 +53,12 @@ from graphflow._core.ops.math.comparison import (
     logical_xor,
     not_equal,
 )
-from graphflow._core.ops.math.elementwise import binary, unary, unbroadcast, unbroadcast_pair
+from graphflow._core.ops.math.elementwise import binary, unary
 from graphflow._core.ops.math.numeric import (
     abs_,
     accumulate_n,
     add_n,
     angle,
-    cast,
     complex_,
     conj,
     imag,
@@ -58,12 +67,6 @@ from graphflow._core.ops.math.numeric import (
     saturate_cast,
     scalar_mul,
     sign,
-    to_complex64,
-    to_complex128,
-    to_double,
-    to_float,
-    to_int32,
-    to_int64,
 )
 from graphflow._core.ops.math.special import digamma, erf, erfc, lgamma
 from graphflow._core.ops.math.transcendental import (

@@ -12,22 +12,17 @@ import numpy as np
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.ops import core
-from graphflow._core.ops.array import array
+from graphflow._core.ops.array import creation, shaping
 from graphflow._core.ops.core import apply, convert_n_to_tensor, convert_to_tensor, graph_of, op_scope
 from graphflow._core.ops.math import arithmetic
-from graphflow._core.ops.math.elementwise import (
-    NARROW,
-    binary,
-    partial_arithmetic,
-    sparse_unary,
-    unary,
-    unbroadcast_pair,
-)
+from graphflow._core.ops.math.casting import cast
+from graphflow._core.ops.math.elementwise import NARROW, binary, partial_arithmetic, sparse_unary, unary
 from graphflow._core.ops.rules import broadcast_binary, same_as_input, same_shape
-from graphflow.errors import UnimplementedError
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
 
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 _COMPLEX_OF = {real: wide for wide, real in _REAL_OF.items()}
@@ -45,12 +40,12 @@ def _complex_infer(op: Operation) -> Signature:
 def _sign_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
     x, y = op.inputs[0], op.outputs[0]
     if not x.dtype.is_complex:
-        return (array.zeros_like(x),)
+        return (creation.zeros_like(x),)
     # Only what turns a complex number changes its sign, in proportion to 1 / abs(x).
     outward = real(arithmetic.multiply(conj(y), g))
-    turning = arithmetic.subtract(g, arithmetic.multiply(y, complex_(outward, array.zeros_like(outward))))
+    turning = arithmetic.subtract(g, arithmetic.multiply(y, complex_(outward, creation.zeros_like(outward))))
     size = abs_(x)
-    return (arithmetic.div_no_nan(turning, complex_(size, array.zeros_like(size))),)
+    return (arithmetic.div_no_nan(turning, complex_(size, creation.zeros_like(size))),)
 
 
 def _abs_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
@@ -58,25 +53,21 @@ def _abs_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
 
 
 def _complex_abs_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
-    return (arithmetic.multiply(complex_(g, array.zeros_like(g)), sign(op.inputs[0])),)
+    return (arithmetic.multiply(complex_(g, creation.zeros_like(g)), sign(op.inputs[0])),)
 
 
 def _angle_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
     x = op.inputs[0]
-    outward = arithmetic.realdiv(array.ones_like(x), complex_(imag(x), real(x)))
-    return (arithmetic.multiply(negative(outward), complex_(g, array.zeros_like(g))),)
-
-
-def _complex_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    return unbroadcast_pair(op, real(g), imag(g))
+    outward = arithmetic.realdiv(creation.ones_like(x), complex_(imag(x), real(x)))
+    return (arithmetic.multiply(negative(outward), complex_(g, creation.zeros_like(g))),)
 
 
 def _real_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
-    return (complex_(g, array.zeros_like(g)),)
+    return (complex_(g, creation.zeros_like(g)),)
 
 
 def _imag_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
-    return (complex_(array.zeros_like(g), g),)
+    return (complex_(creation.zeros_like(g), g),)
 
 
 NEG = op_def(
@@ -106,9 +97,7 @@ CONJ = op_def("Conj", ("input: T=complex",), infer=same_as_input, gradient=lambd
 ANGLE = op_def("Angle", ("input: T=complex",), infer=_real_infer, gradient=_angle_gradient)
 REAL = op_def("Real", ("input: T=complex",), infer=_real_infer, gradient=_real_gradient)
 IMAG = op_def("Imag", ("input: T=complex",), infer=_real_infer, gradient=_imag_gradient)
-COMPLEX = op_def(
-    "Complex", ("real: T=float32|float64", "imag: T"), infer=_complex_infer, gradient=_complex_gradient
-)
+COMPLEX = op_def("Complex", ("real: T=float32|float64", "imag: T"), infer=_complex_infer, gradient=_GRADIENTS)
 
 
 def negative(x: Any, name: str | None = None) -> Any:
@@ -163,7 +152,7 @@ def _part(definition: OpDef, value: Any, name: str | None) -> Tensor:
         tensor = convert_to_tensor(value, name="input")
         if tensor.dtype.is_complex:
             return unary(definition, tensor, scope)
-        return tensor if definition is REAL else array.zeros_like(tensor)
+        return tensor if definition is REAL else creation.zeros_like(tensor)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
@@ -180,55 +169,6 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 
 
 # ---- conversion ----------------------------------------------------------------------------------------------------
-
-
-def _cast_infer(op: Operation) -> Signature:
-    source, target = op.inputs[0].dtype, op.attrs["DstT"]
-    op.attrs.setdefault("SrcT", source)
-    for dtype in (source, target):
-        if not dtype.is_numpy_compatible or dtype is dtypes.string:
-            raise UnimplementedError(
-                None,
-                op,
-                f"{op.describe()}: Cast {source.name} to {target.name} is not supported. "
-                f"Built at {op.line[0]}:{op.line[1]}.",
-            )
-    return [(target, op.inputs[0].dims)]
-
-
-def _cast_gradient(op: Operation, g: Tensor) -> tuple[Tensor | None]:
-    source = op.inputs[0].dtype
-    continuous = source.is_floating or source.is_complex
-    return (cast(g, source) if continuous and (g.dtype.is_floating or g.dtype.is_complex) else None,)
-
-
-CAST = op_def(
-    "Cast",
-    ("x: any",),
-    infer=_cast_infer,
-    gradient=_cast_gradient,
-    scalar="cast({x}, {@DstT})",
-    partial_value=lambda op: core.partial_value(op.inputs[0]) if op.attrs["DstT"].is_integer else None,
-)
-
-
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """The values as another dtype (tf.cast): floats are truncated to integers, integers wrap, bool is 0 or 1.
-
-    Takes SparseTensor and IndexedSlices too. A tensor that has the dtype already is returned as it is.
-    """
-    target = as_dtype(dtype)
-    if isinstance(x, Tensor) and x.dtype is target:
-        return x
-    if isinstance(x, SparseTensor):
-        return SparseTensor(x.indices, cast(x.values, target, name), x.dense_shape)
-    if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, target, name), x.indices, x.dense_shape)
-    with op_scope(name, "Cast", (x,)) as scope:
-        tensor = convert_to_tensor(x, name="x")
-        if tensor.dtype is target:
-            return tensor
-        return apply(CAST, (tensor,), {"DstT": target, "Truncate": False}, scope).outputs[0]
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -256,24 +196,6 @@ def _end_within(end: Any, target: DType, source: DType, name: str) -> Tensor:
         end = limit
     return core.constant(end, dtype=source, name=name)
 
-
-def _converter(dtype: DType, default_name: str) -> Any:
-    def convert(x: Any, name: str | None = default_name) -> Any:
-        return cast(x, dtype, name)
-
-    convert.__name__ = (
-        f"to_{'double' if dtype is dtypes.float64 else 'float' if dtype is dtypes.float32 else dtype.name}"
-    )
-    convert.__doc__ = f"gf.cast to {dtype.name} (tf.{convert.__name__}, deprecated there)."
-    return convert
-
-
-to_float = _converter(dtypes.float32, "ToFloat")
-to_double = _converter(dtypes.float64, "ToDouble")
-to_int32 = _converter(dtypes.int32, "ToInt32")
-to_int64 = _converter(dtypes.int64, "ToInt64")
-to_complex64 = _converter(dtypes.complex64, "ToComplex64")
-to_complex128 = _converter(dtypes.complex128, "ToComplex128")
 
 # ---- sums of many --------------------------------------------------------------------------------------------------
 
@@ -313,7 +235,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     with graph.as_default():
         tensors = _as_tensors(inputs)
         if len(tensors) == 1:
-            return array.identity(tensors[0], name=name) if name else tensors[0]
+            return shaping.identity(tensors[0], name=name) if name else tensors[0]
         return apply(ADD_N, (tensors,), {"N": len(tensors)}, name).outputs[0]
 
 
@@ -338,7 +260,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     for x in tensors:
         dims = shapes.merge(dims, x.dims)
     if len(tensors) == 1:
-        return array.identity(tensors[0], name=name) if name else tensors[0]
+        return shaping.identity(tensors[0], name=name) if name else tensors[0]
     attrs = {"N": len(tensors), "shape": shapes.TensorShape(dims)}
     return apply(ACCUMULATE_N, (tensors,), attrs, name).outputs[0]
 

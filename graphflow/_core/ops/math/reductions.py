@@ -14,13 +14,15 @@ import numpy as np
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
-from graphflow._core.graph.shapes import Dims, TensorShape
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, Signature, op_def
+from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops import core
-from graphflow._core.ops.array import array
+from graphflow._core.ops.array import creation, indexing, shaping
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, graph_of, op_scope
-from graphflow._core.ops.math import arithmetic, comparison, numeric, scans, transcendental
+from graphflow._core.ops.math import arithmetic, casting, comparison, transcendental
 from graphflow._core.ops.rules import deprecated
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
 
 
 def _reduction_infer(op: Operation) -> Signature:
@@ -54,92 +56,6 @@ def known_axes(op: Operation) -> tuple[int, ...] | None:
     return tuple(sorted({int(axis) % rank for axis in np.atleast_1d(values)}))
 
 
-def _with_kept_axes(op: Operation, tensor: Tensor) -> Tensor:
-    """What has the shape of a reduction's result, with the reduced axes put back as axes of one element."""
-    axes = known_axes(op)
-    if op.attrs["keep_dims"] or axes == ():
-        return tensor
-    if axes is None:
-        return apply(RESTORE_AXES, (tensor, *op.inputs)).outputs[0]
-    for axis in axes:
-        tensor = array.expand_dims(tensor, axis)
-    return tensor
-
-
-def _spread(op: Operation, g: Tensor) -> Tensor:
-    """The gradient of a reduction's result at each element that went into it."""
-    axes = known_axes(op)
-    leading = axes is not None and axes == tuple(range(len(axes)))
-    everything = op.outputs[0].dims == ()
-    return broadcast_like(g if leading or everything else _with_kept_axes(op, g), op.inputs[0])
-
-
-def _sum_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
-    return _spread(op, g), None
-
-
-def _mean_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
-    x, axes = op.inputs[0], known_axes(op)
-    count = None if axes is None or x.dims is None else shapes.size_of(tuple(x.dims[i] for i in axes))
-    if count is not None:
-        return _spread(op, arithmetic.realdiv(g, max(count, 1))), None
-    whole, kept = array.size(x), arithmetic.maximum(array.size(op.outputs[0]), 1)
-    divisor = numeric.cast(arithmetic.floor_div(whole, kept), g.dtype)
-    return _spread(op, arithmetic.realdiv(g, divisor)), None
-
-
-def _extremum_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
-    # Elements that tie share the gradient evenly, as in TensorFlow.
-    x, indices = op.inputs
-    y, g = _with_kept_axes(op, op.outputs[0]), _with_kept_axes(op, g)
-    chosen = numeric.cast(comparison.equal(y, x), g.dtype)
-    count = reduce_sum(chosen, indices, keepdims=True)
-    return arithmetic.multiply(arithmetic.realdiv(chosen, count), g), None
-
-
-def _product_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
-    # The product of all other elements from the products before and after each one, so that zeros do no harm.
-    x, axes, g = op.inputs[0], known_axes(op), _with_kept_axes(op, g)
-    if axes is None:
-        return arithmetic.multiply(g, _product_of_others_over(x, op.inputs[1])), None
-    for axis in axes:
-        g = arithmetic.multiply(g, _product_of_others(x, axis))
-        x = reduce_prod(x, axis, keepdims=True)
-    g.set_shape(op.inputs[0].dims)
-    return g, None
-
-
-def _product_of_others_over(x: Tensor, indices: Tensor) -> Tensor:
-    """The same over several axes that are computed: brought to the front, and made one."""
-    chosen, free = split_axes(x, indices)
-    order = array.concat([chosen, free], 0)
-    turned, shape = array.transpose(x, order), array.shape(x)
-    sizes = [reduce_prod(array.gather(shape, axes)) for axes in (chosen, free)]
-    flat = _product_of_others(array.reshape(turned, array.stack(sizes)), 0)
-    return array.transpose(array.reshape(flat, array.shape(turned)), array.invert_permutation(order))
-
-
-def split_axes(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor]:
-    """The axes counted from the front, and all the others, ascending; computed while the graph runs."""
-    chosen = arithmetic.floormod(array.reshape(axes, [-1]), numeric.cast(array.rank(x), axes.dtype))
-    every = numeric.cast(array.range_(array.rank(x)), axes.dtype)
-    matches = comparison.equal(array.expand_dims(every, 1), array.expand_dims(chosen, 0))
-    return chosen, array.boolean_mask(every, comparison.logical_not(reduce_any(matches, 1)))
-
-
-def _product_of_others(x: Tensor, axis: Any) -> Tensor:
-    before = scans.cumprod(x, axis, exclusive=True)
-    after = scans.cumprod(x, axis, exclusive=True, reverse=True)
-    return arithmetic.multiply(numeric.conj(before), numeric.conj(after))
-
-
-def _euclidean_norm_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
-    y = _with_kept_axes(op, op.outputs[0])
-    if g.dtype.is_complex:  # The norm's imaginary part is always 0.
-        g = numeric.cast(numeric.real(g), g.dtype)
-    return arithmetic.multiply(op.inputs[0], arithmetic.realdiv(_with_kept_axes(op, g), y)), None
-
-
 def _reduction(name: str, types: str, gradient: Any, partial: Any = None) -> OpDef:
     inputs = (f"input: {types}", "reduction_indices: Tidx=index")
     return op_def(name, inputs, infer=_reduction_infer, gradient=gradient, partial_value=partial)
@@ -158,14 +74,12 @@ def _partial(function: Callable[[list[int]], int]) -> Callable[[Operation], int 
     return rule
 
 
-SUM = _reduction("Sum", "T=number", _sum_gradient, _partial(sum))
-MEAN = _reduction("Mean", "T=number", _mean_gradient)
-MAX = _reduction("Max", "T=number", _extremum_gradient, _partial(max))
-MIN = _reduction("Min", "T=number", _extremum_gradient, _partial(min))
-PROD = _reduction(
-    "Prod", "T=number", _product_gradient, _partial(lambda values: int(np.prod(values, dtype=object)))
-)
-EUCLIDEAN_NORM = _reduction("EuclideanNorm", "T=number", _euclidean_norm_gradient)
+SUM = _reduction("Sum", "T=number", _GRADIENTS, _partial(sum))
+MEAN = _reduction("Mean", "T=number", _GRADIENTS)
+MAX = _reduction("Max", "T=number", _GRADIENTS, _partial(max))
+MIN = _reduction("Min", "T=number", _GRADIENTS, _partial(min))
+PROD = _reduction("Prod", "T=number", _GRADIENTS, _partial(lambda values: int(np.prod(values, dtype=object))))
+EUCLIDEAN_NORM = _reduction("EuclideanNorm", "T=number", _GRADIENTS)
 ALL = _reduction("All", "bool", NOT_DIFFERENTIABLE)
 ANY = _reduction("Any", "bool", NOT_DIFFERENTIABLE)
 
@@ -183,74 +97,10 @@ RESTORE_AXES = op_def(
     "RestoreReducedAxes",
     ("reduced: T", "input: any", "reduction_indices: Tidx=index"),
     infer=_restore_infer,
-    gradient=lambda op, g: (array.reshape(g, array.shape(op.inputs[0])), None, None),
+    gradient=lambda op, g: (shaping.reshape(g, shaping.shape(op.inputs[0])), None, None),
 )
 
 # ---- broadcasting and its inverse ----------------------------------------------------------------------------------
-
-
-def _broadcast_like_infer(op: Operation) -> Signature:
-    x, target = op.inputs
-    return [(x.dtype, shapes.merge(target.dims, _fits(x.dims, target.dims)))]
-
-
-def _fits(x: Dims, target: Dims) -> Dims:
-    if x is None or target is None:
-        return target
-    if len(x) > len(target):
-        raise ValueError(f"cannot broadcast shape {shapes.text(x)} to {shapes.text(target)}.")
-    return shapes.broadcast(x, target)
-
-
-def _static_infer(op: Operation) -> Signature:
-    x, target = op.inputs[0], op.attrs["shape"].raw
-    return [(x.dtype, shapes.merge(target, _fits(x.dims, target)))]
-
-
-BROADCAST_LIKE = op_def(
-    "BroadcastLike",
-    ("x: T", "like: any"),
-    infer=_broadcast_like_infer,
-    gradient=lambda op, g: (sum_to_shape_of(g, op.inputs[0]), None),
-    scalar="{x}",
-)
-BROADCAST_STATIC = op_def(
-    "BroadcastStatic",
-    ("x: T",),
-    infer=_static_infer,
-    gradient=lambda op, g: (sum_to_shape_of(g, op.inputs[0]),),
-    scalar="{x}",
-)
-SUM_TO_SHAPE = op_def(
-    "SumToShape",
-    ("x: T=number", "like: any"),
-    infer=lambda op: [(op.inputs[0].dtype, op.inputs[1].dims)],
-    gradient=lambda op, g: (broadcast_like(g, op.inputs[0]), None),
-)
-
-
-def broadcast_like(x: Tensor, target: Tensor) -> Tensor:
-    """`x` repeated along the axes that `target` has more elements of; the value of `target` is not looked at."""
-    if target.dims is None or None in target.dims:
-        return apply(BROADCAST_LIKE, (x, target)).outputs[0]
-    if x.dims == target.dims:
-        return x
-    return apply(BROADCAST_STATIC, (x,), {"shape": TensorShape(target.dims)}).outputs[0]
-
-
-def sum_to_shape_of(x: Tensor, target: Tensor) -> Tensor:
-    """`x` summed over the axes along which `target` would be broadcast to it; only the shape of `target` counts."""
-    wanted = target.dims
-    if wanted is None or None in wanted or x.dims is None:
-        return apply(SUM_TO_SHAPE, (x, target)).outputs[0]
-    extra = len(x.dims) - len(wanted)
-    inner = [extra + i for i, size in enumerate(wanted) if size == 1 and x.dims[extra + i] != 1]
-    if inner:
-        x = reduce_sum(x, inner, keepdims=True)
-    if extra:
-        x = reduce_sum(x, list(range(extra)))
-    x.set_shape(wanted)
-    return x
 
 
 # ---- public functions ----------------------------------------------------------------------------------------------
@@ -272,7 +122,7 @@ def _reduce(
         with graph_of((x,)).as_default():
             x = convert_to_tensor(x, name="Const")
             axis = (
-                array.range_(0, array.rank(x))
+                creation.range_(0, apply(shaping.RANK, (x,)).outputs[0])
                 if x.dims is None
                 else constant(np.arange(len(x.dims), dtype=np.int32))
             )
@@ -410,11 +260,11 @@ def reduce_logsumexp(
     x = convert_to_tensor(input_tensor)
     with op_scope(name, "ReduceLogSumExp", (x,)):
         largest = reduce_max(x, axis, True)
-        usable = array.where(comparison.is_finite(largest), largest, array.zeros_like(largest))
-        usable = array.stop_gradient(usable)
+        usable = indexing.where(comparison.is_finite(largest), largest, creation.zeros_like(largest))
+        usable = shaping.stop_gradient(usable)
         total = transcendental.log(reduce_sum(transcendental.exp(arithmetic.subtract(x, usable)), axis, keep))
         if not keep:
-            usable = array.reshape(usable, array.shape(total))
+            usable = shaping.reshape(usable, shaping.shape(total))
         return arithmetic.add(total, usable)
 
 
@@ -435,8 +285,8 @@ def count_nonzero(
     with op_scope(name, "count_nonzero", (values,)):
         x = convert_to_tensor(values, name="input")
         zero = constant("" if x.dtype is dtypes.string else x.dtype.as_numpy_dtype(0), name="zeros")
-        counted = numeric.cast(comparison.not_equal(x, zero), dtypes.int64)
-        result: Tensor = numeric.cast(reduce_sum(counted, axis, keep), dtype)
+        counted = casting.cast(comparison.not_equal(x, zero), dtypes.int64)
+        result: Tensor = casting.cast(reduce_sum(counted, axis, keep), dtype)
         return result
 
 

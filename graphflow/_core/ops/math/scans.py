@@ -12,7 +12,7 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops import core
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, comparison, numeric, reductions, transcendental
+from graphflow._core.ops.math import arithmetic, broadcasting, comparison, numeric, transcendental
 from graphflow._core.ops.rules import deprecated, same_as_input
 
 
@@ -108,7 +108,7 @@ def _log_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
     for part in (g, numeric.negative(g)):
         positive = comparison.greater(part, 0)
         safe = array.where(positive, part, array.ones_like(part))
-        logarithm = array.where(positive, transcendental.log(safe), reductions.broadcast_like(lowest, part))
+        logarithm = array.where(positive, transcendental.log(safe), broadcasting.broadcast_like(lowest, part))
         total = cumulative_logsumexp(
             arithmetic.subtract(logarithm, y), op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]
         )

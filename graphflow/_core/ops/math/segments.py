@@ -13,9 +13,12 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones_like, range_, zeros_like
+from graphflow._core.ops.array.extents import rank, size
 from graphflow._core.ops.array.indexing import gather, where
-from graphflow._core.ops.array.shaping import full_value, rank, reshape, scalar_value, shape, size
+from graphflow._core.ops.array.joining import concat
+from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
+from graphflow._core.ops.math import arithmetic, casting, comparison, numeric, transcendental
 
 # ---- sorted segments ----------------------------------------------------------------------------------------------
 
@@ -34,17 +37,14 @@ def _like_rows(vector: Tensor, data: Tensor) -> Tensor:
     if data.dims is not None:
         return reshape(vector, [-1, *(1 for _ in data.dims[1:])])
     tail = ones_like(shape(data)[1:])
-    from graphflow._core.ops.array.joining import concat
 
     return reshape(vector, concat([[-1], tail], 0))
 
 
 def _counts(ids: Tensor, data: Tensor) -> Tensor:
     """How many rows each segment has, at least 1."""
-    from graphflow._core.ops.math import arithmetic, numeric
-
     ones = ones_like(ids, dtype=data.dtype.real_dtype)
-    return _like_rows(numeric.cast(arithmetic.maximum(segment_sum(ones, ids), 1), data.dtype), data)
+    return _like_rows(casting.cast(arithmetic.maximum(segment_sum(ones, ids), 1), data.dtype), data)
 
 
 def _segment_mean_gradient(op: Operation, g: Any) -> tuple[Any, None]:
@@ -53,18 +53,14 @@ def _segment_mean_gradient(op: Operation, g: Any) -> tuple[Any, None]:
 
 
 def _selected(data: Tensor, result: Tensor, ids: Tensor) -> Tensor:
-    from graphflow._core.ops.math import comparison
-
     return comparison.equal(data, gather(result, ids))
 
 
 def _segment_extreme_gradient(op: Operation, g: Any) -> tuple[Any, None]:
     """The gradient goes to the largest (smallest) rows in equal shares."""
-    from graphflow._core.ops.math import numeric
-
     data, ids = op.inputs
     chosen = _selected(data, op.outputs[0], ids)
-    shares = convert_to_tensor(g) / segment_sum(numeric.cast(chosen, data.dtype), ids)
+    shares = convert_to_tensor(g) / segment_sum(casting.cast(chosen, data.dtype), ids)
     return where(chosen, gather(shares, ids), zeros_like(data)), None
 
 
@@ -137,14 +133,10 @@ def _unsorted_infer(op: Operation) -> Signature:
 
 def _kept_rows(values: Any, ids: Tensor, clipped: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Rows by segment, zeros for the dropped ones; also the ids without negative ones, and which rows were kept."""
-    from graphflow._core.ops.math import arithmetic, comparison
-
     zero_clipped = arithmetic.maximum(ids, zeros_like(ids)) if clipped is None else clipped
     rows = gather(values, zero_clipped)
     kept = comparison.greater_equal(ids, 0)
     if ids.dims is None or rows.dims is None:
-        from graphflow._core.ops.array.joining import concat
-
         extra = rank(rows) - rank(ids)
         wide = reshape(kept, concat([shape(kept), ones_like(range_(extra))], 0))
     else:
@@ -162,23 +154,19 @@ def _extents(tensor: Tensor) -> list[Any]:
 
 
 def _unsorted_extreme_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
-    from graphflow._core.ops.math import comparison, numeric
-
     data, ids, count = op.inputs
     best, clipped, kept = _kept_rows(op.outputs[0], ids)
     chosen = comparison.logical_and(comparison.equal(data, best), kept)
-    shares = convert_to_tensor(g) / unsorted_segment_sum(numeric.cast(chosen, data.dtype), ids, count)
+    shares = convert_to_tensor(g) / unsorted_segment_sum(casting.cast(chosen, data.dtype), ids, count)
     rows, _, _ = _kept_rows(shares, ids, clipped)
     return where(chosen, rows, zeros_like(rows)), None, None
 
 
 def _unsorted_prod_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
     """The product of the others: the segment's by the row, or, where that is 0, that of the rows that are not."""
-    from graphflow._core.ops.math import comparison, numeric
-
     data, ids, count = numeric.conj(op.inputs[0]), op.inputs[1], op.inputs[2]
     zero = comparison.equal(data, 0)
-    zeros = unsorted_segment_sum(numeric.cast(zero, "int32"), ids, count)
+    zeros = unsorted_segment_sum(casting.cast(zero, "int32"), ids, count)
     g = convert_to_tensor(g)
     passed = where(comparison.greater(zeros, 1), zeros_like(g), g)
     others = unsorted_segment_prod(where(zero, ones_like(data), data), ids, count)
@@ -228,13 +216,9 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
 
 
 def _unsorted_counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
-    from graphflow._core.ops.math import arithmetic
-
     ones = ones_like(ids, dtype=data.dtype)
     counts = arithmetic.maximum(unsorted_segment_sum(ones, ids, num_segments), 1)
     if data.dims is None or ids.dims is None:
-        from graphflow._core.ops.array.joining import concat
-
         extra = rank(data) - rank(ids)
         return reshape(counts, concat([[-1], ones_like(range_(extra))], 0))
     return reshape(counts, [-1, *(1 for _ in data.dims[len(ids.dims) :])])
@@ -252,8 +236,6 @@ def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
     """Sums of the rows of each segment over the root of their number (tf.unsorted_segment_sqrt_n)."""
-    from graphflow._core.ops.math import transcendental
-
     with op_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids, num_segments]):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         roots: Tensor = transcendental.sqrt(_unsorted_counts(data, ids, num_segments))
@@ -279,8 +261,6 @@ def _sparse_infer(op: Operation) -> Signature:
 
 
 def _sparse_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
-    from graphflow._core.ops.math import transcendental
-
     data, indices, ids = op.inputs[:3]
     g = convert_to_tensor(g)
     if "Sum" not in op.type:
@@ -310,9 +290,7 @@ def _sparse_segment(
 ) -> Tensor:
     ids = convert_to_tensor(ids, dtype=None if hasattr(ids, "dtype") else "int32", name="segment_ids")
     if ids.dtype != "int32":
-        from graphflow._core.ops.math import numeric
-
-        ids = numeric.cast(ids, "int32")
+        ids = casting.cast(ids, "int32")
     if count is None:
         return apply(pair[0], (data, indices, ids), name=name).outputs[0]
     return apply(pair[1], (data, indices, ids, count), name=name).outputs[0]

@@ -14,8 +14,10 @@ from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones, range_
 from graphflow._core.ops.array.indexing import scatter_nd
 from graphflow._core.ops.array.joining import stack
-from graphflow._core.ops.array.shaping import expand_dims, reshape, scalar_value, shape, squeeze, transpose
+from graphflow._core.ops.array.shaping import expand_dims, reshape, scalar_value, shape, squeeze
+from graphflow._core.ops.array.transposing import transpose
 from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor, op_scope
+from graphflow._core.ops.math import arithmetic, casting, reductions
 
 
 class TopKV2(NamedTuple):
@@ -61,8 +63,6 @@ def _top_k_infer(op: Operation) -> Signature:
 
 
 def _top_k_gradient(op: Operation, g: Any, _: Any) -> tuple[Any, None]:
-    from graphflow._core.ops.math import reductions
-
     x = op.inputs[0]
     extents = shape(x)
     length = extents[-1]
@@ -256,8 +256,6 @@ def bincount(
 
     The result has max(arr) + 1 elements, at least `minlength`, at most `maxlength`.
     """
-    from graphflow._core.ops.math import arithmetic
-
     with op_scope(name, "bincount", [arr, weights]):
         numbers = convert_to_tensor(arr, dtype=None if isinstance(arr, Tensor) else dtypes.int32, name="arr")
         if numbers.dtype is not dtypes.int32:
@@ -279,9 +277,8 @@ def _count_of(numbers: Tensor) -> Tensor:
     known = constant_value(numbers)
     if known is not None:
         return constant(int(known.max()) + 1 if known.size else 0, dtypes.int32)
-    from graphflow._core.ops.math import arithmetic, numeric, reductions
 
-    largest = numeric.cast(reductions.reduce_max(numbers), dtypes.int32)
+    largest = casting.cast(reductions.reduce_max(numbers), dtypes.int32)
     return arithmetic.maximum(largest, -1) + 1
 
 
@@ -305,19 +302,17 @@ def confusion_matrix(
 
     InvalidArgumentError where a label or prediction is negative or at least `num_classes`.
     """
-    from graphflow._core.ops.math import arithmetic, numeric
-
     with op_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
         rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))
-        rows, columns = numeric.cast(rows, dtypes.int64), numeric.cast(columns, dtypes.int64)
+        rows, columns = casting.cast(rows, dtypes.int64), casting.cast(columns, dtypes.int64)
         if num_classes is None:
-            sizes = [numeric.cast(_int_count(t), dtypes.int64) for t in (rows, columns)]
+            sizes = [casting.cast(_int_count(t), dtypes.int64) for t in (rows, columns)]
             count = arithmetic.maximum(*sizes)
         else:
-            count = numeric.cast(convert_to_tensor(num_classes), dtypes.int64)
+            count = casting.cast(convert_to_tensor(num_classes), dtypes.int64)
         places = stack([rows, columns], axis=1)
         kind = as_dtype(dtype)
-        amounts = ones(shape(rows), kind) if weights is None else numeric.cast(weights, kind)
+        amounts = ones(shape(rows), kind) if weights is None else casting.cast(weights, kind)
         return scatter_nd(places, amounts, stack([count, count]))
 
 
@@ -327,7 +322,6 @@ def _int_count(numbers: Tensor) -> Tensor:
         known = constant_value(numbers.op.inputs[0])
     if known is not None:
         return constant(int(known.real.max()) + 1 if known.size else 0, dtypes.int64)
-    from graphflow._core.ops.math import reductions
 
     return reductions.reduce_max(numbers) + 1
 

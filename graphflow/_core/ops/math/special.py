@@ -12,9 +12,11 @@ from typing import Any
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, numeric, reductions, transcendental
-from graphflow._core.ops.math.elementwise import binary, sparse_unary, unary, unbroadcast
+from graphflow._core.ops.math import arithmetic, casting, comparison, numeric, reductions, transcendental
+from graphflow._core.ops.math.broadcasting import unbroadcast
+from graphflow._core.ops.math.elementwise import binary, sparse_unary, unary
 from graphflow._core.ops.rules import broadcast_binary, same_as_input
 
 _TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -34,15 +36,13 @@ def _function(name: str, slope: Any, scalar: str | None) -> OpDef:
 
 def _trigamma(x: Tensor) -> Tensor:
     # Polygamma takes no float16.
-    wide = x if x.dtype is not dtypes.float16 else numeric.cast(x, dtypes.float32)
-    trigamma: Tensor = numeric.cast(polygamma(1, wide), x.dtype)
+    wide = x if x.dtype is not dtypes.float16 else casting.cast(x, dtypes.float32)
+    trigamma: Tensor = casting.cast(polygamma(1, wide), x.dtype)
     return trigamma
 
 
 def _bessel_i1_slope(x: Tensor, y: Tensor) -> Tensor:
     # The limit at 0 is 1/2.
-    from graphflow._core.ops.array import array
-    from graphflow._core.ops.math import comparison
 
     zero = comparison.equal(x, array.zeros_like(x))
     safe = array.where(zero, array.ones_like(x), x)

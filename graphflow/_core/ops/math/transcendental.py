@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
-from graphflow._core.ops.array import array
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, op_def
+from graphflow._core.ops.array import creation
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, numeric
-from graphflow._core.ops.math.elementwise import NARROW, binary, sparse_unary, unary, unbroadcast_pair
+from graphflow._core.ops.math.elementwise import NARROW, binary, sparse_unary, unary
 from graphflow._core.ops.rules import broadcast_binary, same_as_input
+
+_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
 
 Slope = Callable[[Tensor, Tensor], Tensor]
 """The derivative of a function, from its input x and its value y."""
@@ -126,19 +128,19 @@ RINT = _function("Rint", None, "rint({x})", "float")
 ROUND = _function("Round", None, "round({x})", NARROW)
 
 
-def _atan2_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
-    y, x = op.inputs
-    scaled = arithmetic.realdiv(g, arithmetic.add(square(x), square(y)))
-    return unbroadcast_pair(
-        op, arithmetic.multiply(x, scaled), arithmetic.multiply(numeric.negative(y), scaled)
-    )
-
-
+SOFTPLUS = op_def(
+    "Softplus",
+    ("features: T=float",),
+    infer=same_as_input,
+    gradient=lambda op, g: (arithmetic.multiply(g, sigmoid(op.inputs[0])),),
+    scalar="softplus({features})",
+    outputs=("activations",),
+)
 ATAN2 = op_def(
     "Atan2",
     ("y: T=float", "x: T"),
     infer=broadcast_binary,
-    gradient=_atan2_gradient,
+    gradient=_GRADIENTS,
     scalar="atan2({y}, {x})",
 )
 
@@ -253,13 +255,16 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
     return unary(SIGMOID, x, name)
 
 
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """log(exp(features) + 1) elementwise, without overflow (tf.nn.softplus)."""
+    return unary(SOFTPLUS, features, name)
+
+
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(sigmoid(x)), computed as -softplus(-x) (tf.log_sigmoid)."""
-    from graphflow._core.ops.nn import nn
-
     with op_scope(name, "LogSigmoid", (x,)) as scope:
         x = convert_to_tensor(x, name="x")
-        result: Tensor = numeric.negative(nn.softplus(numeric.negative(x)), name=scope)
+        result: Tensor = numeric.negative(softplus(numeric.negative(x)), name=scope)
         return result
 
 
@@ -289,7 +294,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     with op_scope(name, "polyval", (*coeffs, x)) as scope:
         x = convert_to_tensor(x, name="x")
         if not coeffs:
-            return array.zeros_like(x, name=scope)
+            return creation.zeros_like(x, name=scope)
         terms = [convert_to_tensor(c, name=f"coeff_{i}") for i, c in enumerate(coeffs)]
         total = terms[0]
         for term in terms[1:]:

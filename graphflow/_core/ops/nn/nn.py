@@ -145,14 +145,6 @@ SELU = op_def(
     ),
     outputs=("activations",),
 )
-SOFTPLUS = op_def(
-    "Softplus",
-    ("features: T=float",),
-    infer=same_as_input,
-    gradient=lambda op, g: (math.multiply(g, math.sigmoid(op.inputs[0])),),
-    scalar="softplus({features})",
-    outputs=("activations",),
-)
 
 
 def _softsign_grad_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
@@ -205,11 +197,6 @@ def elu(features: Any, name: str | None = None) -> Tensor:
 def selu(features: Any, name: str | None = None) -> Tensor:
     """The scaled elu that keeps unit variance (tf.nn.selu; Klambauer et al. 2017)."""
     return apply(SELU, (features,), name=name).outputs[0]
-
-
-def softplus(features: Any, name: str | None = None) -> Tensor:
-    """log(exp(features) + 1) elementwise, without overflow (tf.nn.softplus)."""
-    return apply(SOFTPLUS, (features,), name=name).outputs[0]
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:

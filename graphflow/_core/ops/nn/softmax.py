@@ -16,7 +16,7 @@ from graphflow._core.ops.array import array
 from graphflow._core.ops.array.values import holds_numpy
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
-from graphflow._core.ops.math.broadcast_check import check_shape
+from graphflow._core.ops.math.broadcasting import check_shape
 from graphflow._core.ops.rules import deprecated, require_rank, require_rank_at_least
 from graphflow.errors import InvalidArgumentError
 

@@ -14,11 +14,12 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, op_def
 from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.ops.array.creation import ones
+from graphflow._core.ops.array.extents import rank
 from graphflow._core.ops.array.indexing import gather_nd, scatter_nd
 from graphflow._core.ops.array.joining import concat
-from graphflow._core.ops.array.shaping import rank, reshape, shape
+from graphflow._core.ops.array.shaping import reshape, shape
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, numeric, transcendental
+from graphflow._core.ops.math import arithmetic, casting, transcendental
 
 
 def _gradient(values_gradient: Callable[..., Any], dense_gradient: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,7 +30,7 @@ def _gradient(values_gradient: Callable[..., Any], dense_gradient: Callable[...,
         dims = shape(dense, out_type=dtypes.int64)
         added = ones(reshape(shape(indices)[1] - rank(dense), [1]), dtypes.int64)
         whole = concat([added, dims], 0)
-        places = indices * numeric.cast(
+        places = indices * casting.cast(
             whole > 1, dtypes.int64
         )  # an axis of size 1 is read at 0 by every value
         picked = gather_nd(reshape(dense, whole), places)

@@ -14,19 +14,11 @@ from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_, zeros_like
+from graphflow._core.ops.array.extents import rank
 from graphflow._core.ops.array.indexing import gather, gather_nd, where
 from graphflow._core.ops.array.joining import concat, stack
-from graphflow._core.ops.array.shaping import (
-    full_value,
-    identity,
-    invert_permutation,
-    placeholder,
-    rank,
-    reshape,
-    reshaped,
-    shape,
-    transpose,
-)
+from graphflow._core.ops.array.shaping import full_value, identity, placeholder, reshape, reshaped, shape
+from graphflow._core.ops.array.transposing import invert_permutation, transpose
 from graphflow._core.ops.core import (
     apply,
     constant,
@@ -36,6 +28,7 @@ from graphflow._core.ops.core import (
     partial_shape,
     partial_vector,
 )
+from graphflow._core.ops.math import casting, comparison, numeric, reductions
 
 
 def _parts(indices: Any, values: Any, dense_shape: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,8 +72,6 @@ def _to_dense_infer(op: Operation) -> Signature:
 
 
 def _to_dense_gradient(op: Operation, g: Any) -> tuple[Any, ...]:
-    from graphflow._core.ops.math import reductions
-
     indices = op.inputs[0]
     picked = gather_nd(g, indices)
     return None, None, picked, reductions.reduce_sum(g) - reductions.reduce_sum(picked)
@@ -119,8 +110,6 @@ def sparse_tensor_to_dense(
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """The SparseTensor of a tensor's elements that are not 0 (tf.sparse.from_dense)."""
-    from graphflow._core.ops.math import comparison
-
     with op_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
         places = where(comparison.not_equal(dense, constant(0, dense.dtype)))
@@ -142,8 +131,6 @@ def _matmul_infer(op: Operation) -> Signature:
 
 
 def _matmul_gradient(op: Operation, g: Any) -> tuple[None, Any, None, Any]:
-    from graphflow._core.ops.math import numeric, reductions
-
     indices, values, dense_shape, b = op.inputs
     adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
     b_gradient = sparse_tensor_dense_matmul(
@@ -191,8 +178,6 @@ def _reduce_infer(op: Operation) -> Signature:
 
 
 def _reduce_sum_gradient(op: Operation, g: Any) -> tuple[None, Any, None, None]:
-    from graphflow._core.ops.math import numeric
-
     indices, _, dense_shape, axes = op.inputs
     count = rank_of(indices)
     chosen = full_value(axes)
@@ -202,7 +187,7 @@ def _reduce_sum_gradient(op: Operation, g: Any) -> tuple[None, Any, None, None]:
         )
     reduced = {shapes.normalize_axis(a, count) for a in chosen}
     kept = constant([0 if i in reduced else 1 for i in range(count)], dtypes.int64)
-    whole = numeric.cast(dense_shape, dtypes.int64) * kept + (1 - kept)
+    whole = casting.cast(dense_shape, dtypes.int64) * kept + (1 - kept)
     return None, gather_nd(reshape(g, whole), indices * kept), None, None
 
 
@@ -301,9 +286,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     """The SparseTensor under another shape, of which one extent may be -1 (tf.sparse_reshape)."""
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseReshape", [sparse.values, shape]) as scope:
-        from graphflow._core.ops.math import numeric
-
-        wanted = numeric.cast(shape, dtypes.int64)
+        wanted = casting.cast(shape, dtypes.int64)
         found = apply(RESHAPE, (sparse.indices, sparse.dense_shape, wanted), name=scope).outputs
         known = partial_vector(wanted)
         dense = found[1] if known is None or -1 in known or None in known else wanted
@@ -365,8 +348,6 @@ def sparse_concat(
 
     With `expand_nonconcat_dim` their other extents may differ, and the largest counts.
     """
-    from graphflow._core.ops.math import reductions
-
     inputs = [as_sparse(s) for s in sp_inputs]
     with op_scope(name, "SparseConcat", [s.values for s in inputs]):
         count = next((n for n in (rank_of(s.indices) for s in inputs) if n is not None), None)
@@ -453,8 +434,6 @@ def _fill_infer(op: Operation) -> Signature:
 
 
 def _fill_gradient(op: Operation, _: Any, g: Any, *__: Any) -> tuple[Any, ...]:
-    from graphflow._core.ops.math import reductions
-
     kept = gather(g, op.outputs[3])
     return None, kept, None, reductions.reduce_sum(g) - reductions.reduce_sum(kept)
 

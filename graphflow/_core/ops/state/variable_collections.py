@@ -10,7 +10,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.array.array import rank, stack
-from graphflow._core.ops.array.indexing import boolean_mask
+from graphflow._core.ops.array.compositions import boolean_mask
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant

@@ -1,0 +1,92 @@
+"""Conversion to another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.ops import core
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow.errors import UnimplementedError
+
+
+def _cast_infer(op: Operation) -> Signature:
+    source, target = op.inputs[0].dtype, op.attrs["DstT"]
+    op.attrs.setdefault("SrcT", source)
+    for dtype in (source, target):
+        if not dtype.is_numpy_compatible or dtype is dtypes.string:
+            raise UnimplementedError(
+                None,
+                op,
+                f"{op.describe()}: Cast {source.name} to {target.name} is not supported. "
+                f"Built at {op.line[0]}:{op.line[1]}.",
+            )
+    return [(target, op.inputs[0].dims)]
+
+
+def _cast_gradient(op: Operation, g: Tensor) -> tuple[Tensor | None]:
+    source = op.inputs[0].dtype
+    continuous = source.is_floating or source.is_complex
+    return (cast(g, source) if continuous and (g.dtype.is_floating or g.dtype.is_complex) else None,)
+
+
+CAST = op_def(
+    "Cast",
+    ("x: any",),
+    infer=_cast_infer,
+    gradient=_cast_gradient,
+    scalar="cast({x}, {@DstT})",
+    partial_value=lambda op: core.partial_value(op.inputs[0]) if op.attrs["DstT"].is_integer else None,
+)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """The values as another dtype (tf.cast): floats are truncated to integers, integers wrap, bool is 0 or 1.
+
+    Takes SparseTensor and IndexedSlices too. A tensor that has the dtype already is returned as it is.
+    """
+    target = as_dtype(dtype)
+    if isinstance(x, Tensor) and x.dtype is target:
+        return x
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, cast(x.values, target, name), x.dense_shape)
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, target, name), x.indices, x.dense_shape)
+    with op_scope(name, "Cast", (x,)) as scope:
+        tensor = convert_to_tensor(x, name="x")
+        if tensor.dtype is target:
+            return tensor
+        return apply(CAST, (tensor,), {"DstT": target, "Truncate": False}, scope).outputs[0]
+
+
+def _converter(dtype: DType, default_name: str) -> Any:
+    def convert(x: Any, name: str | None = default_name) -> Any:
+        return cast(x, dtype, name)
+
+    convert.__name__ = (
+        f"to_{'double' if dtype is dtypes.float64 else 'float' if dtype is dtypes.float32 else dtype.name}"
+    )
+    convert.__doc__ = f"gf.cast to {dtype.name} (tf.{convert.__name__}, deprecated there)."
+    return convert
+
+
+to_float = _converter(dtypes.float32, "ToFloat")
+
+
+to_double = _converter(dtypes.float64, "ToDouble")
+
+
+to_int32 = _converter(dtypes.int32, "ToInt32")
+
+
+to_int64 = _converter(dtypes.int64, "ToInt64")
+
+
+to_complex64 = _converter(dtypes.complex64, "ToComplex64")
+
+
+to_complex128 = _converter(dtypes.complex128, "ToComplex128")
