@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from graphflow import protos
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
@@ -88,9 +89,7 @@ def add_collection_def(
     """
     if key in _CONTEXTS or not items:
         return
-    from graphflow.protos import meta_graph_pb2
-
-    collection = meta_graph_pb2.CollectionDef()
+    collection = protos.meta_graph_pb2.CollectionDef()
     try:
         for item in items:
             _add_item(collection, item, scope, bare)

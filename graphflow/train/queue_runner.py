@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow import errors
+from graphflow import errors, protos
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.keys import GraphKeys
@@ -191,12 +191,10 @@ class QueueRunner:
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """The QueueRunnerDef message; None where the queue is not in the name scope `export_scope`."""
-        from graphflow.protos import queue_runner_pb2
-
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None
-        return queue_runner_pb2.QueueRunnerDef(
+        return protos.queue_runner_pb2.QueueRunnerDef(
             queue_name=self.name.removeprefix(prefix),
             enqueue_op_name=[op.name.removeprefix(prefix) for op in self._enqueue_ops],
             close_op_name=self._close_op.name.removeprefix(prefix),

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from graphflow import errors
+from graphflow import errors, protos
 from graphflow._core.checkpoint.resource_state import STATE
 from graphflow._core.common.printable import printable
 from graphflow._core.graph import dtypes, shapes
@@ -389,11 +389,9 @@ class Saver:
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """TensorFlow's SaverDef message, names taken relative to a scope; None where its ops are not in that scope."""
-        from graphflow.protos import saver_pb2
-
         definition = self._built("to_proto")
         if definition is None:
-            return saver_pb2.SaverDef()
+            return protos.saver_pb2.SaverDef()
         fields = asdict(definition)
         if export_scope is not None:
             start = export_scope.rstrip("/") + "/"
@@ -401,7 +399,7 @@ class Saver:
                 return None
             for name in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
                 fields[name] = fields[name].removeprefix(start)
-        return saver_pb2.SaverDef(**fields)
+        return protos.saver_pb2.SaverDef(**fields)
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from graphflow import protos
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
@@ -43,9 +44,9 @@ def _writer_of(directory: str) -> Any:
 
 def log_session(writer: Any, status: str, step: int, path: str = "") -> None:
     """Writes a SessionLog event: "START" or "STOP" of a session, or "CHECKPOINT"."""
-    from graphflow.protos import event_pb2
-
-    log = event_pb2.SessionLog(status=getattr(event_pb2.SessionLog, status), checkpoint_path=path)
+    log = protos.event_pb2.SessionLog(
+        status=getattr(protos.event_pb2.SessionLog, status), checkpoint_path=path
+    )
     writer.add_session_log(log, step)
 
 
@@ -53,10 +54,8 @@ def log_rate(writer: Any, tag: str, rate: float, step: int) -> None:
     """Logs the rate of steps, and writes it as a scalar summary."""
     _log.info("%s: %g", tag, rate)
     if writer is not None:
-        from graphflow.protos import summary_pb2
-
-        value = summary_pb2.Summary.Value(tag=tag, simple_value=rate)
-        writer.add_summary(summary_pb2.Summary(value=[value]), step)
+        value = protos.summary_pb2.Summary.Value(tag=tag, simple_value=rate)
+        writer.add_summary(protos.summary_pb2.Summary(value=[value]), step)
 
 
 class CheckpointSaverListener:

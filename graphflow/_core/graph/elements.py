@@ -13,9 +13,9 @@ import numpy as np
 
 from graphflow._core.graph import devices
 from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.graph_def import node_def_of
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims, TensorShape, as_dims, merge, text
+from graphflow._core.graph.writers import WRITERS
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
@@ -120,7 +120,7 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The operation as a NodeDef message."""
-        return node_def_of(self)
+        return WRITERS.node(self)
 
     @property
     def control_flow_context(self) -> Any:

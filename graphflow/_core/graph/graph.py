@@ -14,9 +14,9 @@ from typing import Any
 
 from graphflow._core.graph import defaults, devices
 from graphflow._core.graph.elements import Operation, Tensor, user_line
-from graphflow._core.graph.graph_def import graph_def_of
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.scopes import ContainerScope, ControlFrame, Scopes
+from graphflow._core.graph.writers import WRITERS
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*\Z")
 _VALID_INNER = re.compile(r"[A-Za-z0-9_.\-/]*\Z")
@@ -294,7 +294,9 @@ class Graph(ContainerScope):
             scopes.control, scopes.context = outer, context
 
     @contextmanager
-    def context_scope(self, context: Any, control: tuple[ControlFrame, ...] = ()) -> Iterator[None]:
+    def context_scope(
+        self, context: Any, control: tuple[ControlFrame[Operation], ...] = ()
+    ) -> Iterator[None]:
         """Builds inside a branch or a loop (a control-flow context), with other control dependencies than here."""
         scopes = self._scopes
         outer, outer_control = scopes.context, scopes.control
@@ -305,7 +307,7 @@ class Graph(ContainerScope):
             scopes.context, scopes.control = outer, outer_control
 
     @property
-    def control(self) -> tuple[ControlFrame, ...]:
+    def control(self) -> tuple[ControlFrame[Operation], ...]:
         """The control dependencies of the current scopes."""
         return self._scopes.control
 
@@ -344,7 +346,7 @@ class Graph(ContainerScope):
 
         With `from_version`, a former `version` of the graph, what was added since. ValueError beyond 2 GB.
         """
-        return graph_def_of(self, from_version, add_shapes)
+        return WRITERS.graph(self, from_version, add_shapes)
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name; KeyError where there is none."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from graphflow import protos
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import (
     PROTOBUF_LIMIT,
@@ -22,7 +23,10 @@ from graphflow._core.graph.attributes import (
 )
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.expansions import EXPANSIONS, MARK, PART
+from graphflow._core.graph.function import GraphFunction
+from graphflow._core.graph.function_def import function_def_of
 from graphflow._core.graph.op_table import Argument, OpType, tensorflow_op
+from graphflow._core.graph.writers import WRITERS
 
 if TYPE_CHECKING:
     from graphflow._core.graph.elements import Operation, Tensor
@@ -48,9 +52,7 @@ def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool
     With `add_shapes` every node says the shapes of its outputs in `_output_shapes`. ValueError where it would be larger
     than a protobuf message can be.
     """
-    from graphflow.protos import graph_pb2
-
-    result = graph_pb2.GraphDef()
+    result = protos.graph_pb2.GraphDef()
     result.versions.producer = PRODUCER
     writer = Writer(graph, result)
     for op in graph.get_operations()[from_version or 0 :]:
@@ -60,9 +62,7 @@ def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool
 
 def node_def_of(op: Operation) -> Any:
     """The NodeDef of an operation, as the GraphDef of its graph has it."""
-    from graphflow.protos import graph_pb2
-
-    result = graph_pb2.GraphDef()
+    result = protos.graph_pb2.GraphDef()
     Writer(op.graph, result).write(op)
     return result.node[-1]
 
@@ -135,15 +135,11 @@ class Writer:
 
     def _function(self, function: Any) -> str:
         """The name of a function, which is written into the library once."""
-        from graphflow._core.graph.function import GraphFunction
-        from graphflow._core.graph.function_def import function_def_of
-        from graphflow.protos import graph_pb2
-
         if not isinstance(function, GraphFunction):
             return PYTHON_FUNCTION + getattr(function, "__qualname__", "function")
         if function.name not in self._functions:
             self._functions.add(function.name)
-            inner = graph_pb2.GraphDef()
+            inner = protos.graph_pb2.GraphDef()
             writer = Writer(function.graph, inner, self._library, self._functions)
             for op in function.graph.get_operations():
                 writer.write(op)
@@ -447,3 +443,6 @@ def _read_off(
         if part and argument.type not in dtypes.BY_NAME:
             result[argument.type] = part[0].dtype
     return result
+
+
+WRITERS.graph, WRITERS.node = graph_def_of, node_def_of

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from graphflow._core.graph.elements import Operation
+Node = TypeVar("Node")
+"""An operation, which stands above: a scope only keeps it."""
 
 
-class ControlFrame:
+class ControlFrame(Generic[Node]):
     """One control_dependencies block: what comes first, and the operations built inside so far.
 
     An operation that takes a result of one built inside follows already, so it is not told again.
@@ -18,9 +19,9 @@ class ControlFrame:
 
     __slots__ = ("inside", "ops")
 
-    def __init__(self, ops: Sequence[Operation]) -> None:
+    def __init__(self, ops: Sequence[Node]) -> None:
         self.ops = ops
-        self.inside: set[Operation] = set()
+        self.inside: set[Node] = set()
 
 
 class Scopes(threading.local):
@@ -29,8 +30,8 @@ class Scopes(threading.local):
     def __init__(self) -> None:
         self.name = ""
         self.devices: tuple[Any, ...] = ()
-        self.control: tuple[ControlFrame, ...] = ()
-        self.colocation: tuple[Operation, ...] = ()
+        self.control: tuple[ControlFrame[Any], ...] = ()
+        self.colocation: tuple[Any, ...] = ()
         self.context: Any = None
         self.gradients: dict[str, str] = {}
         self.container = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from graphflow import protos
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.function import FunctionGraph, GraphFunction
 from graphflow._core.graph.function_def import graph_def_of_function
@@ -46,11 +47,9 @@ class Library:
             raise Refused(f"the function {name!r} is not in the library of the GraphDef.")
         if name in self._building or len(self._building) > _MAXIMUM_DEPTH:
             raise Refused(f"the function {name!r} calls itself.")
-        from graphflow.protos import graph_pb2
-
         self._building.append(name)
         try:
-            nodes = graph_pb2.GraphDef()
+            nodes = protos.graph_pb2.GraphDef()
             outputs = graph_def_of_function(definition, nodes)
             arguments = [f"{argument.name}:0" for argument in definition.signature.input_arg]
             if len(captures) > len(arguments):

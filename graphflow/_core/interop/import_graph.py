@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from graphflow import protos
 from graphflow._core.graph import dtypes, op_def, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -59,9 +60,7 @@ def import_graph_def(
     where it does not hold together or a name is taken; NotFoundError, which lists them, for op types that graphflow
     does not have.
     """
-    from graphflow.protos import graph_pb2
-
-    if not isinstance(graph_def, graph_pb2.GraphDef):
+    if not isinstance(graph_def, protos.graph_pb2.GraphDef):
         raise TypeError("graph_def must be a GraphDef proto.")
     replaced = _input_map(input_map)
     wanted = _return_elements(return_elements)

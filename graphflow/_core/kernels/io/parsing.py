@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow import protos
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.kernels.registry import Kernel, Node, kernel
@@ -111,9 +112,7 @@ class _Feature:
 
 
 def _features(data: bytes, name: str) -> Any:
-    from graphflow.protos.example_pb2 import Example
-
-    return _message(Example, data, name).features.feature
+    return _message(protos.example_pb2.Example, data, name).features.feature
 
 
 def _message(kind: Any, data: bytes, name: str) -> Any:
@@ -204,8 +203,6 @@ def _parse_sequence(node: Node) -> Kernel:
     )
 
     def parse(serialized: Any, optional: Any, *rest: Any) -> Any:
-        from graphflow.protos.example_pb2 import SequenceExample
-
         *keys_and_defaults, debug_name = rest
         name = _text(np.asarray(debug_name, object).item())
         keys: list[list[str]] = []
@@ -213,7 +210,7 @@ def _parse_sequence(node: Node) -> Kernel:
             keys.append([_text(k.item()) for k in keys_and_defaults[:count]])
             keys_and_defaults = keys_and_defaults[count:]
         defaults = [np.asarray(d) for d in keys_and_defaults]
-        message = _message(SequenceExample, np.asarray(serialized, object).item(), name)
+        message = _message(protos.example_pb2.SequenceExample, np.asarray(serialized, object).item(), name)
         features, lists = message.context.feature, message.feature_lists.feature_list
         sparse = [_Feature(k, t) for k, t in zip(keys[0], attrs["context_sparse_types"], strict=True)]
         found = [f.sparse([f.read(features, name)]) for f in sparse]

@@ -13,7 +13,7 @@ from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims, TensorShape
-from graphflow._core.ops.array.shaping import shape
+from graphflow._core.ops.array.shaping import shape as shape_of
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.math import reductions
 from graphflow._core.ops.rules import no_outputs
@@ -130,10 +130,10 @@ def check_broadcastable(weights: Any, values: Any, name: str | None = None) -> O
 
     They are a scalar, or have the values' rank and in each axis their size or 1 (TensorFlow: assert_broadcastable).
     """
-    shapes = (shape(weights), shape(values))
+    shapes = (shape_of(weights), shape_of(values))
     return apply(ASSERT_BROADCASTABLE, shapes, {"exact": False}, name or "assert_broadcastable")
 
 
 def check_shape(value: Any, shape: Any, name: str | None = None) -> Operation:
     """An operation that raises InvalidArgumentError unless `value` has the shape that the vector `shape` says."""
-    return apply(ASSERT_BROADCASTABLE, (shape(value), shape), {"exact": True}, name or "assert_shape")
+    return apply(ASSERT_BROADCASTABLE, (shape_of(value), shape), {"exact": True}, name or "assert_shape")

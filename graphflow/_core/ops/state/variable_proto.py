@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphflow import protos
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 def to_proto(variable: Variable, export_scope: str | None) -> Any:
     """The VariableDef of a variable, names relative to a scope; None where it is not in that scope."""
-    from graphflow.protos import variable_pb2
-
     prefix = export_scope.rstrip("/") + "/" if export_scope else ""
     if not variable.name.startswith(prefix):
         return None
@@ -23,7 +22,7 @@ def to_proto(variable: Variable, export_scope: str | None) -> Any:
     def bare(name: str) -> str:
         return name.removeprefix(prefix)
 
-    result = variable_pb2.VariableDef(
+    result = protos.variable_pb2.VariableDef(
         variable_name=bare(variable.name),
         initializer_name=bare(variable.initializer.name),
         snapshot_name=bare(variable.value().name),
@@ -50,9 +49,7 @@ def read_into(
 
     ValueError where one is not there, or is none of a variable's.
     """
-    from graphflow.protos import variable_pb2
-
-    if not isinstance(definition, variable_pb2.VariableDef):
+    if not isinstance(definition, protos.variable_pb2.VariableDef):
         raise TypeError(f"variable_def must be a VariableDef message, not {definition!r}.")
     graph = get_default_graph()
 
