@@ -17,7 +17,8 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.checkpoint.layout import SUFFIX, Record
-from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile, open_checkpoint
+from graphflow._core.checkpoint.opening import open_checkpoint
+from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile
 from graphflow._core.checkpoint.regions import parse_region
 from graphflow._core.checkpoint.resource_state import STATE, unpack_state
 from graphflow._core.common.printable import printable

@@ -17,6 +17,7 @@ from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow._core.ops.state.state import assign_add
 from graphflow.config import ConfigProto
+from graphflow.summary.writer import FileWriterCache
 from graphflow.train.basic_hooks import FinalOpsHook
 from graphflow.train.checkpoint_management import latest_checkpoint
 from graphflow.train.monitored_session import MonitoredSession
@@ -97,8 +98,6 @@ class SummaryAtEndHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Opens the event file."""
         if self._writer is None and self._summary_op is not None:
-            from graphflow.summary import FileWriterCache
-
             self._writer = FileWriterCache.get(self._directory)
 
     def end(self, session: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor, user_line
+from graphflow._core.graph.function import FunctionGraph
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow.data import structure
@@ -153,8 +154,6 @@ def initializable(dataset: Dataset, shared_name: str | None) -> Iterator:
 
 def one_shot(dataset: Dataset) -> Iterator:
     """An iterator over a dataset that needs no initializer; ValueError where the dataset depends on state."""
-    from graphflow._core.graph.function import FunctionGraph
-
     graph = dataset._variant_tensor.graph
     with graph.as_default():
         body = FunctionGraph(graph, by_value=True)

@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 from graphflow._core.codegen.gpu.discovery import found
+from graphflow.flags import FLAGS
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -20,8 +21,6 @@ def main(argv: list[str] | None = None) -> None:
 
     argv: by default sys.argv. What are flags of the program is parsed; the rest is unittest's.
     """
-    from graphflow.flags import FLAGS
-
     unittest.main(argv=FLAGS(list(sys.argv if argv is None else argv), known_only=True))
 
 

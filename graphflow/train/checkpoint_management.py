@@ -11,7 +11,8 @@ from typing import Any
 from graphflow import errors
 from graphflow._core.checkpoint.atomic import freed_later
 from graphflow._core.checkpoint.layout import SUFFIX
-from graphflow._core.checkpoint.reader import checkpoint_path, existing_path, open_checkpoint
+from graphflow._core.checkpoint.opening import open_checkpoint
+from graphflow._core.checkpoint.reader import checkpoint_path, existing_path
 from graphflow._core.checkpoint.state_file import CheckpointState, read_state, write_state
 
 _log = logging.getLogger(__name__)

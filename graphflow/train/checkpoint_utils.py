@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphflow._core.checkpoint.reader import CheckpointFile, open_checkpoint
+from graphflow._core.checkpoint.opening import open_checkpoint
+from graphflow._core.checkpoint.reader import CheckpointFile
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.shapes import compatible, text

@@ -17,6 +17,8 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.state.variable import Variable
+from graphflow.train.queue_runner import QueueRunner
+from graphflow.train.saver import Saver
 
 _log = logging.getLogger(__name__)
 
@@ -31,15 +33,7 @@ class _Kind:
 
 
 def _queue_runner(message: Any, scope: str | None) -> Any:
-    from graphflow.train.queue_runner import QueueRunner
-
     return QueueRunner(queue_runner_def=message, import_scope=scope)
-
-
-def _saver(message: Any, scope: str | None) -> Any:
-    from graphflow.train.saver import Saver
-
-    return Saver.from_proto(message, scope)
 
 
 _VARIABLES: Final = _Kind("variable_pb2", "VariableDef", Variable.from_proto)
@@ -53,7 +47,7 @@ _KINDS: dict[str, _Kind] = {
         _VARIABLES,
     ),
     GraphKeys.QUEUE_RUNNERS: _Kind("queue_runner_pb2", "QueueRunnerDef", _queue_runner),
-    GraphKeys.SAVERS: _Kind("saver_pb2", "SaverDef", _saver),
+    GraphKeys.SAVERS: _Kind("saver_pb2", "SaverDef", Saver.from_proto),
 }  # fmt: skip
 _CONTEXTS: Final = (GraphKeys.COND_CONTEXT, GraphKeys.WHILE_CONTEXT)
 """Branches and loops, which are told from the edges instead."""
@@ -71,8 +65,6 @@ def register_proto_function(
 
 def message_of(key: str) -> Any:
     """The class of the messages in the bytes of a collection; None where they are something else."""
-    from graphflow import protos
-
     kind = _KINDS.get(key)
     return None if kind is None else getattr(getattr(protos, kind.module), kind.message)
 
@@ -162,8 +154,6 @@ def _read(
     reader = _KINDS[key]
     if (reader.message, value) not in made:
         from google.protobuf.message import DecodeError
-
-        from graphflow import protos
 
         message = getattr(getattr(protos, reader.module), reader.message)()
         try:

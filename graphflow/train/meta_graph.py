@@ -21,6 +21,7 @@ from graphflow._core.graph.op_table import Argument, tensorflow_op
 from graphflow._core.interop.import_graph import import_graph_def
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.train.collections import add_collection_def, restore_collections
+from graphflow.train.saver import Saver
 
 TENSORFLOW_VERSION: Final = "1.15.5"
 """The version whose op types and attributes are written."""
@@ -246,8 +247,6 @@ def import_scoped(
     predicate: Callable[[str], bool] | None,
 ) -> tuple[Any, list[Any] | None]:
     """The saver of a meta graph that is added to the default graph, and the elements asked for."""
-    from graphflow.train.saver import Saver
-
     meta_graph = meta_graph_or_file
     if not isinstance(meta_graph, protos.meta_graph_pb2.MetaGraphDef):
         meta_graph = read_meta_graph_file(meta_graph_or_file)

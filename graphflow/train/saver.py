@@ -422,6 +422,7 @@ class Saver:
         save_debug_info: bool = False,
     ) -> Any:
         """The default graph as a MetaGraphDef with this saver in it, written to a file where one is named."""
+        # A meta graph holds savers, so its module stands above this one.
         from graphflow.train.meta_graph import export_meta_graph
 
         return export_meta_graph(

@@ -17,6 +17,7 @@ from graphflow import protos
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
+from graphflow.summary.writer import FileWriterCache
 from graphflow.train.checkpoint_management import checkpoint_exists
 from graphflow.train.session_run_hook import (
     SessionRunArgs,
@@ -37,9 +38,7 @@ def events_can_be_written() -> bool:
 
 def _writer_of(directory: str) -> Any:
     """The one writer of this process for a directory's event file."""
-    from graphflow import summary
-
-    return summary.FileWriterCache.get(directory)
+    return FileWriterCache.get(directory)
 
 
 def log_session(writer: Any, status: str, step: int, path: str = "") -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.io.summaries import merge_all
 from graphflow._core.ops.state.initializers import tables_initializer
 from graphflow._core.ops.state.variable_collections import (
     global_variables,
@@ -134,9 +135,7 @@ def default_summary_op() -> Any:
     """All summaries of the graph in one, or None where it has none."""
     if not get_default_graph().get_collection(GraphKeys.SUMMARIES):
         return None
-    from graphflow import summary
-
-    return summary.merge_all()
+    return merge_all()
 
 
 def default_saver() -> Any:

@@ -18,6 +18,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto, RunOptions
+from graphflow.summary.writer import FileWriter
 from graphflow.train import scaffold
 from graphflow.train.coordinator import Coordinator, LooperThread
 from graphflow.train.saving_hooks import events_can_be_written, log_rate, log_session
@@ -129,9 +130,7 @@ class Supervisor:
     def _default_writer(self) -> Any:
         if not (self.is_chief and self._logdir and events_can_be_written()):
             return None
-        from graphflow import summary
-
-        return summary.FileWriter(self._logdir)
+        return FileWriter(self._logdir)
 
     # ---- sessions -------------------------------------------------------------------------------------------------
 

@@ -272,7 +272,8 @@ def test_parts_of_a_tensorflow_checkpoint_that_share_their_bytes_are_refused(tmp
     """Ten thousand tensors that are the same megabyte would be ten gigabytes."""
     from graphflow import protos
     from graphflow._core.checkpoint import bundle, bundle_writer
-    from graphflow._core.checkpoint.reader import mapped, open_checkpoint
+    from graphflow._core.checkpoint.opening import open_checkpoint
+    from graphflow._core.checkpoint.reader import mapped
 
     with gf.Graph().as_default(), gf.Session() as session:
         for name in "ab":

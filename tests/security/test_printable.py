@@ -14,7 +14,7 @@ import pytest
 import graphflow as gf
 from graphflow import protos
 from graphflow._core.checkpoint import bundle_writer
-from graphflow._core.checkpoint.reader import open_checkpoint
+from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.common.printable import printable, printable_lines
 from graphflow._core.common.standard_error import SERVER_LINE
 from graphflow.cli import status, tables

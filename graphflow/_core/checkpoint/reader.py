@@ -309,13 +309,3 @@ def existing_path(prefix: str) -> str:
     path = checkpoint_path(prefix)
     index = prefix + INDEX
     return index if not os.path.isfile(path) and os.path.isfile(index) else path
-
-
-def open_checkpoint(prefix: str) -> CheckpointFile:
-    """The checkpoint of a prefix, graphflow's or TensorFlow's; see CheckpointFile for the errors."""
-    path = existing_path(prefix)
-    if path.endswith(INDEX):
-        from graphflow._core.checkpoint.bundle import BundleFile
-
-        return BundleFile(prefix)
-    return CheckpointFile(path)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
-from graphflow._core.checkpoint.reader import checkpoint_path, open_checkpoint
+from graphflow._core.checkpoint.opening import open_checkpoint
+from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.regions import Region, parse_spec
 from graphflow._core.checkpoint.resource_state import STATE, pack_state, unpack_state
 from graphflow._core.checkpoint.writer import Entry, write_checkpoint

@@ -16,6 +16,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state import state
 from graphflow._core.ops.state.variable_creators import Creatable
@@ -268,8 +269,6 @@ class Variable(metaclass=Creatable):
 
     def initialized_value(self) -> Tensor:
         """Its value, or its initial value where it has none yet: for initial values that depend on it."""
-        from graphflow._core.ops.control_flow.control_flow import cond
-
         graph = self.graph
         with graph.control_dependencies(None):
             initialized = state.is_variable_initialized(self)
