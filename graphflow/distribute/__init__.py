@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from graphflow._core.common.namespaces import exports, missing
+from graphflow.distribute.context import install_default as _install_default
+from graphflow.distribute.default import DefaultStrategy as _DefaultStrategy
 
 globals().update(
     exports(
@@ -18,4 +20,5 @@ globals().update(
         "_core.ops.distributed.collectives",
     )
 )  # fmt: skip
+_install_default(_DefaultStrategy())
 __getattr__ = missing("gf.distribute", globals())

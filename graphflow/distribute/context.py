@@ -7,23 +7,79 @@ one, with one tower.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.graph import Graph
 from graphflow._core.ops.state.variable import VariableAggregation
 
-if TYPE_CHECKING:
-    from graphflow.distribute.strategy import DistributionStrategy
+
+class Strategy(Protocol):
+    """What may be asked of the strategy that is in force: the public face of DistributionStrategy, which says more."""
+
+    @property
+    def num_towers(self) -> int: ...
+
+    @property
+    def is_single_tower(self) -> bool: ...
+
+    @property
+    def worker_devices(self) -> list[str]: ...
+
+    @property
+    def worker_device_index(self) -> dict[str, int]: ...
+
+    @property
+    def parameter_devices(self) -> list[str]: ...
+
+    @property
+    def should_init(self) -> bool: ...
+
+    def scope(self) -> AbstractContextManager[Any]: ...
+
+    def distribute_dataset(self, dataset: Any) -> Any: ...
+
+    def split_dataset(self, dataset: Any) -> Sequence[Any]: ...
+
+    def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+
+    def unwrap(self, value: Any) -> list[Any]: ...
+
+    def group(self, value: Any, name: str | None = None) -> Operation: ...
+
+    def reduce(self, aggregation: int, value: Any, destinations: Any = None) -> Any: ...
+
+    def batch_reduce(
+        self, aggregation: int, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> list[Any]: ...
+
+    def broadcast(self, tensor: Any, destinations: Any = None) -> Any: ...
+
+    def update(self, var: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+
+    def update_non_slot(
+        self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any: ...
+
+    def read_var(self, v: Any) -> Any: ...
+
+    def value_container(self, value: Any) -> Any: ...
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]: ...
+
+    def non_slot_devices(self, var_list: Sequence[Any]) -> Any: ...
+
+    def training_optimizer(self, optimizer: Any) -> Any: ...
 
 
 class Context:
     """An entry of the stack: the tower, or the index of the copy that is updated, or neither."""
 
     def __init__(
-        self, strategy: DistributionStrategy, tower: TowerContext | None = None, copy: int | None = None
+        self, strategy: Strategy, tower: TowerContext | None = None, copy: int | None = None
     ) -> None:
         self.strategy = strategy
         self.tower = tower
@@ -41,13 +97,13 @@ class TowerContext:
     distribution_strategy: whose tower it is. tower_id: from 0 to num_towers - 1.
     """
 
-    def __init__(self, distribution_strategy: DistributionStrategy, tower_id: int) -> None:
+    def __init__(self, distribution_strategy: Strategy, tower_id: int) -> None:
         self._strategy = distribution_strategy
         self._tower_id = tower_id
         self._entered: list[Any] = []
 
     @property
-    def distribution_strategy(self) -> DistributionStrategy:
+    def distribution_strategy(self) -> Strategy:
         """The strategy."""
         return self._strategy
 
@@ -103,14 +159,14 @@ def pushed(context: Context) -> Iterator[Context]:
 
 
 @contextmanager
-def cross_tower(strategy: DistributionStrategy) -> Iterator[None]:
+def cross_tower(strategy: Strategy) -> Iterator[None]:
     """Outside of any tower of a strategy."""
     with pushed(Context(strategy)):
         yield
 
 
 @contextmanager
-def update_of(strategy: DistributionStrategy, copy: int) -> Iterator[None]:
+def update_of(strategy: Strategy, copy: int) -> Iterator[None]:
     """In the update of one copy of a variable: what has copies stands for the copy of the same index."""
     with pushed(Context(strategy, copy=copy)):
         yield
@@ -122,16 +178,16 @@ def current(graph: Graph | None = None) -> Context | None:
     return stack[-1] if stack else None
 
 
-_default: list[Any] = []
+_default: list[TowerContext] = []
+
+
+def install_default(strategy: Strategy) -> None:
+    """Says which strategy is in force under no other; graphflow.distribute does so when it is imported."""
+    _default[:] = [TowerContext(strategy, 0)]
 
 
 def _default_context() -> TowerContext:
-    if not _default:
-        from graphflow.distribute.default import DefaultStrategy
-
-        _default.append(TowerContext(DefaultStrategy(), 0))
-    context: TowerContext = _default[0]
-    return context
+    return _default[0]
 
 
 def get_tower_context() -> TowerContext | None:
@@ -143,13 +199,13 @@ def get_tower_context() -> TowerContext | None:
     return _default_context() if context is None else context.tower
 
 
-def get_cross_tower_context() -> DistributionStrategy | None:
+def get_cross_tower_context() -> Strategy | None:
     """The strategy, outside of its towers; None inside one (tf.contrib.distribute.get_cross_tower_context)."""
     context = current()
     return None if context is None or context.tower is not None else context.strategy
 
 
-def get_distribution_strategy() -> DistributionStrategy:
+def get_distribution_strategy() -> Strategy:
     """The strategy in force, or the default one (tf.contrib.distribute.get_distribution_strategy)."""
     context = current()
     return _default_context().distribution_strategy if context is None else context.strategy

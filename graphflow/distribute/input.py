@@ -7,17 +7,15 @@ iterator in turn, in the order of the towers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow.distribute.context import Strategy
 from graphflow.distribute.values import regroup
 from graphflow.nest import flatten
-
-if TYPE_CHECKING:
-    from graphflow.distribute.strategy import DistributionStrategy
 
 
 class DistributedIterator:
@@ -57,7 +55,7 @@ class DistributedDataset:
     Where there are several towers, an element for each is made ahead, on the host of its device.
     """
 
-    def __init__(self, strategy: DistributionStrategy, dataset: Any) -> None:
+    def __init__(self, strategy: Strategy, dataset: Any) -> None:
         if not hasattr(dataset, "make_one_shot_iterator"):
             raise TypeError(
                 f"{type(strategy).__name__}.distribute_dataset() takes a gf.data.Dataset, or a function that makes "

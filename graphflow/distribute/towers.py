@@ -12,7 +12,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,12 +22,9 @@ from graphflow._core.graph.elements import Tensor, user_line
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.state.variable_scope import ScopeSettings, scopes_of
-from graphflow.distribute.context import TowerContext, cross_tower
+from graphflow.distribute.context import Strategy, TowerContext, cross_tower
 from graphflow.distribute.values import DistributedValues, regroup, select
 from graphflow.nest import flatten
-
-if TYPE_CHECKING:
-    from graphflow.distribute.strategy import DistributionStrategy
 
 OWN_COLLECTIONS: Final = (GraphKeys.LOSSES, GraphKeys.UPDATE_OPS, GraphKeys.REGULARIZATION_LOSSES)
 """Collections of which a tower sees what it added itself: a total loss is that of one tower."""
@@ -70,9 +67,7 @@ def _code(function: Any) -> Any:
 class Tower(TowerContext):
     """One of several towers, with its thread and the two locks that hand control over."""
 
-    def __init__(
-        self, strategy: DistributionStrategy, tower_id: int, device: str, function: Callable[[], Any]
-    ) -> None:
+    def __init__(self, strategy: Strategy, tower_id: int, device: str, function: Callable[[], Any]) -> None:
         super().__init__(strategy, tower_id)
         self._place = device
         self._function = function
@@ -216,7 +211,7 @@ def _dims_of(initial_value: Any) -> shapes.Dims:
 
 
 def call_in_towers(
-    strategy: DistributionStrategy,
+    strategy: Strategy,
     devices: Sequence[str],
     function: Callable[..., Any],
     args: Sequence[Any],
@@ -265,7 +260,7 @@ def call_in_towers(
     return regroup([tower.result for tower in towers], devices)
 
 
-def _check_counts(strategy: DistributionStrategy, towers: int, arguments: Any) -> None:
+def _check_counts(strategy: Strategy, towers: int, arguments: Any) -> None:
     for leaf in flatten(arguments):
         if isinstance(leaf, DistributedValues) and len(leaf.values) not in (1, towers):
             raise ValueError(
@@ -298,9 +293,7 @@ def _agree(towers: Sequence[Tower]) -> bool:
     return True
 
 
-def _merge(
-    strategy: DistributionStrategy, graph: Graph, devices: Sequence[str], towers: Sequence[Tower]
-) -> None:
+def _merge(strategy: Strategy, graph: Graph, devices: Sequence[str], towers: Sequence[Tower]) -> None:
     """Calls the merge function once, where the first tower is, and gives each tower its part."""
     merges = [tower.merge for tower in towers if tower.merge is not None]
     args = regroup([tuple(merge.args) for merge in merges], devices)

@@ -8,7 +8,7 @@ update, it is the copy there; elsewhere it is the first, or for tower-local vari
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.defaults import get_default_graph, get_default_session
@@ -20,12 +20,9 @@ from graphflow._core.ops.control_flow.flow_basics import group, with_dependencie
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.state import assign
 from graphflow._core.ops.state.variable import Variable, VariableAggregation
-from graphflow.distribute.context import current
+from graphflow.distribute.context import Strategy, current
 from graphflow.distribute.reducers.base import total
 from graphflow.distribute.values import PerDevice, select
-
-if TYPE_CHECKING:
-    from graphflow.distribute.strategy import DistributionStrategy
 
 Write = Callable[..., Tensor]
 
@@ -149,7 +146,7 @@ class MirroredVariable(DistributedVariable):
                 "ONLY_FIRST_TOWER, or write it in a merge_call by strategy.update()."
             )
 
-        def merged(strategy: DistributionStrategy, *per_tower: Any) -> Any:
+        def merged(strategy: Strategy, *per_tower: Any) -> Any:
             reduced = [strategy.reduce(self._aggregation, value, self) for value in per_tower]
             return strategy.update(self, write, *reduced)
 
