@@ -294,9 +294,7 @@ class Graph(ContainerScope):
             scopes.control, scopes.context = outer, context
 
     @contextmanager
-    def context_scope(
-        self, context: Any, control: tuple[ControlFrame[Operation], ...] = ()
-    ) -> Iterator[None]:
+    def context_scope(self, context: Any, control: tuple[ControlFrame[Any], ...] = ()) -> Iterator[None]:
         """Builds inside a branch or a loop (a control-flow context), with other control dependencies than here."""
         scopes = self._scopes
         outer, outer_control = scopes.context, scopes.control
