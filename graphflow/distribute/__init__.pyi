@@ -27,6 +27,7 @@ from graphflow._core.ops.distributed.collectives import broadcast_recv as broadc
 from graphflow._core.ops.distributed.collectives import broadcast_send as broadcast_send
 from . import collective as collective
 from . import context as context
+from . import default as default
 from graphflow.distribute.context import get_cross_tower_context as get_cross_tower_context
 from graphflow.distribute.context import get_distribution_strategy as get_distribution_strategy
 from graphflow.distribute.context import get_loss_reduction as get_loss_reduction
