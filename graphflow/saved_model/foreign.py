@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.op_table import tensorflow_op
 from graphflow.saved_model import constants
 from graphflow.train.collections import message_of
 

@@ -17,8 +17,8 @@ from graphflow._core.graph.attributes import attr_to_proto, shape_to_proto
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.graph.op_table import Argument, tensorflow_op
 from graphflow._core.interop.import_graph import import_graph_def
+from graphflow._core.interop.op_table import Argument, tensorflow_op
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.train.collections import add_collection_def, restore_collections
 from graphflow.train.saver import Saver

@@ -14,7 +14,7 @@ from google.protobuf import text_format
 import graphflow as gf
 from graphflow._core.graph.attributes import tensor_from_proto, tensor_to_proto
 from graphflow._core.graph.op_def import registry
-from graphflow._core.graph.op_table import tensorflow_op, tensorflow_ops
+from graphflow._core.interop.op_table import tensorflow_op, tensorflow_ops
 from graphflow.protos import graph_pb2, tensor_pb2
 
 OWN = {

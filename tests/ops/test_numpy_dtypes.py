@@ -16,7 +16,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.graph.op_def import registry
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.ops import load_all
 from graphflow._core.ops.core import _convert_input
 

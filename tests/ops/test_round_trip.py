@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.graph.expansions import EXPANSIONS
 from graphflow._core.graph.op_def import lookup, registry
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.expansions import EXPANSIONS
 from graphflow._core.interop.import_nodes import parse
+from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.ops.core import apply
 from tests.ops import op_samples
 from tests.ops.op_samples import Sample, samples

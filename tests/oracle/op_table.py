@@ -1,9 +1,9 @@
-"""Writes graphflow/_core/graph/tensorflow_ops.txt: what TensorFlow 1.15 says of each op type.
+"""Writes graphflow/_core/interop/tensorflow_ops.txt: what TensorFlow 1.15 says of each op type.
 
 graphflow writes graphs with TensorFlow's names and types of attributes; this is where they come from. To record, with
 TensorFlow 1.15 installed as record.py says:
 
-    oracle/bin/python tests/oracle/op_table.py NAMES > graphflow/_core/graph/tensorflow_ops.txt
+    oracle/bin/python tests/oracle/op_table.py NAMES > graphflow/_core/interop/tensorflow_ops.txt
 
 NAMES is a file with a name a line, or a regular expression that starts with "^"; names that TensorFlow does not have
 are left out. `python -m tests.oracle.op_names` hands out graphflow's own.

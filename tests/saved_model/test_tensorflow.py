@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.op_table import tensorflow_op
 from graphflow.cli.main import main
 
 sm = gf.saved_model

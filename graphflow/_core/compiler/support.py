@@ -12,7 +12,7 @@ from graphflow._core.compiler.gpu.rules import has_kernel
 from graphflow._core.compiler.gpu.without_kernel import reason_without_kernel
 from graphflow._core.compiler.specialise import OF_SHAPES
 from graphflow._core.graph.op_def import NotDifferentiable, lookup, registry
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
 from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES

@@ -1,7 +1,7 @@
 """What writes graphs and operations as protobuf messages, for the methods of Graph and Operation that offer it.
 
-graph_def knows graphs and functions, so it stands above them; it puts its functions here when it is loaded, which
-importing graphflow does.
+interop.graph_def knows functions and TensorFlow's ops, so it stands above them; it puts its functions here when it is
+loaded, which importing graphflow does.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Graphs from elsewhere: GraphDef and functions, read into a graph."""
+"""GraphDef and functions as TensorFlow's messages: graphs written, and read."""

@@ -8,11 +8,11 @@ from typing import Any, Final
 from graphflow import protos
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.function import FunctionGraph, GraphFunction
-from graphflow._core.graph.function_def import graph_def_of_function
 from graphflow._core.graph.graph import Graph
-from graphflow._core.graph.graph_def import PYTHON_FUNCTION
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.function_def import graph_def_of_function
+from graphflow._core.interop.graph_def import PYTHON_FUNCTION
 from graphflow._core.interop.import_nodes import Node, Refused
+from graphflow._core.interop.op_table import tensorflow_op
 
 _MAXIMUM_DEPTH: Final = 32
 Import = Callable[[Any, list[str], "Library"], list[Any]]

@@ -15,14 +15,14 @@ from graphflow._core.graph import dtypes, op_def, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
-from graphflow._core.graph.graph_def import derived_attributes, input_order
-from graphflow._core.graph.op_table import tensorflow_op
 from graphflow._core.graph.undo import forget_from, mark_as_used
 from graphflow._core.interop import import_translations as translations
+from graphflow._core.interop.graph_def import derived_attributes, input_order
 from graphflow._core.interop.import_contexts import Contexts, Place
 from graphflow._core.interop.import_functions import Library
 from graphflow._core.interop.import_lifting import lift
 from graphflow._core.interop.import_nodes import BACK_EDGES, MERGES, Node, Refused, ordered, parse
+from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.ops import load_all
 from graphflow._core.ops.core import accept, convert_to_tensor
 

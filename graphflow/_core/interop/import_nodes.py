@@ -15,9 +15,9 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import Allowance, attr_from_proto
-from graphflow._core.graph.expansions import contracted
-from graphflow._core.graph.op_table import Attribute, OpType, tensorflow_op
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.interop.expansions import contracted
+from graphflow._core.interop.op_table import Attribute, OpType, tensorflow_op
 
 NAME: Final = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>\\]*\Z")
 _INPUT: Final = re.compile(r"([A-Za-z0-9.][A-Za-z0-9_.\-/>\\]*)(?::(\d{1,9}))?\Z")

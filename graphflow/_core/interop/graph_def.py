@@ -22,11 +22,11 @@ from graphflow._core.graph.attributes import (
     shape_to_proto,
 )
 from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.expansions import EXPANSIONS, MARK, PART
 from graphflow._core.graph.function import GraphFunction
-from graphflow._core.graph.function_def import function_def_of
-from graphflow._core.graph.op_table import Argument, OpType, tensorflow_op
 from graphflow._core.graph.writers import WRITERS
+from graphflow._core.interop.expansions import EXPANSIONS, MARK, PART
+from graphflow._core.interop.function_def import function_def_of
+from graphflow._core.interop.op_table import Argument, OpType, tensorflow_op
 
 if TYPE_CHECKING:
     from graphflow._core.graph.elements import Operation, Tensor

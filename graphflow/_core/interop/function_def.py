@@ -12,7 +12,7 @@ from typing import Any
 from graphflow._core.graph.attributes import shape_to_proto
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.op_def import registry
-from graphflow._core.graph.op_table import tensorflow_op
+from graphflow._core.interop.op_table import tensorflow_op
 
 
 def function_def_of(function: GraphFunction, nodes: Iterable[Any], result: Any) -> None:

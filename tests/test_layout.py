@@ -1,0 +1,237 @@
+"""Protects the layout of the source: what may be imported inside functions, circles, long files, crowded folders.
+
+Each figure is what the tree has reached, and may only shrink: lower it where you did better. Import-linter holds which
+room may import which; this is what it does not see.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+PROJECT: Final = Path(__file__).resolve().parent.parent
+PACKAGE: Final = "graphflow"
+
+INSIDE_FUNCTIONS: Final = 104
+"""Lines in functions that import modules of our own: what is heavy, optional, or stands above the function."""
+
+INSIDE_QUIET_ROOMS: Final[Mapping[str, int]] = {
+    "graphflow._core.graph.defaults": 1,  # The first default graph is made by the class that asks for the default.
+    "graphflow.cli.launch": 2,  # A command loads what it runs, so that the others and --help are quick.
+    "graphflow.cli.replay": 3,
+    "graphflow.cli.serve": 1,
+    "graphflow._core.session": 2,  # Clusters need ZeroMQ, which a session in this process does without.
+    "graphflow.train.optimizer": 2,  # A strategy asks any optimizer for the one that wraps it, which is a subclass.
+    "graphflow.train.saver": 1,  # A meta graph holds savers, and a saver writes meta graphs.
+}
+"""Modules outside of the compiler, the runtime and the cluster that import inside functions; nothing else does."""
+LOUD_ROOMS: Final = (
+    "graphflow._core.compiler",
+    "graphflow._core.codegen",
+    "graphflow._core.runtime",
+    "graphflow._core.cluster",
+)
+
+LARGEST_CIRCLE: Final = 4
+"""Files of a circle, imports for type checkers and inside functions counted."""
+
+CIRCLES: Final = 10
+"""Circles of all kinds of imports; by imports at the top of files alone there is none."""
+
+LONGEST_FILE: Final = 500
+"""Lines of a file of the library."""
+
+MOST_FILES: Final = 20
+"""Modules in a folder beside its __init__.py."""
+
+CROWDED: Final[Mapping[str, int]] = {
+    "graphflow/train": 35,
+    "graphflow/_core/codegen/cpu": 25,
+    "graphflow/_core/codegen/gpu": 27,
+}
+"""The folders that have more, and how many."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One module of our own that a file imports: where, and at the top, inside a function, or for type checkers."""
+
+    module: str
+    line: int
+    target: str
+    kind: str
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    """The files of the library by module name."""
+    found = {}
+    for path in sorted((PROJECT / PACKAGE).rglob("*.py")):
+        name = ".".join(path.relative_to(PROJECT).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports_of(module: str, tree: ast.AST, known: Mapping[str, object]) -> Iterator[Import]:
+    """What a file imports of the modules that are known."""
+
+    def visit(node: ast.AST, kind: str) -> Iterator[Import]:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for child in node.body:
+                yield from visit(child, "typing")
+            for child in node.orelse:
+                yield from visit(child, kind)
+            return
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in known else node.module for name in full]
+        else:
+            names = []
+        for name in names:
+            if name in known:
+                yield Import(module, node.lineno, name, kind)  # type: ignore[attr-defined]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and kind == "top":
+            kind = "function"
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, kind)
+
+    yield from visit(tree, "top")
+
+
+@cache
+def imports() -> Sequence[Import]:
+    """All imports of our own modules in the library."""
+    return [
+        found
+        for module, path in modules().items()
+        for found in imports_of(module, ast.parse(path.read_text("utf-8")), modules())
+    ]
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that reach one another (Tarjan 1972, without recursion), the largest first."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    on_path: set[str] = set()
+    found: list[list[str]] = []
+    for root in edges:
+        if root in number:
+            continue
+        work = [(root, iter(sorted(edges[root])))]
+        number[root] = lowest[root] = len(number)
+        path.append(root)
+        on_path.add(root)
+        while work:
+            node, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
+                if lowest[node] == number[node]:
+                    place = path.index(node)
+                    circle, path[place:] = path[place:], []
+                    on_path.difference_update(circle)
+                    if len(circle) > 1:
+                        found.append(sorted(circle))
+            elif following not in number:
+                number[following] = lowest[following] = len(number)
+                path.append(following)
+                on_path.add(following)
+                work.append((following, iter(sorted(edges.get(following, ())))))
+            elif following in on_path:
+                lowest[node] = min(lowest[node], number[following])
+    return sorted(found, key=len, reverse=True)
+
+
+def circles_by(*kinds: str) -> list[list[str]]:
+    """The circles of the library by some kinds of imports."""
+    edges: dict[str, set[str]] = {module: set() for module in modules()}
+    for found in imports():
+        if found.kind in kinds:
+            edges[found.module].add(found.target)
+    return circles(edges)
+
+
+def test_circles_are_found() -> None:
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}, "g": set()}
+    assert circles(edges) == [["a", "b", "c"], ["d", "e"]]
+
+
+def test_imports_are_told_apart() -> None:
+    source = """
+from typing import TYPE_CHECKING
+import p.a
+if TYPE_CHECKING:
+    from p import b
+class C:
+    def f(self):
+        from p.c import name
+"""
+    known = {"p.a": 0, "p.b": 0, "p.c": 0, "p": 0}
+    found = {(i.target, i.kind) for i in imports_of("p.d", ast.parse(source), known)}
+    assert found == {("p.a", "top"), ("p.b", "typing"), ("p.c", "function")}
+
+
+def test_imports_at_the_top_make_no_circle() -> None:
+    assert circles_by("top") == []
+
+
+def test_no_circle_is_large_with_imports_of_every_kind() -> None:
+    found = circles_by("top", "typing", "function")
+    told = "\n".join(map(str, found))
+    assert len(found[0]) <= LARGEST_CIRCLE, f"a circle of more than {LARGEST_CIRCLE} files:\n{told}"
+    assert len(found) <= CIRCLES, f"a new circle:\n{told}"
+
+
+def inside_functions() -> Mapping[str, set[int]]:
+    """The lines inside functions, by module, that import modules of our own."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for one in imports():
+        if one.kind == "function":
+            found[one.module].add(one.line)
+    return found
+
+
+def test_what_is_imported_inside_functions_grows_less() -> None:
+    found = inside_functions()
+    count = sum(map(len, found.values()))
+    assert count <= INSIDE_FUNCTIONS, (
+        f"{count} imports of our own modules inside functions: import at the top"
+    )
+
+
+def test_only_these_modules_import_inside_functions() -> None:
+    quiet = {m: len(lines) for m, lines in inside_functions().items() if not m.startswith(LOUD_ROOMS)}
+    grown = {m: n for m, n in quiet.items() if n > INSIDE_QUIET_ROOMS.get(m, 0)}
+    assert not grown, "import at the top, or move what both need into a file below them"
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {m: len(path.read_text("utf-8").splitlines()) for m, path in modules().items()}
+    assert not {m: n for m, n in lengths.items() if n > LONGEST_FILE}, "split it by subject"
+
+
+def test_no_folder_is_crowded() -> None:
+    found: dict[str, int] = defaultdict(int)
+    for path in modules().values():
+        if path.name != "__init__.py":
+            found[str(path.parent.relative_to(PROJECT))] += 1
+    crowded = {folder: n for folder, n in found.items() if n > CROWDED.get(folder, MOST_FILES)}
+    assert not crowded, "make a folder of a subject, or put together what is one"
+
+
+@pytest.mark.parametrize("folder", CROWDED)
+def test_an_exception_is_needed(folder: str) -> None:
+    count = sum(1 for path in (PROJECT / folder).glob("*.py") if path.name != "__init__.py")
+    assert count > MOST_FILES, f"{folder} has {count} files: take it out of CROWDED"
