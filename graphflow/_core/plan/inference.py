@@ -15,7 +15,7 @@ from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, r
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
 
-_GIVEN: Final = OpDef("Given", (), infer=lambda op: [], gradient=NOT_DIFFERENTIABLE)
+_GIVEN: Final = OpDef("Given", (), infer=lambda op: [], declared_gradient=NOT_DIFFERENTIABLE)
 """What makes a value of which nothing is known but its dtype and shape."""
 NOT_FROM_DATA: Final = {
     "If": "what it hands out is what its branches fetch, which are checked by themselves",
