@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from graphflow._core.ops.array.shaping import IDENTITY
+from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, producers, walk
 
 _FOLLOWED = PASS_THROUGH | {"LogicalNot"}
@@ -19,7 +19,7 @@ _FOLLOWED = PASS_THROUGH | {"LogicalNot"}
 def deciding_feeds(plan: Plan) -> tuple[int, ...]:
     """The positions of the feeds that decide a branch by themselves."""
     makers = producers(plan)
-    deciding = {_origin(i.inputs[0], makers)[0] for i in walk(plan) if i.type == "If"}
+    deciding = {_origin(i.inputs[0], makers)[0] for i in walk(plan) if i.type == kinds.IF}
     return tuple(position for position, name in enumerate(plan.feeds) if name in deciding)
 
 
@@ -51,11 +51,11 @@ def _in_line(
     """The instructions, decided branches replaced; `standing` gets the names of what stands for each of them."""
     result: list[Instruction] = []
     for i in instructions:
-        origin, opposite = _origin(i.inputs[0], makers) if i.type == "If" else ("", False)
+        origin, opposite = _origin(i.inputs[0], makers) if i.type == kinds.IF else ("", False)
         maker = makers.get(origin)
         if origin in values:
             taken = values[origin]
-        elif maker is not None and maker.type == "Const":
+        elif maker is not None and maker.type == kinds.CONST:
             taken = bool(maker.attrs["value"])
         else:
             result.append(i)
@@ -66,12 +66,7 @@ def _in_line(
         for position, (output, fetch) in enumerate(zip(i.outputs, body.fetches, strict=True)):
             # What only the other branch makes has no name here; what both know by one name needs no other.
             if fetch and fetch != output:
-                placed.append(
-                    Instruction(
-                        f"{i.name}/{position}", "Identity", (fetch,), (output,), (i.dtypes[position],),
-                        (i.shapes[position],), {"T": i.dtypes[position]}, (), i.device, i.index, IDENTITY, i.op,
-                    )
-                )  # fmt: skip
+                placed.append(build.identity_for(i, position, fetch))
         makers.update((output, inner) for inner in placed for output in inner.outputs)
         standing[i.name] = tuple(inner.name for inner in placed)
         result += [replace(inner, control=(*inner.control, *i.control)) for inner in placed]

@@ -12,6 +12,7 @@ from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
@@ -44,7 +45,7 @@ def draft_plan(
     whiles = [
         node.instruction
         for node in lowering.nodes
-        if isinstance(node, PythonNode) and node.instruction.type == "While"
+        if isinstance(node, PythonNode) and node.instruction.type == kinds.WHILE
     ]
     loops = [loop for i in whiles if (loop := _draft_loop(i, makers, part)) is not None]
     if not loops and not has_native_work(lowering.nodes):

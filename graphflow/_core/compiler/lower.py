@@ -14,6 +14,7 @@ from graphflow._core.compiler.nodes import KernelNode, Node, PythonNode, Stateme
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
 from graphflow._core.compiler.values import Value, view_of, whole
 from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan
 
 NATIVE_DTYPES = frozenset(
@@ -249,9 +250,9 @@ class Lowering:
             if dtype in NATIVE_DTYPES and 0 not in shape:
                 self.values[i.outputs[0]] = whole(i.outputs[0], dtype, shape)
             return True
-        if i.type == "NoOp":
+        if i.type == kinds.NO_OP:
             return True
-        if i.type == "Const":
+        if i.type == kinds.CONST:
             return self._constant(i)
         if i.type in _WITH_EMPTY_PARTS:
             return self._rules[i.type](self, i)
@@ -360,7 +361,7 @@ class Lowering:
         position = i.outputs.index(output)
         if dtype not in NATIVE_DTYPES or 0 in shape:
             return False
-        if i.type == "If" and not all(body.fetches[position] for body in i.bodies):
+        if i.type == kinds.IF and not all(body.fetches[position] for body in i.bodies):
             return False  # There is nothing where the other branch is taken.
         return has_fixed_shape(i, position, self.known, self.values, self.constants)
 
@@ -423,7 +424,7 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
     space = written[0][1].shape
     if any(value.shape != space for _, value in written):
         return False
-    if any(v.shape not in (space, ()) for v in reads) or (i.type == "Assign" and reads[1].shape != space):
+    if any(v.shape not in (space, ()) for v in reads) or (i.type == kinds.ASSIGN and reads[1].shape != space):
         return False
     roots = [value.root for _, value in written]
     if len(set(roots)) != len(roots) or any(v.root in roots for v in reads[len(written) :]):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.fold import fold
@@ -44,7 +45,7 @@ def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
     for i in plan.instructions:
         if feeds.isdisjoint(i.outputs):
             instructions.append(i)
-        elif i.type not in VARIABLE_TYPES and i.type != "Const":
+        elif i.type not in VARIABLE_TYPES and i.type != kinds.CONST:
             outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
             for position, (own, name) in enumerate(zip(outputs, i.outputs, strict=True)):
                 if own != name:
@@ -60,7 +61,7 @@ def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
             value = store.cell(i).value
             if value is not None:
                 known.setdefault(i.outputs[0], (value.shape, value.dtype.name))
-        elif i.type == "Const":
+        elif i.type == kinds.CONST:
             known[i.outputs[0]] = (i.attrs["value"].shape, i.attrs["value"].dtype.name)
         elif i.type in PASS_THROUGH and i.inputs[0] in known:
             known.setdefault(i.outputs[0], known[i.inputs[0]])
@@ -81,7 +82,7 @@ def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
 
 def may_reshape(plan: Plan, known: Known) -> bool:
     """Whether a run for the known shapes may give a variable another shape."""
-    free = [i for i in walk(plan) if i.type == "Assign" and not i.attrs.get("validate_shape", True)]
+    free = [i for i in walk(plan) if i.type == kinds.ASSIGN and not i.attrs.get("validate_shape", True)]
     if not free:
         return False
     fixed = _of_fixed_shape(plan, known)
@@ -99,7 +100,7 @@ def _of_fixed_shape(plan: Plan, known: Known) -> set[str]:
     for i in plan.instructions:
         plain = i.definition is not None and not i.bodies
         of_shapes = settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
-        if i.type == "Const" or (plain and not i.stateful and of_shapes):
+        if i.type == kinds.CONST or (plain and not i.stateful and of_shapes):
             settled.update(i.outputs)
         for position, output in enumerate(i.outputs):
             if output in known and (output in settled or has_fixed_shape(i, position, known, fixed, settled)):
@@ -137,32 +138,16 @@ def _may_be_shape(i: Instruction, shape: tuple[int, ...], dtype: str) -> bool:
 
 
 def _constants(i: Instruction, known: Known) -> list[Instruction]:
-    result = []
-    for position, output in enumerate(i.outputs):
-        shape = known[i.inputs[position]][0]
+    values = []
+    for name, dtype in zip(i.inputs, i.dtypes, strict=False):
+        shape = known[name][0]
         number: Any = shape
         if i.type == "Size":
             number = int(np.prod(shape, dtype=np.int64))
         elif i.type == "Rank":
             number = len(shape)
-        value = np.array(number, i.dtypes[position].as_numpy_dtype)
-        result.append(
-            Instruction(
-                i.name if position == 0 else f"{i.name}/{position}",
-                "Const",
-                (),
-                (output,),
-                (i.dtypes[position],),
-                (value.shape,),
-                {"value": value, "dtype": i.dtypes[position]},
-                (),
-                i.device,
-                i.index,
-                None,
-                i.op,
-            )
-        )
-    return result
+        values.append(np.array(number, dtype.as_numpy_dtype))
+    return build.constants(i, values)
 
 
 def _without_dead(plan: Plan) -> Plan:
@@ -173,7 +158,7 @@ def _without_dead(plan: Plan) -> Plan:
     needed = {*plan.fetches, *plan.targets}
     kept: list[Instruction] = []
     for i in reversed(plan.instructions):
-        effect = i.type not in VARIABLE_TYPES and i.stateful and i.type != "Const"
+        effect = i.type not in VARIABLE_TYPES and i.stateful and i.type != kinds.CONST
         if effect or i.name in needed or any(o in needed for o in i.outputs):
             kept.append(i)
             for inner in walk(Plan((i,))):

@@ -18,6 +18,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.op_def import registry
 from graphflow._core.graph.shapes import Dims, TensorShape
+from graphflow._core.plan import kinds
 from graphflow._core.plan.functions import LoweredFunction, lowered
 from graphflow._core.plan.ir import Instruction, Plan
 
@@ -44,7 +45,7 @@ class Site:
         return f"{self.type} {self.name!r}"
 
 
-_HAVE_BODIES: Final = ("If", "While")
+_HAVE_BODIES: Final = (kinds.IF, kinds.WHILE)
 
 
 class BadPlan(ValueError):
@@ -184,20 +185,20 @@ class PlanReader:
         if (defined and known is None) or hidden or (bodies and kind not in _HAVE_BODIES):
             raise BadPlan(f"The instruction {name!r} of type {kind!r} is none that a plan can have.")
         return Instruction(
-            name,
-            kind,
-            _texts(inputs),
-            _texts(outputs),
-            tuple(dtypes.BY_NAME[t] for t in types),
-            tuple(_dims(s) for s in shapes),
-            {_text(key): self._value(value, depth) for key, value in attrs},
-            _texts(control),
-            device,
-            int(index),
-            known if defined else None,
-            None if site is None else _site(*site),  # type: ignore[arg-type]
-            tuple(self._plan(body, depth + 1) for body in bodies),
-            tuple(bool(u) for u in used),
+            name=name,
+            type=kind,
+            inputs=_texts(inputs),
+            outputs=_texts(outputs),
+            dtypes=tuple(dtypes.BY_NAME[t] for t in types),
+            shapes=tuple(_dims(s) for s in shapes),
+            attrs={_text(key): self._value(value, depth) for key, value in attrs},
+            control=_texts(control),
+            device=device,
+            index=int(index),
+            definition=known if defined else None,
+            op=None if site is None else _site(*site),  # type: ignore[arg-type]
+            bodies=tuple(self._plan(body, depth + 1) for body in bodies),
+            used=tuple(bool(u) for u in used),
         )
 
     def _value(self, tree: Any, depth: int) -> Any:

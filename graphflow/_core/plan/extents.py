@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
 
 Extent: TypeAlias = int | tuple[str, int]
@@ -36,7 +37,7 @@ def elements(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> 
     maker = makers.get(i.inputs[position])
     if maker is None or not far:
         return None
-    if maker.type == "Const":
+    if maker.type == kinds.CONST:
         value = maker.attrs["value"]
         return [int(n) for n in value.flat] if value.ndim < 2 and value.dtype.kind == "i" else None
     if maker.type in ("Shape", "Size"):

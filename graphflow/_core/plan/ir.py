@@ -17,6 +17,7 @@ from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.plan import kinds
 
 VARIABLE_TYPES = frozenset({"VariableV2"})
 PASS_THROUGH: Final = frozenset({"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
@@ -180,7 +181,7 @@ def _lines(plan: Plan, indent: str) -> Iterator[str]:
         yield f"{indent}feed {', '.join(plan.feeds)}"
     for instruction in plan.instructions:
         yield indent + line_of(instruction)
-        labels = ("then", "else") if instruction.type == "If" else ("while", "do")
+        labels = ("then", "else") if instruction.type == kinds.IF else ("while", "do")
         for label, body in zip(labels, instruction.bodies, strict=False):
             yield f"{indent}  {label}:"
             yield from _lines(body, indent + "    ")
@@ -201,7 +202,7 @@ def line_of(i: Instruction) -> str:
         f"{d.name}{'' if s is None else '[' + ','.join('?' if n is None else str(n) for n in s) + ']'}"
         for d, s in zip(i.dtypes, i.shapes, strict=False)  # A wrong plan is printed too.
     )
-    literal = _literal(i.attrs["value"]) if i.type == "Const" else ""
+    literal = _literal(i.attrs["value"]) if i.type == kinds.CONST else ""
     text = f"{i.name} = {i.type}({literal or ', '.join(i.inputs)})"
     if types:
         text += f" : {types}"

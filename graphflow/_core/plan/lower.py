@@ -1,4 +1,4 @@
-"""The first pass: what a run needs of a graph, with branches and loops lifted into nested plans.
+"""The first pass: what a run needs of a graph, with branches and loops construct into nested plans.
 
 Pruning walks back from the fetches and stops at what is fed. Lifting turns the flat Switch/Merge and
 Enter/Merge/Switch/Exit/NextIteration operations, which are kept in the graph for TensorFlow's sake, into "If" and
@@ -12,6 +12,7 @@ from typing import Any
 
 from graphflow import errors
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 
 _RENAMES = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
@@ -127,20 +128,8 @@ class _Lowering:
     def _instruction(self, op: Operation, level: Any) -> Instruction:
         if op.op_def.writes:
             self._refuse_fed_place(op)
-        return Instruction(
-            op.name,
-            op.type,
-            tuple(self.value(t) for t in op.inputs),
-            tuple(t.name for t in op.outputs),
-            tuple(t.dtype for t in op.outputs),
-            tuple(t.dims for t in op.outputs),
-            op.attrs,
-            self._control([op], level, op.name),
-            op.device,
-            op._id,
-            op.op_def,
-            op,
-        )
+        inputs = [self.value(t) for t in op.inputs]
+        return build.of_operation(op, inputs, self._control([op], level, op.name))
 
     def _refuse_fed_place(self, op: Operation) -> None:
         for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
@@ -164,7 +153,7 @@ class _Lowering:
     def _lift(self, construct: Any, members: list[Operation], level: Any) -> Instruction:
         results = [op for op in members if op._context is level]
         inner = [op for op in members if op._context is not level]
-        if construct.kind == "If":
+        if construct.kind == kinds.IF:
             bodies, outputs, inputs = self._branches(construct, inner, results)
         else:
             bodies, outputs, inputs = self._loop(construct, inner, results)
@@ -178,20 +167,16 @@ class _Lowering:
                 if source.op not in inside and source.name not in parameters and source.name not in captured:
                     captured[source.name] = None
                     names.append(source.name)
-        return Instruction(
-            construct.name,
+        return build.construct(
             construct.kind,
-            tuple(names),
-            tuple(t.name for t in outputs),
-            tuple(t.dtype for t in outputs),
-            tuple(t.dims for t in outputs),
-            {},
-            self._control(members, level, construct.name),
-            _device_of(construct, results, inner),
-            max(op._id for op in members),
-            None,
-            results[0] if results else inner[0],
+            construct.name,
             bodies,
+            names,
+            outputs,
+            control=self._control(members, level, construct.name),
+            device=_device_of(construct, results, inner),
+            index=max(op._id for op in members),
+            op=results[0] if results else inner[0],
         )
 
     def _branches(

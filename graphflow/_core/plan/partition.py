@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers, rename_inputs
 from graphflow._core.plan.passes.read_order import BEFORE_READS
 
@@ -41,7 +42,7 @@ def _without_idle(instructions: Sequence[Instruction]) -> list[Instruction]:
     awaited: set[str] = set()
     kept = []
     for i in reversed(instructions):
-        if i.type != "NoOp" or i.name in awaited:
+        if i.type != kinds.NO_OP or i.name in awaited:
             awaited.update(i.control)
             kept.append(i)
     return kept[::-1]
@@ -84,7 +85,7 @@ class _Cut:
             return value
         version = self._version.get(value, 0) if value in self._variables else 0
         key = (value, device, version)
-        if key not in self._here and maker.type == "Const":
+        if key not in self._here and maker.type == kinds.CONST:
             copy = replace(
                 maker, name=f"{maker.name}->{device}", outputs=(f"{value}->{device}",), device=device
             )
@@ -133,34 +134,8 @@ class _Cut:
         attrs = {"key": (label, maker.device, device)}
         name = f"{label}->{device}"
         control = after if inputs else (maker.name,)
-        send = Instruction(
-            f"{name}/send",
-            "Send",
-            inputs,
-            (),
-            (),
-            (),
-            attrs,
-            control,
-            maker.device,
-            maker.index,
-            None,
-            maker.op,
-        )
-        recv = Instruction(
-            f"{name}/recv",
-            "Recv",
-            (),
-            (f"{name}/recv:0",),
-            (dtype,),
-            (shape,),
-            attrs,
-            (),
-            device,
-            maker.index,
-            None,
-            maker.op,
-        )
+        send = build.send(maker, name, inputs[0] if inputs else None, attrs, control)
+        recv = build.receive(maker, name, device, dtype, shape, attrs)
         self._parts[maker.device].append(send)
         self._parts.setdefault(device, []).append(recv)
         return recv.outputs[0]

@@ -18,6 +18,7 @@ from typing import Final
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.op_def import lookup
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
 
@@ -65,7 +66,7 @@ def _numbers(partition: Partition) -> dict[str, dict[str, int]]:
                 numbers[device] = found
                 changed = True
             for i in part.instructions:
-                if i.type == "Send":
+                if i.type == kinds.SEND:
                     sent[i.attrs["key"]] = found[i.name]
     return numbers
 
@@ -92,7 +93,7 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
         handles = [n for n in taken if n in makers and _is_handle(makers[n], n)]
         before += [used.get(n, 0) for n in handles]
         number = max(before, default=0)
-        if i.type == "Recv":
+        if i.type == kinds.RECEIVE:
             number = max(number, sent.get(i.attrs["key"], -1) + 1)
         if i.blocks:
             number = max(number, blocked)
@@ -117,12 +118,12 @@ def _send_together(partition: Partition, numbers: Mapping[str, dict[str, int]]) 
         for i in part.instructions:
             for name in (*i.taken(), *i.control):
                 first[name] = min(first.get(name, numbers[device][i.name]), numbers[device][i.name])
-        for recv in [i for i in part.instructions if i.type == "Recv"]:
+        for recv in [i for i in part.instructions if i.type == kinds.RECEIVE]:
             uses = [first[name] for name in (recv.outputs[0], recv.name) if name in first]
             needed[recv.attrs["key"]] = min(uses, default=0)
             receives[recv.attrs["key"]] = recv.name
     for device, part in partition.parts.items():
-        sends = [i for i in part.instructions if i.type == "Send"]
+        sends = [i for i in part.instructions if i.type == kinds.SEND]
         makers, awaited = producers(part), {name for i in part.instructions for name in i.control}
         for send in sends:
             key = send.attrs["key"]
@@ -190,18 +191,18 @@ def _stage(
 ) -> Stage:
     """One stage of these instructions; `needed` is what later stages take, `last` what the run fetches from around."""
     written = {name for i in group for name in i.written()}
-    receives = {i.attrs["key"]: i.outputs[0] for i in group if i.type == "Recv"}
+    receives = {i.attrs["key"]: i.outputs[0] for i in group if i.type == kinds.RECEIVE}
     sends: dict[Key, str | None] = {}
     work: list[Instruction] = []
     for i in group:
-        if i.type == "Send":
+        if i.type == kinds.SEND:
             value = i.inputs[0] if i.inputs else None
             if value in written:
                 read = _read(i, around[value])
                 work.append(read)
                 value = read.outputs[0]
             sends[i.attrs["key"]] = value
-        elif i.type != "Recv":
+        elif i.type != kinds.RECEIVE:
             work.append(i)
     inside = {i.name for i in work}
     work = [replace(i, control=tuple(c for c in i.control if c in inside)) for i in work]

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 from graphflow import errors
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import Dims, compatible, text
-from graphflow._core.plan import inference
+from graphflow._core.plan import inference, kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, line_of, walk
 
 VARIABLE: Final = "GRAPHFLOW_VERIFY_PLANS"
@@ -260,9 +260,9 @@ class _Check:
         beside = [name for name in i.taken() if name not in i.inputs]
         if beside:
             self.fail(f"its bodies use {beside[0]!r}, which is not among its inputs", i)
-        if i.type == "If" and [len(b.fetches) for b in i.bodies] != [len(i.outputs)] * 2:
+        if i.type == kinds.IF and [len(b.fetches) for b in i.bodies] != [len(i.outputs)] * 2:
             self.fail(f"each branch must hand out {len(i.outputs)} values", i)
-        if i.type == "While":
+        if i.type == kinds.WHILE:
             self._loop(i, around)
             return
         for inner in i.bodies:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
@@ -180,7 +181,7 @@ class _Assembler:
     def _instruction(self, i: Instruction, depth: int) -> None:
         if i.type in VARIABLE_TYPES:
             self._variable(i)
-        elif i.type == "Const":
+        elif i.type == kinds.CONST:
             value = i.attrs["value"]
             self._names[i.outputs[0]] = name = self._bind(
                 "c", value[()] if value.ndim == 0 and value.dtype != object else value
@@ -188,11 +189,11 @@ class _Assembler:
             self._borrowed.add(name)
             if self._trace:
                 self._emit(f"run.trace({self._bind('i', i)}, {self._bind('t', _clock())}())", depth, i)
-        elif i.type == "If":
+        elif i.type == kinds.IF:
             self._branch(i, depth)
-        elif i.type == "While":
+        elif i.type == kinds.WHILE:
             self._loop(i, depth)
-        elif i.type == "NoOp":
+        elif i.type == kinds.NO_OP:
             pass
         elif i.type in PASS_THROUGH and i.inputs[0] not in self._cells:
             self._names[i.outputs[0]] = self._names[i.inputs[0]]

@@ -14,6 +14,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel
+from graphflow._core.plan import kinds
 from graphflow._core.plan.functions import LoweredFunction, lowered
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.plan.lower import lower
@@ -75,7 +76,7 @@ def _is_one_stage(plan: Plan) -> bool:
 
 def _loops(plan: Plan) -> bool:
     """Whether how long a plan takes depends on more than the shapes of its values."""
-    return any(i.type == "While" for i in walk(plan))
+    return any(i.type == kinds.WHILE for i in walk(plan))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.kernels.table import KernelTable
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.context import RunContext
@@ -130,12 +131,12 @@ class Rowwise:
         return fetched
 
     def _add(self, i: Instruction) -> None:
-        if i.type == "Const":
+        if i.type == kinds.CONST:
             value = i.attrs["value"]
             self._constants[i.outputs[0]] = value[()] if value.ndim == 0 and value.dtype != object else value
             self._stacked[i.outputs[0]] = False
             return
-        if i.type == "NoOp":
+        if i.type == kinds.NO_OP:
             return
         stacked = tuple(self._stacked[name] for name in i.inputs)
         step = Step(stacked, self._kernels, tuple(self._constants.get(name) for name in i.inputs))

@@ -11,6 +11,7 @@ from graphflow._core.codegen.cpu.scalar_text import ScalarTextError
 from graphflow._core.compiler.lower import Lowering, Rule, scalar_text
 from graphflow._core.compiler.nodes import Statements
 from graphflow._core.compiler.values import Value
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
 
 _TEXTS: Final[Mapping[str, str]] = {"Select": "{1} if {0} else {2}", "SelectV2": "{1} if {0} else {2}"}
@@ -59,17 +60,17 @@ def _plan(program: ScalarProgram, plan: Plan, scope: dict[str, Register]) -> Non
 
 def _instruction(program: ScalarProgram, i: Instruction, scope: dict[str, Register]) -> None:
     """Adds an instruction's code; ScalarTextError or KeyError where it is not one of scalars."""
-    if i.type == "While":
+    if i.type == kinds.WHILE:
         _while(program, i, scope)
         return
-    if i.type == "If":
+    if i.type == kinds.IF:
         _if(program, i, scope)
         return
-    if i.type == "NoOp":
+    if i.type == kinds.NO_OP:
         return
-    if len(i.outputs) != 1 or i.shapes[0] != () or i.stateful and i.type != "Const":
+    if len(i.outputs) != 1 or i.shapes[0] != () or i.stateful and i.type != kinds.CONST:
         raise ScalarTextError(f"{i.describe()} is not for the scalar machine")
-    if i.type == "Const":
+    if i.type == kinds.CONST:
         scope[i.outputs[0]] = program.constant(i.attrs["value"].item(), i.dtypes[0].name)
         return
     if i.type in PASS_THROUGH:

@@ -17,9 +17,8 @@ from typing import Final
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.devices import DeviceSpec
-from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.op_def import lookup
-from graphflow._core.graph.shapes import Dims
+from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
 
 STRETCH: Final = "DeviceStretch"
@@ -48,7 +47,7 @@ def cut_stretches(plan: Plan, scalars: frozenset[str]) -> Plan:
     constants = {
         o
         for i in walk(plan)
-        if i.type == "Const" and (i.shapes == ((),) or _is_deciding(i))
+        if i.type == kinds.CONST and (i.shapes == ((),) or _is_deciding(i))
         for o in i.outputs
     }
     host = _HostValues(plan, scalars | constants).found
@@ -71,7 +70,7 @@ class _HostValues:
     def _level(self, plan: Plan, given: frozenset[str]) -> frozenset[str]:
         found = set(given)
         for i in plan.instructions:
-            if i.type == "While":
+            if i.type == kinds.WHILE:
                 found |= self._loop(i, frozenset(found))
             elif i.bodies:
                 for body in i.bodies:
@@ -135,7 +134,7 @@ def _reading(plan: Plan, places: Mapping[str, Instruction], outermost: bool) -> 
         return f"{made}:0"
 
     for i in plan.instructions:
-        if i.type == "While":
+        if i.type == kinds.WHILE:
             count = len(i.bodies[1].feeds)
             begun = tuple([read(n, f"{i.name}/{k}") for k, n in enumerate(i.inputs[:count])])
             i = replace(i, inputs=(*begun, *i.inputs[count:]))
@@ -247,12 +246,9 @@ class _Cut:
         targets = tuple(i.name for i in work if i.name in wanted)
         plan = Plan((*used.values(), *body), feeds, fetches, targets)
         self._count += 1
-        found: list[tuple[DType, Dims]] = [made[o] for o in fetches]
-        return Instruction(
-            f"stretch {self._count}", STRETCH, feeds, fetches, tuple(d for d, _ in found),
-            tuple(dims for _, dims in found), {"plan": plan, "scalars": self._host & set(feeds)}, (),
-            work[0].device, work[0].index, None, work[-1].op,
-        )  # fmt: skip
+        results = [(o, *made[o]) for o in fetches]
+        attrs = {"plan": plan, "scalars": self._host & set(feeds)}
+        return build.region(STRETCH, f"stretch {self._count}", feeds, results, attrs, work)
 
 
 def _windows(

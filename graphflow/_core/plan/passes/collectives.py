@@ -15,6 +15,7 @@ from typing import Final
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Plan, needed, walk
 from graphflow._core.plan.pass_context import PassContext
 
@@ -61,7 +62,7 @@ def halve_collectives(plan: Plan, ctx: PassContext) -> Plan:
 
 def _hurried(plan: Plan) -> Plan:
     """The plan with such indices that those which the first halves need come first."""
-    begins = [i for i in plan.instructions if i.type == "CollectiveBegin"]
+    begins = [i for i in plan.instructions if i.type == kinds.COLLECTIVE_START]
     needs = {begin.name: needed(plan, [begin]) for begin in begins}
     begins.sort(key=lambda i: (len(needs[i.name]), i.index))
     turn: dict[str, int] = {}
@@ -69,7 +70,7 @@ def _hurried(plan: Plan) -> Plan:
         for name in needs[begin.name]:
             turn.setdefault(name, number - len(begins))
     return plan.with_instructions([
-        i if i.name not in turn or i.type == "CollectiveEnd" or i.written()
+        i if i.name not in turn or i.type == kinds.COLLECTIVE_DONE or i.written()
         else replace(i, index=i.index + turn[i.name] * _TURN)
         for i in plan.instructions
     ])  # fmt: skip

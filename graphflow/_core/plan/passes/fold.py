@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 
@@ -41,7 +42,7 @@ def _fold(plan: Plan, ctx: PassContext, known: _Known, controlled: bool) -> Plan
     folded: dict[str, list[Instruction]] = {}
     for instruction in waiting:
         if (
-            instruction.type == "Const"
+            instruction.type == kinds.CONST
             and (controlled or not instruction.control)
             and instruction.outputs[0] not in plan.feeds
         ):
@@ -100,24 +101,9 @@ def _evaluate(i: Instruction, ctx: PassContext, known: _Known) -> list[Instructi
     if any(v.nbytes > budget or v.dtype.kind == "V" for v in values):
         return None
     constants = []
-    for position, (output, value) in enumerate(zip(i.outputs, values, strict=True)):
+    for output, value in zip(i.outputs, values, strict=True):
         value = np.array(value)
         value.flags.writeable = False
         known[output] = value, control
-        constants.append(
-            Instruction(
-                i.name if position == 0 else f"{i.name}/{position}",
-                "Const",
-                (),
-                (output,),
-                (i.dtypes[position],),
-                (value.shape,),
-                {"value": value, "dtype": i.dtypes[position]},
-                control,
-                i.device,
-                i.index,
-                None,
-                i.op,
-            )
-        )
-    return constants
+        constants.append(value)
+    return build.constants(i, constants, control)

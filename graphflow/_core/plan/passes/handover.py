@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from graphflow._core.graph.scopes import resource_name
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 
@@ -20,7 +21,7 @@ INTO: Final = "_into"
 
 def hand_over(plan: Plan, ctx: PassContext) -> Plan:
     """The plan whose restores know which variables take their results."""
-    if not any(i.type == "RestoreV2" for i in plan.instructions):
+    if not any(i.type == kinds.RESTORE for i in plan.instructions):
         return plan
     takers = Counter(name for i in plan.instructions for name in i.taken())
     takers.update(plan.fetches)
@@ -30,12 +31,12 @@ def hand_over(plan: Plan, ctx: PassContext) -> Plan:
     into = {
         i.inputs[1]: places[i.inputs[0]]
         for i in plan.instructions
-        if i.type == "Assign" and i.inputs[0] in places and takers[i.inputs[1]] == 1
+        if i.type == kinds.ASSIGN and i.inputs[0] in places and takers[i.inputs[1]] == 1
     }
     return plan.with_instructions([_told(i, into) for i in plan.instructions])
 
 
 def _told(i: Instruction, into: dict[str, str]) -> Instruction:
-    if i.type != "RestoreV2":
+    if i.type != kinds.RESTORE:
         return i
     return replace(i, attrs={**i.attrs, INTO: [into.get(output, "") for output in i.outputs]})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, rename_inputs
 from graphflow._core.plan.pass_context import PassContext
 
@@ -85,7 +86,7 @@ def _by_dependency(plan: Plan) -> list[Instruction]:
 def _key(i: Instruction, variables: set[str]) -> Any:
     if (
         i.stateful
-        and i.type != "Const"
+        and i.type != kinds.CONST
         or i.bodies
         or i.type in VARIABLE_TYPES
         or not i.outputs

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from graphflow._core.graph.op_def import lookup
+from graphflow._core.plan import kinds
 from graphflow._core.plan.extents import elements, extents
 from graphflow._core.plan.ir import Instruction, Plan, producers, rename_inputs
 from graphflow._core.plan.pass_context import PassContext
@@ -21,7 +22,7 @@ Rule: TypeAlias = "Callable[[Instruction, Mapping[str, Instruction]], Instructio
 
 def _constant(name: str, makers: Mapping[str, Instruction]) -> Any:
     maker = makers.get(name)
-    return maker.attrs["value"] if maker is not None and maker.type == "Const" else None
+    return maker.attrs["value"] if maker is not None and maker.type == kinds.CONST else None
 
 
 def _same_type(i: Instruction, name: str, makers: Mapping[str, Instruction]) -> bool:
@@ -147,7 +148,7 @@ def _take_feeds(instructions: Sequence[Instruction], plan: Plan) -> list[Instruc
     same = {
         i.outputs[0]: i.inputs[0]
         for i in instructions
-        if i.type == "Identity" and not i.control and i.inputs[0] in plan.feeds
+        if i.type == kinds.IDENTITY and not i.control and i.inputs[0] in plan.feeds
     }
     return [rename_inputs(i, same) for i in instructions]
 
@@ -166,7 +167,7 @@ def _keeps_order(i: Instruction, found: Instruction, makers: Mapping[str, Instru
 
     def free(name: str) -> bool:
         maker = makers.get(name)
-        return name in found.inputs or maker is None or (maker.type == "Const" and not maker.control)
+        return name in found.inputs or maker is None or (maker.type == kinds.CONST and not maker.control)
 
     todo = [(name, 0) for name in i.inputs if not free(name)]
     for name, depth in todo:
