@@ -283,9 +283,9 @@ def test_the_error_is_that_of_the_member_that_failed_first(monkeypatch: pytest.M
     failed = RunContext.failed
     calls = itertools.count()
 
-    def slowly(run: RunContext) -> None:
+    def slowly(run: RunContext, error: BaseException) -> None:
         slow = not next(calls)
-        failed(run)
+        failed(run, error)
         if slow:
             time.sleep(0.2)  # The other member, which waits, ends meanwhile.
 

@@ -14,8 +14,6 @@ import graphflow as gf
 from graphflow._core.resources import sync_rounds
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.sync_rounds import (
-    LOST_TASKS,
-    UNMET_TASKS,
     Choice,
     Gradients,
     Once,
@@ -201,11 +199,11 @@ def test_promise_5_where_too_few_are_left_the_missing_are_named(
         r.whole_round([0, 1])
     ticket = r.begin(0)
     r.wait(0, ticket)
-    r.store.other(LOST_TASKS, dict)[WORKERS[1]] = time.monotonic() - 1
+    r.store.absent.lost[WORKERS[1]] = time.monotonic() - 1
     r.store.wake()
     error = r.result(ticket)
     assert isinstance(error, gf.errors.UnavailableError) and WORKERS[1] in str(error)
-    r.store.other(LOST_TASKS, dict).clear()
+    r.store.absent.lost.clear()
     assert r.whole_round([0, 1]).counted
 
 
@@ -231,7 +229,7 @@ def test_promise_43_a_run_that_has_time_waits_for_who_is_gone_and_says_so(
     r = Rounds(2, 2)
     if known:
         r.whole_round([0, 1])
-    away = r.store.other(LOST_TASKS if known else UNMET_TASKS, dict)
+    away = r.store.absent.lost if known else r.store.absent.unmet
     away[WORKERS[1]] = time.monotonic() - 100
     run, ticket = _Patient(r.store, 600.0), r.begin(0)
     thread = threading.Thread(target=r.rounds.arrive, args=(run, WORKERS[0], ticket), daemon=True)
@@ -248,7 +246,7 @@ def test_promise_43_a_run_that_has_time_waits_for_who_is_gone_and_says_so(
 def test_promise_43_a_wait_for_who_is_gone_has_an_end_that_names_it() -> None:
     r = Rounds(2, 2)
     r.whole_round([0, 1])
-    r.store.other(LOST_TASKS, dict)[WORKERS[1]] = time.monotonic() - 601
+    r.store.absent.lost[WORKERS[1]] = time.monotonic() - 601
     ticket = r.begin(0)
     with pytest.raises(gf.errors.DeadlineExceededError, match=f"these are gone: {WORKERS[1]}.*600 s"):
         r.rounds.arrive(_Patient(r.store, 600.0), WORKERS[0], ticket)
@@ -258,7 +256,7 @@ def test_promise_5_the_living_go_on_where_they_are_enough(monkeypatch: pytest.Mo
     monkeypatch.setattr(sync_rounds, "ROUND_GRACE_SECONDS", 0.0)
     r = Rounds(2, 3)
     r.begin(2)
-    lost = r.store.other(LOST_TASKS, dict)
+    lost = r.store.absent.lost
     lost[WORKERS[2]] = lost["/job:ps/replica:0/task:1"] = time.monotonic() - 1
     assert [r.whole_round([0, 1]).round for _ in range(3)] == [0, 1, 2]
 
@@ -267,9 +265,9 @@ def test_a_task_that_is_gone_for_a_moment_only_is_waited_for() -> None:
     r = Rounds(2, 2)
     ticket = r.begin(0)
     r.wait(0, ticket)
-    r.store.other(LOST_TASKS, dict)[WORKERS[1]] = time.monotonic()
+    r.store.absent.lost[WORKERS[1]] = time.monotonic()
     r.store.wake()
-    r.store.other(LOST_TASKS, dict).clear()
+    r.store.absent.lost.clear()
     r.arrive(1, r.begin(1))
     assert r.result(ticket).counted
 

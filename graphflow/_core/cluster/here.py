@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
-from graphflow._core.collectives.arithmetic import Collectives
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import task_of
 from graphflow._core.plan.ir import Plan, walk
@@ -79,7 +78,7 @@ class RunsHere:
         self.closed = True
         for run in list(self.active):
             run.cancel()
-        collectives: Collectives | None = self.task.store.collectives
+        collectives = self.task.store.collectives
         if collectives is not None:
             collectives.quit(self._members, given_up)
 

@@ -23,6 +23,7 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.resources.lending import Memory, ProcessMemory
 from graphflow._core.resources.run import Run
+from graphflow._core.resources.services import AbsentTasks, CollectiveService, FunctionService
 from graphflow._core.resources.variables import VariableCell
 
 Result = TypeVar("Result")
@@ -59,10 +60,10 @@ class ResourceStore:
     """What variables are made of; another where there are GPUs."""
     memory: Memory = ProcessMemory()
     """Where values lie that leave the run or its device; a task's is shared with other processes."""
-    collectives: Any = None
-    """Where the members of groups meet those of other processes, where the store is a task's."""
-    planner: Any = None
-    """Makes what runs functions (runtime.planner.Planner), set by the session."""
+    collectives: CollectiveService | None = None
+    """Where the members of groups meet those of other processes, if the store is a task's."""
+    planner: FunctionService | None = None
+    """Makes what runs functions, set by the owner of the store."""
 
     def __init__(self, around: ResourceStore | None = None) -> None:
         self._around = None if around is None else weakref.ref(around)
@@ -75,6 +76,8 @@ class ResourceStore:
         self._in_place = 0
         self._waiters: dict[int, tuple[threading.Condition, Callable[[], str]]] = {}
         self._closed = False
+        self.absent = AbsentTasks()
+        """The other tasks of the cluster that are not there, if the store is a task's."""
 
     # ---- waiting --------------------------------------------------------------------------------------------------
 
@@ -294,15 +297,17 @@ class ResourceStore:
                     del held[name]
         self.wake()
 
-    def other(self, name: str, make: Callable[[], Any]) -> Any:
+    def other(self, name: str, make: Callable[[], Result]) -> Result:
         """Another resource, such as a random state or a queue, made on first use."""
         with self._lock:
             if name not in self._others:
-                self._others[name] = resource = make()
+                resource: Any = make()
+                self._others[name] = resource
                 restored = self._restored.pop(name, None)
                 if restored is not None:
                     resource.set_state(restored)
-            return self._others[name]
+            found: Result = self._others[name]
+            return found
 
     def others(self) -> dict[str, Any]:
         """All other resources by name."""

@@ -25,12 +25,9 @@ import numpy as np
 from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, ROUND_SAY_SECONDS, ROUND_SLOW_SECONDS
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.resources.last_runs import LastRuns, Run, run_of
+from graphflow._core.resources.services import AbsentTasks
 from graphflow.errors import AbortedError, DeadlineExceededError, UnavailableError
 
-LOST_TASKS: Final = "sync_rounds/lost_tasks"
-"""The name under which a store has the tasks that are gone, each with the time.monotonic() of that."""
-UNMET_TASKS: Final = "sync_rounds/unmet_tasks"
-"""The name under which a store has the tasks that were never there, each with the time.monotonic() since when."""
 _LOG: Final = logging.getLogger("graphflow")
 Number = tuple[int, int]
 """What choices are ordered by: their rounds' epoch, and a count from one.
@@ -314,9 +311,8 @@ class SyncRounds:
     @staticmethod
     def _lost(run: Any) -> Mapping[str, float]:
         """The tasks that are not there, each with the time since when; who was never there counts for who has time."""
-        lost: Mapping[str, float] = run.store.other(LOST_TASKS, dict)
-        unmet: Mapping[str, float] = run.store.other(UNMET_TASKS, dict) if run.replica_seconds else {}
-        return {**unmet, **lost} if lost or unmet else lost
+        absent: AbsentTasks = run.store.absent
+        return absent.since(also_unmet=bool(run.replica_seconds))
 
     def _absent(self) -> list[str]:
         here = {a.slot for a in self._open.values() if a.arrived}

@@ -31,12 +31,12 @@ from graphflow._core.cluster.protocol.sessions import (
     UseHeardOf,
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
-from graphflow._core.cluster.server.absent_tasks import AbsentTasks
 from graphflow._core.cluster.server.admin import CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.fields import name_of, seconds_of, text_of
 from graphflow._core.cluster.status import Status
 from graphflow._core.common.timeouts import CONNECT_SECONDS, GREET_GONE_SECONDS, MOST_CONNECT_SECONDS
+from graphflow._core.resources.services import AbsentTasks
 from graphflow._core.transport import token
 from graphflow._core.transport.dropped import Rate
 from graphflow._core.transport.keys import Access
@@ -302,7 +302,7 @@ class Greetings:
         peer.users = {text_of(task) for task in details.get("users", ())} - {self._task}
         self._senders[sender] = peer
         self._sharing.met(peer.task, details)
-        self._absent.met(peer.task)
+        self._absent.comes(peer.task)
         self._tasks_by_incarnation[number] = peer.task
         if details.get("in_use"):
             self._tell(UseHeardOf(time.monotonic(), peer.task), None)

@@ -32,7 +32,6 @@ from graphflow._core.cluster.protocol.sessions import (
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server import master_steps, task_steps
-from graphflow._core.cluster.server.absent_tasks import AbsentTasks
 from graphflow._core.cluster.server.admin import Admin, CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import compute
@@ -115,7 +114,8 @@ class Service(Reports):
             task, list(addresses), self._sharing.memory, self._tell_of_group, not tcp_only
         )
         store.collectives = self._groups.collectives
-        self._absent = AbsentTasks(store, self._peers, self._ticked)
+        self._absent = store.absent
+        self._absent.expect(self._peers, self._ticked)
         self._stop = stop
         self._ending = False
         """Whether the cluster is being stopped, so that it is no news that tasks go."""
@@ -164,7 +164,7 @@ class Service(Reports):
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
         expected = self._ending or what == _ENDED
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
-        self._absent.lost(peer.task, time.monotonic())
+        self._absent.leaves(peer.task, time.monotonic())
         self.status.tasks_lost += not expected
         with self._groups.collectives.condition:
             self._groups.lost(peer.task, error)
@@ -189,7 +189,8 @@ class Service(Reports):
         self._refuse_those_late(now)
         self._tell(Tick(now))
         self.status.tick(now)
-        self._absent.wake_waiting()
+        if self._absent.lost:  # Who waits looks whether it waits for one that was lost for too long.
+            self._store.wake()
         self._sharing.trim()
         with self._groups.collectives.condition:
             self._groups.trim()
@@ -407,7 +408,7 @@ class Service(Reports):
         self._drop_contexts()
         self._takings.settle_all()
         self._tell(SessionsReset(time.monotonic()))
-        self._absent.reset_store(details.get("containers"))
+        self._store.reset(details.get("containers"))
         return {"state": "reset"}
 
     # ---- doing what the master and the worker say -----------------------------------------------------------------

@@ -9,11 +9,14 @@ import numpy as np
 from graphflow._core.collectives.arithmetic import Call, Collectives
 from graphflow._core.graph import shapes
 from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.resources.services import CollectiveService
+from graphflow._core.resources.store import ResourceStore
 
 
-def _collectives(run: Any) -> Collectives:
-    found: Collectives | None = run.store.collectives
-    return run.store.other("collectives", Collectives) if found is None else found
+def _collectives(run: Any) -> CollectiveService:
+    """Where members meet: the task's, or those of one process among themselves."""
+    store: ResourceStore = run.store
+    return store.collectives or store.other("collectives", Collectives)
 
 
 def _call(node: Node) -> Call:

@@ -1,0 +1,97 @@
+"""What the owner of a store, a session or a task, gives to the resources and kernels that use the store.
+
+A resource has a name that a program or an op gives it, ends with Session.reset() and is saved. A service has none of
+these: it is an attribute of the store with a type, and no name of a program's can be taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass
+class AbsentTasks:
+    """The tasks of a cluster that are not there, each with the time since when, in seconds of time.monotonic().
+
+    lost: those that were there. unmet: those that never were. One thread changes them; any may read them.
+    """
+
+    lost: dict[str, float] = field(default_factory=dict)
+    unmet: dict[str, float] = field(default_factory=dict)
+
+    def expect(self, tasks: Iterable[str], now: float) -> None:
+        """These tasks are awaited from now on."""
+        self.unmet.update(dict.fromkeys(tasks, now))
+
+    def leaves(self, task: str, now: float) -> None:
+        """A task that was there is not any more."""
+        self.lost[task] = now
+
+    def comes(self, task: str) -> None:
+        """A task is there."""
+        self.lost.pop(task, None)
+        self.unmet.pop(task, None)
+
+    def since(self, also_unmet: bool) -> Mapping[str, float]:
+        """The tasks that are not there; those that never were among them if `also_unmet`."""
+        return {**self.unmet, **self.lost} if also_unmet else dict(self.lost)
+
+
+class CollectiveService(Protocol):
+    """Where the members of groups meet, also those of other processes: collectives.arithmetic.Collectives."""
+
+    def begin(self, run: Any, call: Any, value: Any = None, extra: Any = None) -> Any:
+        """Hands in a member's value of a call; what `end` takes."""
+
+    def end(self, run: Any, call: Any, ticket: Any) -> Any:
+        """The result of a call, when all have handed in."""
+
+    def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:
+        """Members leave their groups, since their session has ended."""
+
+
+class FunctionRunner(Protocol):
+    """A function that can be called again and again: runtime.functions.FunctionRunner.
+
+    random: whether it draws random numbers, so that the order of the calls matters. takes_rows: whether rows() is
+    worth a try.
+    """
+
+    random: bool
+
+    @property
+    def takes_rows(self) -> bool: ...
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of the outputs for one element."""
+
+    def rows(self, columns: Sequence[Any], captured: Sequence[Any], count: int) -> list[Any] | None:
+        """The outputs for `count` elements at once; None if that cannot be done."""
+
+    def get_state(self) -> dict[str, Any]:
+        """The states of its random ops."""
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what get_state returned."""
+
+
+class Threads(Protocol):
+    """Threads that are there to work for a store: runtime.threads.ThreadPool."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Calls function(*arguments) in one of them."""
+
+
+class FunctionService(Protocol):
+    """Makes what runs functions: runtime.planner.Planner."""
+
+    def evaluate(self, tensor: Any, store: Any) -> Any:
+        """The value of a tensor that depends on nothing fed."""
+
+    def function(self, function: Any, store: Any) -> FunctionRunner:
+        """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
+
+    def threads(self) -> Threads:
+        """The threads that work for the store."""
