@@ -212,7 +212,6 @@ def test_one_after_the_other_stands_still_each_before_the_last_one_is_back(
     training.end()
 
 
-@pytest.mark.slow
 def test_a_ps_that_stands_still_costs_a_recovery_and_no_more(begin: Callable[..., Training]) -> None:
     training = begin(2, recoveries=3)
     training.start_all()
@@ -226,7 +225,6 @@ def test_a_ps_that_stands_still_costs_a_recovery_and_no_more(begin: Callable[...
     training.end()
 
 
-@pytest.mark.slow
 def test_a_worker_that_stands_still_as_it_starts_is_awaited_by_name(begin: Callable[..., Training]) -> None:
     training = begin(2)
     training.start(1, pause_at="start")
