@@ -322,6 +322,7 @@ def test_a_sequence_example() -> None:
         (example(x=[1.0, 2.0], y=[1.0]), "Feature: y. Data types don't match"),
         (example(x=[1.0, 2.0], y=[1], q=[1.0]), "Feature: q. Number of float32 values"),
     ],
+    ids=["no example", "a feature that lacks", "too many values", "another dtype", "too few values"],
 )
 def test_examples_that_cannot_be(data: bytes, told: str) -> None:
     with gf.Session() as session:
