@@ -94,6 +94,7 @@ class Node:
         assert again.sessions.sockets == protocol.sessions.sockets
         assert again.sessions.sessions.keys() == protocol.sessions.sessions.keys()
         assert again.queries.open == protocol.queries.open
+        assert again.registrations.open == protocol.registrations.open
 
     # ---- as sockets -----------------------------------------------------------------------------------------------
 

@@ -261,6 +261,7 @@ def _tables(service: Any) -> dict[str, int]:
             service._admin,
             service.protocol.queries,
             service.protocol.sessions,
+            service.protocol.registrations,
         )
         for name, found in vars(owner).items()
         if isinstance(found, dict | list | set)

@@ -28,7 +28,8 @@ def _leftovers(world: World) -> dict[str, Any]:
     for task, node in world.nodes.items():
         s = node.service
         tables = {
-            "executables": s._master._executables, "steps": s._master._steps, "registering": s._registering,
+            "executables": s._master._executables, "steps": s._master._steps, "plans": s._plans,
+            "registering": s.protocol.registrations.open,
             "parts": s._worker._parts, "partners": s._worker._partners, "active": s._worker.active,
             "contexts": s._contexts, "kept": s._kept, "tasks of": s._tasks_of, "greeting": s._greeting,
             "sessions": s.protocol.sessions.sessions, "sockets": s.protocol.sessions.sockets,
@@ -279,11 +280,11 @@ def test_a_registration_under_way_ends_with_the_session_that_a_reset_ends(
 ) -> None:
     client = Client(world, MASTER, planned, 1)
     service = world.nodes[MASTER].service
-    while not service._registering:
+    while not service.protocol.registrations.open:
         world.step()
         client.go_on()
     service._reset({})
-    assert not service._registering
+    assert not service.protocol.registrations.open
     while client.log[-1][0] != "FAILED":
         world.step()
         client.go_on()
@@ -307,13 +308,13 @@ def test_a_registration_that_is_not_wanted_any_more_is_released(
 ) -> None:
     client = Client(world, MASTER, planned, 1)
     service = world.nodes[MASTER].service
-    while not service._registering:
+    while not service.protocol.registrations.open:
         world.step()
         client.go_on()
     frames = Message(Kind.ABORT, client.request).frames()
     world.link((client.identity, MASTER)).queue.append([bytes(f) for f in frames])
     world.settle()
-    assert not service._registering and not service._master._executables
+    assert not service.protocol.registrations.open and not service._master._executables
     assert not any(node.service._worker._parts for node in world.nodes.values())
 
 

@@ -34,7 +34,8 @@ def _tables(server: gf.train.Server) -> dict[str, int]:
     assert len(service.protocol.sessions.departed) <= MOST_SESSIONS  # It has a limit, and forgets the oldest.
     owners: dict[str, Any] = {
         "service": service, "master": service._master, "worker": service._worker, "queries": service.protocol.queries,
-        "sessions": service.protocol.sessions, "admin": service._admin,
+        "sessions": service.protocol.sessions, "registrations": service.protocol.registrations,
+         "admin": service._admin,
         "sockets": service.sockets, "links": service.sockets._peers, "sharing": service._sharing,
         "once": service._once._records, "takings": service._takings, "files": service.sockets._files,
         "store": service._store, "groups": service._groups,

@@ -41,19 +41,14 @@ class Peer:
 
 
 @dataclass
-class Waiting:
-    """Something a client waits for: the tasks that have not answered, and until when."""
+class Greeting:
+    """A client that waits for its welcome until a deadline, or until all tasks that it wants have answered."""
 
     client: bytes
     request: int
     tasks: set[str]
+    """The tasks that have not answered."""
     deadline: float
-
-
-@dataclass
-class Greeting(Waiting):
-    """A client that waits for its welcome, until all tasks that it wants have answered."""
-
     wanted: set[str] = field(default_factory=set)
     needs: set[str] | None = None
     """The tasks without which it does not go on even where they have left; None for all."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from graphflow._core.cluster.protocol import queries, sessions
+from graphflow._core.cluster.protocol import queries, registrations, sessions
 from graphflow._core.cluster.protocol.machine import Event, Instruction, Tick
 from graphflow._core.cluster.protocol.queries import Question
 
@@ -77,7 +77,7 @@ def _classes(modules: Iterable[Any]) -> dict[str, type[Any]]:
     }
 
 
-_CLASSES: Final = _classes((queries, sessions))
+_CLASSES: Final = _classes((queries, registrations, sessions))
 
 
 def to_data(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from graphflow._core.cluster.protocol.journal import Journal
 from graphflow._core.cluster.protocol.machine import Event, Instruction
 from graphflow._core.cluster.protocol.queries import Queries
+from graphflow._core.cluster.protocol.registrations import Registrations
 from graphflow._core.cluster.protocol.sessions import Sessions
 
 
@@ -34,9 +35,10 @@ class TaskProtocol:
         }  # fmt: skip
         self.sessions = Sessions(task, incarnation, now)
         self.queries = Queries(others)
+        self.registrations = Registrations()
         self.journal = Journal() if journal is None else journal
         self._handlers: dict[type[Event], list[Callable[[Any], list[Instruction]]]] = {}
-        for machine in (self.sessions, self.queries):
+        for machine in (self.sessions, self.queries, self.registrations):
             for kind, handler in machine.handlers.items():
                 self._handlers.setdefault(kind, []).append(handler)
 
@@ -56,3 +58,4 @@ class TaskProtocol:
         """BrokenInvariant where the state contradicts itself."""
         self.sessions.check()
         self.queries.check()
+        self.registrations.check()

@@ -14,14 +14,23 @@ from typing import Any, Final
 from graphflow import errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.parts import read_parts
-from graphflow._core.cluster.peers import Peer, Waiting
+from graphflow._core.cluster.peers import Peer
+from graphflow._core.cluster.protocol.registrations import (
+    AdmitPlan,
+    EndDroppedPlan,
+    PartTaken,
+    RefuseRegistration,
+    RegistrantGone,
+    RegistrationAsked,
+    RegistrationFailed,
+)
 from graphflow._core.cluster.protocol.sessions import EndSocket, PlanNeeds, RefusePlan, SocketGone
 from graphflow._core.cluster.server import master_steps
+from graphflow._core.cluster.server.admin import CarryOut
 from graphflow._core.cluster.server.greetings import Greetings
 from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Changes
 from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps
-from graphflow._core.common.timeouts import CONNECT_SECONDS
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
@@ -64,7 +73,12 @@ class Registrations(Greetings):
 
     def __init__(self) -> None:
         super().__init__()
-        self._registering: dict[int, tuple[Waiting, master_steps.Executable]] = {}
+        self._plans: dict[int, master_steps.Executable] = {}
+        """The plans whose registration is open, by their numbers."""
+        self._of_registrations: CarryOut = {
+            AdmitPlan: self._admit_plan, RefuseRegistration: self._refuse_registration,
+            EndDroppedPlan: self._end_dropped_plan, RefusePlan: self._refuse_plan, EndSocket: self._end_socket,
+        }  # fmt: skip
         self._traced: dict[StepKey, None] = {}
         """The plans that are traced; in order, the oldest first."""
         self._kept: dict[tuple[int, str], dict[str, Any]] = {}
@@ -87,8 +101,9 @@ class Registrations(Greetings):
         number = next(self._numbers)
         if any(part.get("traced") is True for part in tasks.values()):
             self._is_traced((self._incarnation, number))
-        waiting = Waiting(client, message.a, set(tasks), time.monotonic() + CONNECT_SECONDS)
-        self._registering[number] = (waiting, executable)
+        self._plans[number] = executable
+        now = time.monotonic()
+        self._tell(RegistrationAsked(now, client, message.a, number, tuple(tasks)), message)
         absent = [self._peers[t] for t in tasks if t != self._task and not self._peers[t].incarnation]
         if absent:
             for peer in absent:
@@ -96,11 +111,11 @@ class Registrations(Greetings):
                     self._greet(peer, True)
             names = ", ".join(map(self._where, absent))
             error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
-            self._registration_failed(number, as_details(error))
+            self._tell(RegistrationFailed(now, number, as_details(error)), message)
             return
         lives = {task: self._peers[task].incarnation for task in tasks if task != self._task}
-        self._tell(PlanNeeds(time.monotonic(), client, number, lives), None)
-        if number not in self._registering:  # It was refused.
+        self._tell(PlanNeeds(now, client, number, lives), message)
+        if number not in self._plans:  # It was refused.
             return
         partners = _partners(tasks)
         for task, part in tasks.items():
@@ -115,37 +130,26 @@ class Registrations(Greetings):
             try:
                 self._take_parts(order)
             except Exception as error:
-                self._registration_failed(number, as_details(error))
+                self._tell(RegistrationFailed(now, number, as_details(error)), message)
                 return
-            self._registered(task, number)
+            self._tell(PartTaken(now, task, number), message)
 
-    def _registered(self, task: str, number: int) -> None:
-        found = self._registering.get(number)
-        if found is None:
-            return
-        waiting, executable = found
-        waiting.tasks.discard(task)
-        if not waiting.tasks:
-            del self._registering[number]
-            self._master.register(number, executable)
-            if waiting.client not in self._sessions.sockets:
-                self._release(number)
-                return
-            self.sockets.reply(waiting.client, Message(Kind.REGISTERED, waiting.request, number).frames())
+    def _admit_plan(self, i: AdmitPlan, message: Message | None) -> None:
+        self._master.register(i.number, self._plans.pop(i.number))
+        if i.client in self._sessions.sockets:
+            self.sockets.reply(i.client, Message(Kind.REGISTERED, i.request, i.number).frames())
+        else:
+            self._release(i.number)
 
-    def _registration_failed(self, number: int, details: Mapping[str, Any]) -> None:
-        found = self._registering.pop(number, None)
-        if found is not None:
-            waiting, executable = found
-            self._master.register(number, executable)
-            self._release(number)
-            self._fail(waiting.client, waiting.request, details)
+    def _refuse_registration(self, i: RefuseRegistration, message: Message | None) -> None:
+        self._master.register(i.number, self._plans.pop(i.number))
+        self._release(i.number)
+        self._fail(i.client, i.request, i.error)
 
-    def _end_registrations(self) -> None:
-        """Ends what is under way for the sessions that Session.reset() ends."""
-        error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
-        for number in list(self._registering):
-            self._registration_failed(number, as_details(error))
+    def _end_dropped_plan(self, i: EndDroppedPlan, message: Message | None) -> None:
+        if self._master.has_part(i.number, i.task):
+            self._direct(self._master.dropped(i.number, i.error))
+            self._release(i.number)
 
     def left(self, sender: bytes) -> None:
         """The thread of a client has ended that had this socket, or its process has; its session may go on."""
@@ -158,30 +162,13 @@ class Registrations(Greetings):
         self._client_gone(i.socket, details_of(errors.ABORTED, text))
 
     def _refuse_plan(self, i: RefusePlan, message: Message | None) -> None:
-        self._registration_failed(i.number, details_of(i.code, i.message))
+        self._tell(RegistrationFailed(time.monotonic(), i.number, details_of(i.code, i.message)), message)
 
     def _client_gone(self, client: bytes, error: Mapping[str, Any]) -> None:
-        for number, (waiting, _) in list(self._registering.items()):
-            if waiting.client == client:
-                self._registration_failed(number, error)
+        self._tell(RegistrantGone(time.monotonic(), client, None, error), None)
         self._greeting[:] = [waiting for waiting in self._greeting if waiting.client != client]
         self._sharing.gone(client)
         self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
-
-    def _not_wanted(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
-        """A client does not wait for a registration any more."""
-        for number, (waiting, _) in list(self._registering.items()):
-            if (waiting.client, waiting.request) == (client, request):
-                self._registration_failed(number, details)
-
-    def _part_refused(self, task: str, number: int, details: Mapping[str, Any]) -> None:
-        """A task cannot take its part of a plan, or has dropped it since another one is out of its reach."""
-        found = self._registering.get(number)
-        if found is not None and task in found[1].feeds:
-            self._registration_failed(number, details)
-        elif self._master.has_part(number, task):
-            self._direct(self._master.dropped(number, details))
-            self._release(number)
 
     def _separate(self, peer: Peer, what: str) -> None:
         """Drops the plans whose values go to or come from a task that is out of reach: the master may reach it still.

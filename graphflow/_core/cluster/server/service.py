@@ -20,12 +20,11 @@ from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.peers import Greeting, Peer
 from graphflow._core.cluster.protocol.machine import Event, Tick
 from graphflow._core.cluster.protocol.queries import Question
+from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
 from graphflow._core.cluster.protocol.sessions import (
     AnnounceUse,
     EndSession,
-    EndSocket,
     NoteSession,
-    RefusePlan,
     SessionLeft,
     SessionsReset,
     WasDeaf,
@@ -130,11 +129,10 @@ class Service(Reports):
         self._obey: CarryOut = {
             **self._admin.carry_out,
             **self._of_greetings,
+            **self._of_registrations,
             EndSession: self._end_session,
-            EndSocket: self._end_socket,
             AnnounceUse: self._announce_use,
             NoteSession: self._note_session,
-            RefusePlan: self._refuse_plan,
         }
         """How the instructions of the protocol are carried out."""
 
@@ -176,9 +174,7 @@ class Service(Reports):
         self._direct(self._master.lost(peer.task, as_details(error)))
         for number in self._master.of_task(peer.task):
             self._release(number)
-        for number, (waiting, _) in list(self._registering.items()):
-            if peer.task in waiting.tasks:
-                self._registration_failed(number, as_details(error))
+        self._tell(PartnerLost(time.monotonic(), peer.task, as_details(error)))
 
     def tick(self) -> None:
         """Ends what has waited too long, and the work of clients that are gone."""
@@ -220,7 +216,7 @@ class Service(Reports):
             case Kind.ABORT:
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
                 details = as_details(cancelled) | {"awaited": self._master.awaited(client, message.a)}
-                self._not_wanted(client, message.a, details)
+                self._tell(RegistrantGone(time.monotonic(), client, message.a, details))
                 self._direct(self._master.cancel(client, message.a, details))
             case Kind.TOOK:
                 self._direct(self._master.settle(client, message.a, False))
@@ -289,7 +285,7 @@ class Service(Reports):
                 with self._groups.collectives.condition:
                     self._groups.received(peer.task, message)
             case Kind.FAILED if message.details.get("registration"):
-                self._part_refused(peer.task, message.c, message.details)
+                self._tell(PartRefused(time.monotonic(), peer.task, message.c, message.details))
             case Kind.FAILED if message.a == self._incarnation:
                 self._direct(self._master.failed(peer.task, message.b, message.details))
             case Kind.ABORT:
@@ -299,7 +295,7 @@ class Service(Reports):
             case Kind.REGISTER:
                 self._take_parts_of(peer, message)
             case Kind.REGISTERED:
-                self._registered(peer.task, message.b)
+                self._tell(PartTaken(time.monotonic(), peer.task, message.b))
             case Kind.OUTPUT | Kind.TRACE if message.a == self._incarnation:
                 self._pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
@@ -400,14 +396,13 @@ class Service(Reports):
             self._direct(self._master.lost(task, error))
             for number in self._master.of_task(task):
                 self._release(number)
-        self._end_registrations()
+        self._tell(SessionsReset(time.monotonic()))
         for key in self._worker.active:  # Of masters that may have been reset before, and have begun anew.
             self._work(self._worker.fail(key, ended))
         for incarnation in (self._incarnation, *self._tasks_by_incarnation):
             self._worker.release_master(incarnation)
         self._drop_contexts()
         self._takings.settle_all()
-        self._tell(SessionsReset(time.monotonic()))
         self._store.reset(details.get("containers"))
         return {"state": "reset"}
 

@@ -1,0 +1,177 @@
+"""Registrations: plans of clients of this task that other tasks are taking their parts of.
+
+A plan may be run once every task of it has taken its part. Until then its registration is open; it ends by being
+admitted, or by one refusal, of whichever task, or because its client, a task or its session has gone. The plan itself
+is kept by the server, by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphflow import errors
+from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, hold
+from graphflow._core.cluster.protocol.sessions import SessionsReset
+
+# ---- events ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationAsked(Event):
+    """A client registers a plan. number: given to it by this task; larger than all before. tasks: those of the plan."""
+
+    client: bytes
+    request: int
+    number: int
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartTaken(Event):
+    """A task has taken its part of a plan."""
+
+    task: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartRefused(Event):
+    """A task cannot take its part of a plan, or has dropped it since another one is out of its reach."""
+
+    task: str
+    number: int
+    error: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationFailed(Event):
+    """A plan cannot be registered: this task has found why."""
+
+    number: int
+    error: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrantGone(Event):
+    """A client is not there any more, or does not want a request any more. request: that one; None for all of it."""
+
+    client: bytes
+    request: int | None
+    error: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerLost(Event):
+    """A task is gone: what it has not answered it will not."""
+
+    task: str
+    error: Mapping[str, Any]
+
+
+# ---- instructions ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitPlan(Instruction):
+    """Every task has its part of a plan: let the client run it, and say so. If the client is gone, free the plan."""
+
+    number: int
+    client: bytes
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseRegistration(Instruction):
+    """Free the parts of a plan that tasks may have taken, and answer the client with an error."""
+
+    number: int
+    client: bytes
+    request: int
+    error: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EndDroppedPlan(Instruction):
+    """A task has dropped its part of a plan that is not being registered: if it is admitted, end its steps, free it."""
+
+    task: str
+    number: int
+    error: Mapping[str, Any]
+
+
+# ---- the machine ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Registration:
+    """A registration that is open. pending: the tasks that have not answered."""
+
+    client: bytes
+    request: int
+    tasks: tuple[str, ...]
+    pending: set[str]
+
+
+class Registrations(Machine):
+    """The registrations of one master that are open."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Registration] = {}
+        self.handlers = {
+            RegistrationAsked: self._asked, PartTaken: self._taken, PartRefused: self._refused,
+            RegistrationFailed: self._failed, RegistrantGone: self._registrant_gone,
+            PartnerLost: self._partner_lost, SessionsReset: self._reset,
+        }  # fmt: skip
+
+    def _asked(self, event: RegistrationAsked) -> list[Instruction]:
+        self.open[event.number] = Registration(event.client, event.request, event.tasks, set(event.tasks))
+        return [] if event.tasks else self._admit(event.number)
+
+    def _taken(self, event: PartTaken) -> list[Instruction]:
+        found = self.open.get(event.number)
+        if found is None or event.task not in found.pending:
+            return []
+        found.pending.remove(event.task)
+        return [] if found.pending else self._admit(event.number)
+
+    def _refused(self, event: PartRefused) -> list[Instruction]:
+        found = self.open.get(event.number)
+        if found is None or event.task not in found.tasks:
+            return [EndDroppedPlan(event.task, event.number, event.error)]
+        return [self._refuse(event.number, event.error)]
+
+    def _failed(self, event: RegistrationFailed) -> list[Instruction]:
+        return [self._refuse(event.number, event.error)] if event.number in self.open else []
+
+    def _registrant_gone(self, event: RegistrantGone) -> list[Instruction]:
+        ended = [
+            number
+            for number, found in self.open.items()
+            if found.client == event.client and event.request in (None, found.request)
+        ]
+        return [self._refuse(number, event.error) for number in ended]
+
+    def _partner_lost(self, event: PartnerLost) -> list[Instruction]:
+        ended = [number for number, found in self.open.items() if event.task in found.pending]
+        return [self._refuse(number, event.error) for number in ended]
+
+    def _reset(self, event: SessionsReset) -> list[Instruction]:
+        text = "Session.reset() ended this session: make a new one."
+        error = {"code": errors.ABORTED, "message": text, "op": None}
+        return [self._refuse(number, error) for number in list(self.open)]
+
+    def _admit(self, number: int) -> list[Instruction]:
+        found = self.open.pop(number)
+        return [AdmitPlan(number, found.client, found.request)]
+
+    def _refuse(self, number: int, error: Mapping[str, Any]) -> RefuseRegistration:
+        found = self.open.pop(number)
+        return RefuseRegistration(number, found.client, found.request, error)
+
+    def check(self) -> None:
+        """An open registration waits for some of its own tasks."""
+        for number, found in self.open.items():
+            hold(bool(found.pending), f"The registration {number} is open, and waits for nobody.")
+            hold(found.pending <= set(found.tasks), f"The registration {number} waits for {found.pending}.")
