@@ -12,8 +12,8 @@ from graphflow import errors
 from graphflow._core.cluster.protocol import sessions as module
 from graphflow._core.cluster.protocol.machine import BrokenInvariant, Event, Instruction, Tick
 from graphflow._core.cluster.protocol.sessions import (
+    IN_USE_SECONDS,
     LEASE_SECONDS,
-    USE_SECONDS,
     AcceptSocket,
     AnnounceUse,
     ClientWelcomed,
@@ -220,7 +220,7 @@ def test_the_other_tasks_hear_of_a_client_at_the_next_tick_and_every_few_seconds
     assert tell.tick(0.25) == []
     tell.hello()
     assert tell.tick(0.25) == [AnnounceUse()] and tell.tick(0.25) == []
-    assert tell.tick(USE_SECONDS) == [AnnounceUse()]
+    assert tell.tick(IN_USE_SECONDS) == [AnnounceUse()]
 
 
 # ---- anything -------------------------------------------------------------------------------------------------------
