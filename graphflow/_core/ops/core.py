@@ -20,7 +20,6 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import (
     INDICES,
     NOT_DIFFERENTIABLE,
-    GradientsIn,
     InputSpec,
     OpDef,
     Signature,
@@ -28,6 +27,7 @@ from graphflow._core.graph.op_def import (
 )
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
 from graphflow._core.ops.array.values import as_array, holds_numpy
+from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 Converter = Callable[..., Any]
 _CONVERTERS: list[tuple[int, Any, Converter]] = []
@@ -74,7 +74,7 @@ def _pack_partial(op: Operation) -> list[int | None] | None:
 
 PACK = op_def(
     "Pack", ("values*: T",), infer=_pack_infer, partial_value=_pack_partial,
-    gradient=GradientsIn("graphflow._core.ops.array.gradients"),
+    gradient=ARRAY_GRADIENTS,
 )  # fmt: skip
 
 

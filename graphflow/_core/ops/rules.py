@@ -1,15 +1,18 @@
-"""Shape rules that many ops share."""
+"""Shape rules that many ops share, and where the gradients of a family stand that need ops above their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation
-from graphflow._core.graph.op_def import InferRule, Signature
+from graphflow._core.graph.op_def import GradientsIn, InferRule, Signature
 from graphflow._core.graph.shapes import Dims
+
+ARRAY_GRADIENTS: Final = GradientsIn("graphflow._core.ops.array.gradients")
+MATH_GRADIENTS: Final = GradientsIn("graphflow._core.ops.math.gradients")
 
 
 def same_as_input(op: Operation) -> Signature:

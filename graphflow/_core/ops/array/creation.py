@@ -1,4 +1,4 @@
-"""Tensors made of little: zeros, ones, ranges, one-hot rows, grids.
+"""Tensors made of little: zeros, ones, ranges, one-hot rows.
 
 Small tensors of a known shape become constants, larger ones a Fill, so that a graph sent elsewhere stays small.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape
 from graphflow._core.ops.array.values import as_array
@@ -28,9 +28,7 @@ from graphflow._core.ops.core import (
     partial_vector,
 )
 from graphflow._core.ops.math import casting
-from graphflow._core.ops.rules import same_as_input
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
+from graphflow._core.ops.rules import ARRAY_GRADIENTS, same_as_input
 
 _LARGEST_CONSTANT = 1000
 
@@ -67,7 +65,7 @@ FILL = op_def(
     "Fill",
     ("dims: index", "value: T"),
     infer=_fill_infer,
-    gradient=_GRADIENTS,
+    gradient=ARRAY_GRADIENTS,
     partial_value=_fill_partial,
 )
 ZEROS_LIKE = op_def(
@@ -245,7 +243,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
     return apply(LIN_SPACE, (start, stop, num), name=name).outputs[0]
 
 
-# ---- rows, masks, grids ------------------------------------------------------------------------------------------
+# ---- one-hot rows -------------------------------------------------------------------------------------------------
 
 
 def _one_hot_infer(op: Operation) -> Signature:

@@ -1,4 +1,4 @@
-"""Rows and elements picked by index, and put back by index: gather, scatter, masks and choices.
+"""Rows and elements picked by index, and put back by index: gather, scatter and choices.
 
 The gradient of a gather along the first axis is an IndexedSlices, so that training an embedding touches only its rows.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops import rules
@@ -20,8 +20,7 @@ from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value,
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.math import casting
 from graphflow._core.ops.math.elementwise import partial_arithmetic
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
+from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 # ---- gather -------------------------------------------------------------------------------------------------------
 
@@ -60,7 +59,7 @@ def _gather_partial(op: Operation) -> int | list[int | None] | None:
 
 GATHER = op_def(
     "GatherV2", ("params: Tparams", "indices: Tindices=index", "axis: Taxis=index"), infer=_gather_infer,
-    gradient=_GRADIENTS, partial_value=_gather_partial,
+    gradient=ARRAY_GRADIENTS, partial_value=_gather_partial,
 )  # fmt: skip
 
 
@@ -272,7 +271,7 @@ SELECT = op_def(
     partial_value=_CHOSEN,
 )
 SELECT_V2 = op_def(
-    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=_GRADIENTS,
+    "SelectV2", ("condition: bool", "x: T", "y: T"), infer=_select_v2_infer, gradient=ARRAY_GRADIENTS,
     partial_value=_CHOSEN,
 )  # fmt: skip
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import GradientsIn, Signature, op_def
+from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops.array.shaping import full_value, identity, scalar_value
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, pack, partial_vector
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
+from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
@@ -130,7 +129,7 @@ def _concat_partial(op: Operation) -> list[int | None] | None:
 
 
 CONCAT = op_def(
-    "ConcatV2", ("values*: T", "axis: Tidx=index"), infer=_concat_infer, gradient=_GRADIENTS,
+    "ConcatV2", ("values*: T", "axis: Tidx=index"), infer=_concat_infer, gradient=ARRAY_GRADIENTS,
     partial_value=_concat_partial,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.shaping import full_value, reshape, shape
@@ -18,9 +18,7 @@ from graphflow._core.ops.core import (
     partial_value,
     partial_vector,
 )
-from graphflow._core.ops.rules import same_as_input
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
+from graphflow._core.ops.rules import ARRAY_GRADIENTS, same_as_input
 
 
 def matrix_rows(tensor: Tensor) -> list[list[int | None]] | None:
@@ -68,7 +66,7 @@ def _tile_partial(op: Operation) -> list[int | None] | None:
 
 
 TILE = op_def(
-    "Tile", ("input: T", "multiples: Tmultiples=index"), infer=_tile_infer, gradient=_GRADIENTS,
+    "Tile", ("input: T", "multiples: Tmultiples=index"), infer=_tile_infer, gradient=ARRAY_GRADIENTS,
     partial_value=_tile_partial,
 )  # fmt: skip
 
@@ -300,7 +298,7 @@ BROADCAST_TO = op_def(
     "BroadcastTo",
     ("input: T", "shape: Tidx=index"),
     infer=_broadcast_to_infer,
-    gradient=_GRADIENTS,
+    gradient=ARRAY_GRADIENTS,
 )
 BROADCAST_ARGS = op_def(
     "BroadcastArgs", ("s0: T=index(int32)", "s1: T"), infer=_broadcast_args_infer, gradient=NOT_DIFFERENTIABLE,

@@ -1,4 +1,4 @@
-"""Python indexing of tensors, and the slice ops under it.
+"""The slice ops: blocks of a tensor, and what Python's indexing (getitem) becomes.
 
 `x[begin:end:step, ..., None, 3]` is one StridedSlice: begin, end and strides are integer vectors, and masks say which
 of their entries mean "from the start", "to the end", an ellipsis, a new axis, or an index that removes its axis.
@@ -10,14 +10,13 @@ from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import GradientsIn, Signature, op_def
+from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.array.shaping import full_value, shape
 from graphflow._core.ops.core import apply, partial_shape, partial_vector
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.array.gradients")
+from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -203,7 +202,7 @@ def _slice_partial(op: Operation) -> list[int | None] | None:
 
 
 SLICE = op_def(
-    "Slice", ("input: T", "begin: Index=index", "size: Index"), infer=_slice_infer, gradient=_GRADIENTS,
+    "Slice", ("input: T", "begin: Index=index", "size: Index"), infer=_slice_infer, gradient=ARRAY_GRADIENTS,
     partial_value=_slice_partial,
 )  # fmt: skip
 

@@ -9,13 +9,11 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import casting
 from graphflow._core.ops.math.elementwise import ARITHMETIC, MODULAR, NARROW, binary, partial_arithmetic
-from graphflow._core.ops.rules import broadcast_binary
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
+from graphflow._core.ops.rules import MATH_GRADIENTS, broadcast_binary
 
 
 def _define(name: str, types: str, gradient: Any, scalar: str | None, partial: Any = None) -> OpDef:
@@ -34,35 +32,35 @@ def _plus(x: int, y: int) -> int:
     return x + y
 
 
-ADD = _define("Add", "float|complex|uint8|int8|int16|int32|int64|string", _GRADIENTS, "{x} + {y}", _plus)
-ADD_V2 = _define("AddV2", "float|complex|uint8|int8|int16|int32|int64", _GRADIENTS, "{x} + {y}", _plus)
-SUB = _define("Sub", ARITHMETIC, _GRADIENTS, "{x} - {y}", lambda x, y: x - y)
-MUL = _define("Mul", ARITHMETIC, _GRADIENTS, "{x} * {y}", lambda x, y: x * y)
-REAL_DIV = _define("RealDiv", ARITHMETIC, _GRADIENTS, "{x} / {y}")
-DIV = _define("Div", ARITHMETIC, _GRADIENTS, "{x} / {y}")
+ADD = _define("Add", "float|complex|uint8|int8|int16|int32|int64|string", MATH_GRADIENTS, "{x} + {y}", _plus)
+ADD_V2 = _define("AddV2", "float|complex|uint8|int8|int16|int32|int64", MATH_GRADIENTS, "{x} + {y}", _plus)
+SUB = _define("Sub", ARITHMETIC, MATH_GRADIENTS, "{x} - {y}", lambda x, y: x - y)
+MUL = _define("Mul", ARITHMETIC, MATH_GRADIENTS, "{x} * {y}", lambda x, y: x * y)
+REAL_DIV = _define("RealDiv", ARITHMETIC, MATH_GRADIENTS, "{x} / {y}")
+DIV = _define("Div", ARITHMETIC, MATH_GRADIENTS, "{x} / {y}")
 FLOOR_DIV = _define("FloorDiv", ARITHMETIC, NOT_DIFFERENTIABLE, "{x} // {y}", lambda x, y: x // y)
 TRUNCATE_DIV = _define("TruncateDiv", ARITHMETIC, NOT_DIFFERENTIABLE, None)
-DIV_NO_NAN = _define("DivNoNan", "float|complex", _GRADIENTS, "{x} / {y} if {y} != 0 else 0")
-FLOOR_MOD = _define("FloorMod", MODULAR, _GRADIENTS, "{x} % {y}", lambda x, y: x % y)
-TRUNCATE_MOD = _define("TruncateMod", MODULAR, _GRADIENTS, "truncatemod({x}, {y})")
-POW = _define("Pow", NARROW, _GRADIENTS, "pow({x}, {y})")
+DIV_NO_NAN = _define("DivNoNan", "float|complex", MATH_GRADIENTS, "{x} / {y} if {y} != 0 else 0")
+FLOOR_MOD = _define("FloorMod", MODULAR, MATH_GRADIENTS, "{x} % {y}", lambda x, y: x % y)
+TRUNCATE_MOD = _define("TruncateMod", MODULAR, MATH_GRADIENTS, "truncatemod({x}, {y})")
+POW = _define("Pow", NARROW, MATH_GRADIENTS, "pow({x}, {y})")
 MAXIMUM = _define(
     "Maximum",
     "float|int32|int64",
-    _GRADIENTS,
+    MATH_GRADIENTS,
     "max({x}, {y})",
     max,
 )
 MINIMUM = _define(
     "Minimum",
     "float|int32|int64",
-    _GRADIENTS,
+    MATH_GRADIENTS,
     "min({x}, {y})",
     min,
 )
-SQUARED_DIFFERENCE = _define("SquaredDifference", NARROW, _GRADIENTS, "({x} - {y}) * ({x} - {y})")
-XLOGY = _define("Xlogy", "float|complex", _GRADIENTS, "{x} * log({y}) if {x} != 0 else 0")
-XDIVY = _define("Xdivy", "float|complex", _GRADIENTS, "{x} / {y} if {x} != 0 else 0")
+SQUARED_DIFFERENCE = _define("SquaredDifference", NARROW, MATH_GRADIENTS, "({x} - {y}) * ({x} - {y})")
+XLOGY = _define("Xlogy", "float|complex", MATH_GRADIENTS, "{x} * log({y}) if {x} != 0 else 0")
+XDIVY = _define("Xdivy", "float|complex", MATH_GRADIENTS, "{x} / {y} if {x} != 0 else 0")
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -1,8 +1,9 @@
 """Broadcasting to the shape of another tensor, its inverse, and its check while the graph runs.
 
-Gradients of ops that broadcast are summed over the axes along which their inputs were. Where shapes are known while the
-graph is built that is made of ops with static axes; otherwise ops of our own take the shape from a tensor that has it.
-The check is one op, where TensorFlow builds dozens.
+Gradients of ops that broadcast are summed over the axes along which their inputs were. If shapes are known while the
+graph is built, that is made of ops with static axes, which both tiers can fuse; otherwise two ops of our own take the
+shape from a tensor that has it (SumToShape, BroadcastLike), in place of TensorFlow's chains of shape arithmetic. The
+check is one op, where TensorFlow builds dozens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What elementwise ops share: dtypes they take, how one is added, how a gradient is summed over broadcast axes.
-
-The modules of this package that use each other's functions in gradients import the modules, not the functions,
-because those uses are circular; this one stands below them all.
-"""
+"""What elementwise ops share: the dtypes they take, how one is added, what is known of its value."""
 
 from __future__ import annotations
 

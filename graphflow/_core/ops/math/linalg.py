@@ -1,4 +1,4 @@
-"""Products of matrices and tensors, norms, diagonals and bands."""
+"""Products of matrices and tensors, diagonals and bands."""
 
 from __future__ import annotations
 

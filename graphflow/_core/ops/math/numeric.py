@@ -1,4 +1,4 @@
-"""Elementwise functions of one number that are not transcendental: sign, conversion, parts of complex numbers, bits.
+"""Elementwise functions of one number that are not transcendental: sign, parts of complex numbers, bits.
 
 Also the sums of many tensors (add_n, accumulate_n), which no broadcasting takes part in.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, shaping
@@ -20,9 +20,7 @@ from graphflow._core.ops.core import apply, convert_n_to_tensor, convert_to_tens
 from graphflow._core.ops.math import arithmetic
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.elementwise import NARROW, binary, partial_arithmetic, sparse_unary, unary
-from graphflow._core.ops.rules import broadcast_binary, same_as_input, same_shape
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
+from graphflow._core.ops.rules import MATH_GRADIENTS, broadcast_binary, same_as_input, same_shape
 
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 _COMPLEX_OF = {real: wide for wide, real in _REAL_OF.items()}
@@ -97,7 +95,9 @@ CONJ = op_def("Conj", ("input: T=complex",), infer=same_as_input, gradient=lambd
 ANGLE = op_def("Angle", ("input: T=complex",), infer=_real_infer, gradient=_angle_gradient)
 REAL = op_def("Real", ("input: T=complex",), infer=_real_infer, gradient=_real_gradient)
 IMAG = op_def("Imag", ("input: T=complex",), infer=_real_infer, gradient=_imag_gradient)
-COMPLEX = op_def("Complex", ("real: T=float32|float64", "imag: T"), infer=_complex_infer, gradient=_GRADIENTS)
+COMPLEX = op_def(
+    "Complex", ("real: T=float32|float64", "imag: T"), infer=_complex_infer, gradient=MATH_GRADIENTS
+)
 
 
 def negative(x: Any, name: str | None = None) -> Any:
@@ -168,7 +168,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
         raise TypeError(f"Expected numeric tensor, got dtype {tensor.dtype.name}.")
 
 
-# ---- conversion ----------------------------------------------------------------------------------------------------
+# ---- conversion into a range ----------------------------------------------------------------------------------------
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:

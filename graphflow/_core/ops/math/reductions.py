@@ -1,9 +1,4 @@
-"""Reductions along axes, and the broadcasting that undoes them in gradients.
-
-The axes are an input, as in TensorFlow, so that they may be computed. Where shapes are known while the graph is built,
-gradients are made of ops with static axes, which both tiers can fuse; otherwise two ops of our own take the shape from
-a tensor that has it (SumToShape, BroadcastLike), in place of TensorFlow's chains of shape arithmetic.
-"""
+"""Reductions along axes. The axes are an input, as in TensorFlow, so that they may be computed."""
 
 from __future__ import annotations
 
@@ -14,15 +9,13 @@ import numpy as np
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, Signature, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, indexing, shaping
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, graph_of, op_scope
 from graphflow._core.ops.math import arithmetic, casting, comparison, transcendental
-from graphflow._core.ops.rules import deprecated
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
+from graphflow._core.ops.rules import MATH_GRADIENTS, deprecated
 
 
 def _reduction_infer(op: Operation) -> Signature:
@@ -74,12 +67,14 @@ def _partial(function: Callable[[list[int]], int]) -> Callable[[Operation], int 
     return rule
 
 
-SUM = _reduction("Sum", "T=number", _GRADIENTS, _partial(sum))
-MEAN = _reduction("Mean", "T=number", _GRADIENTS)
-MAX = _reduction("Max", "T=number", _GRADIENTS, _partial(max))
-MIN = _reduction("Min", "T=number", _GRADIENTS, _partial(min))
-PROD = _reduction("Prod", "T=number", _GRADIENTS, _partial(lambda values: int(np.prod(values, dtype=object))))
-EUCLIDEAN_NORM = _reduction("EuclideanNorm", "T=number", _GRADIENTS)
+SUM = _reduction("Sum", "T=number", MATH_GRADIENTS, _partial(sum))
+MEAN = _reduction("Mean", "T=number", MATH_GRADIENTS)
+MAX = _reduction("Max", "T=number", MATH_GRADIENTS, _partial(max))
+MIN = _reduction("Min", "T=number", MATH_GRADIENTS, _partial(min))
+PROD = _reduction(
+    "Prod", "T=number", MATH_GRADIENTS, _partial(lambda values: int(np.prod(values, dtype=object)))
+)
+EUCLIDEAN_NORM = _reduction("EuclideanNorm", "T=number", MATH_GRADIENTS)
 ALL = _reduction("All", "bool", NOT_DIFFERENTIABLE)
 ANY = _reduction("Any", "bool", NOT_DIFFERENTIABLE)
 
@@ -99,9 +94,6 @@ RESTORE_AXES = op_def(
     infer=_restore_infer,
     gradient=lambda op, g: (shaping.reshape(g, shaping.shape(op.inputs[0])), None, None),
 )
-
-# ---- broadcasting and its inverse ----------------------------------------------------------------------------------
-
 
 # ---- public functions ----------------------------------------------------------------------------------------------
 

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, GradientsIn, OpDef, op_def
+from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
 from graphflow._core.ops.array import creation
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, numeric
 from graphflow._core.ops.math.elementwise import NARROW, binary, sparse_unary, unary
-from graphflow._core.ops.rules import broadcast_binary, same_as_input
-
-_GRADIENTS = GradientsIn("graphflow._core.ops.math.gradients")
+from graphflow._core.ops.rules import MATH_GRADIENTS, broadcast_binary, same_as_input
 
 Slope = Callable[[Tensor, Tensor], Tensor]
 """The derivative of a function, from its input x and its value y."""
@@ -140,7 +138,7 @@ ATAN2 = op_def(
     "Atan2",
     ("y: T=float", "x: T"),
     infer=broadcast_binary,
-    gradient=_GRADIENTS,
+    gradient=MATH_GRADIENTS,
     scalar="atan2({y}, {x})",
 )
 
