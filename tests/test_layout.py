@@ -42,7 +42,7 @@ LOUD_ROOMS: Final = (
 LARGEST_CIRCLE: Final = 4
 """Files of a circle, imports for type checkers and inside functions counted."""
 
-CIRCLES: Final = 10
+CIRCLES: Final = 7
 """Circles of all kinds of imports; by imports at the top of files alone there is none."""
 
 LONGEST_FILE: Final = 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
@@ -13,8 +13,18 @@ from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow.data import structure
 
-if TYPE_CHECKING:
-    from graphflow.data.dataset import Dataset
+
+class Described(Protocol):
+    """A dataset, as an iterator sees it: what its elements are, and the tensor that stands for it."""
+
+    _variant_tensor: Tensor
+
+    @property
+    def output_types(self) -> Any: ...
+
+    @property
+    def output_shapes(self) -> Any: ...
+
 
 GLOBAL_ITERATORS = "iterators"
 _MANY_CALLS = 32
@@ -72,7 +82,7 @@ class Iterator:
             )
         return self._initializer
 
-    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+    def make_initializer(self, dataset: Described, name: str | None = None) -> Operation:
         """An operation that puts it at the first element of a dataset; TypeError where that has other types."""
         for what, own, other in (
             ("types", self._output_types, dataset.output_types),
@@ -142,7 +152,7 @@ def _resource(types: Any, shapes: Any, shared_name: str | None) -> Tensor:
     return resource
 
 
-def initializable(dataset: Dataset, shared_name: str | None) -> Iterator:
+def initializable(dataset: Described, shared_name: str | None) -> Iterator:
     """An iterator over a dataset that its initializer begins."""
     graph = dataset._variant_tensor.graph
     with graph.as_default():
@@ -152,7 +162,7 @@ def initializable(dataset: Dataset, shared_name: str | None) -> Iterator:
         return Iterator(resource, initializer, dataset.output_types, dataset.output_shapes)
 
 
-def one_shot(dataset: Dataset) -> Iterator:
+def one_shot(dataset: Described) -> Iterator:
     """An iterator over a dataset that needs no initializer; ValueError where the dataset depends on state."""
     graph = dataset._variant_tensor.graph
     with graph.as_default():

@@ -7,7 +7,7 @@ that of the nearest base classes, so that an Exponential is compared with a Gamm
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array.shaping import identity
@@ -17,10 +17,15 @@ from graphflow._core.ops.math.comparison import is_nan, logical_not
 from graphflow._core.ops.math.reductions import reduce_all
 from graphflow._core.ops.state.scopes import control_dependencies
 
-if TYPE_CHECKING:
-    from graphflow.distributions.distribution import Distribution
-
 Formula = Callable[..., Tensor]
+
+
+class HasEntropy(Protocol):
+    """A distribution whose entropy can be asked for."""
+
+    def entropy(self) -> Tensor: ...
+
+
 _formulas: dict[tuple[type, type], Formula] = {}
 
 
@@ -55,8 +60,8 @@ def _formula(a: type, b: type) -> Formula | None:
 
 
 def kl_divergence(
-    distribution_a: Distribution,
-    distribution_b: Distribution,
+    distribution_a: object,
+    distribution_b: object,
     allow_nan_stats: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -82,7 +87,7 @@ def kl_divergence(
             return identity(divergence, name="checked")
 
 
-def cross_entropy(ref: Distribution, other: Distribution, name: str | None = None) -> Tensor:
+def cross_entropy(ref: HasEntropy, other: object, name: str | None = None) -> Tensor:
     """The cross entropy of `ref` and `other`: the entropy of `ref` and its divergence from `other`, added.
 
     Shapes and errors are those of kl_divergence (tf.distributions.Distribution.cross_entropy).

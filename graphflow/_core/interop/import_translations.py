@@ -7,7 +7,7 @@ resource handle) is the variable itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -16,10 +16,28 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import as_dims
 from graphflow._core.interop.import_nodes import Node
 
-if TYPE_CHECKING:
-    from graphflow._core.interop.import_graph import Builder
 
-Rule = Callable[["Builder", Node, list[Tensor]], Sequence[Tensor]]
+class Builder(Protocol):
+    """What a rule asks of the builder that adds a GraphDef's nodes to a graph."""
+
+    stacks: dict[Tensor, str]
+    stacked: dict[str, Tensor]
+
+    def add(
+        self,
+        node: Node,
+        kind: str,
+        inputs: Sequence[Tensor],
+        attrs: Mapping[str, Any] | None = None,
+        suffix: str = "",
+    ) -> Sequence[Tensor]: ...
+
+    def constant(self, node: Node, suffix: str, value: Any) -> Tensor: ...
+
+    def full_name(self, name: str) -> str: ...
+
+
+Rule = Callable[[Builder, Node, list[Tensor]], Sequence[Tensor]]
 
 _RENAMED: Final[Mapping[str, str]] = {
     "Variable": "VariableV2",
