@@ -52,7 +52,7 @@ class CollectiveService(Protocol):
         """Members leave their groups, since their session has ended."""
 
 
-class FunctionRunner(Protocol):
+class ElementFunction(Protocol):
     """A function that can be called again and again: runtime.functions.FunctionRunner.
 
     random: whether it draws random numbers, so that the order of the calls matters. takes_rows: whether rows() is
@@ -90,7 +90,7 @@ class FunctionService(Protocol):
     def evaluate(self, tensor: Any, store: Any) -> Any:
         """The value of a tensor that depends on nothing fed."""
 
-    def function(self, function: Any, store: Any) -> FunctionRunner:
+    def function(self, function: Any, store: Any) -> ElementFunction:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
 
     def threads(self) -> Threads:

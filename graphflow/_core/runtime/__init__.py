@@ -1,1 +1,1 @@
-"""What happens while a graph runs: devices, the resource store, the executor."""
+"""What runs: the NumPy tier, compiled plans, the switch between them, stages on several devices, GPUs."""

@@ -22,6 +22,7 @@ from graphflow import errors
 from graphflow._core.common.timeouts import ITERATOR_HOLD_SECONDS
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.states import State
+from graphflow._core.resources.services import ElementFunction, FunctionService
 
 Element: TypeAlias = tuple[Any, ...]
 
@@ -89,7 +90,7 @@ class Context:
 
     def __init__(self, store: Any) -> None:
         self._store = weakref.ref(store)
-        self._functions: dict[Any, Any] = {}
+        self._functions: dict[Any, ElementFunction] = {}
         self._shared: dict[Any, Any] = {}
         self._restored: dict[str, State] = {}
         self.workers: weakref.WeakSet[Worker] = weakref.WeakSet()
@@ -99,11 +100,12 @@ class Context:
         """The store; a thread that works ahead does not keep it alive."""
         return self._store()
 
-    def function(self, function: Any) -> Any:
+    def function(self, function: Any) -> ElementFunction:
         """The runner of a GraphFunction, made at its first use."""
         runner = self._functions.get(function)
         if runner is None:
-            runner = self._functions[function] = self.store.planner.function(function, self.store)
+            planner: FunctionService = self.store.planner
+            runner = self._functions[function] = planner.function(function, self.store)
             restored = self._restored.pop(function.name, None)
             if restored is not None:
                 runner.set_state(restored)
