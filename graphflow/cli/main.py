@@ -25,6 +25,7 @@ _COMMANDS: Final[tuple[str, ...]] = (
     "devices",
     "ops",
     "replay",
+    "plan",
 )
 
 

@@ -56,9 +56,13 @@ class BadPlan(ValueError):
 
 
 class PlanWriter:
-    """Turns plans into trees; what is not plain data goes into `arrays`, in the order in which the trees name it."""
+    """Turns plans into trees; what is not plain data goes into `arrays`, in the order in which the trees name it.
 
-    def __init__(self) -> None:
+    functions: whether Python functions may go along, pickled; without that a plan that has one is a ValueError.
+    """
+
+    def __init__(self, functions: bool = True) -> None:
+        self._functions = functions
         self.arrays: list[np.ndarray[Any, Any]] = []
         self._known: dict[int, int] = {}
 
@@ -123,6 +127,8 @@ class PlanWriter:
             return {
                 "function": [function.name, self.plan(function.plan), function.arguments, function.seeded]
             }
+        if not self._functions:
+            raise ValueError(f"The plan has a Python value, which is no plain data: {type(value).__name__}.")
         import cloudpickle
 
         return {"python": self._array(np.frombuffer(cloudpickle.dumps(value), np.uint8))}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.gpu.discovery import found
@@ -36,17 +37,27 @@ class _NoGpu(StaysOnNumpy):
         super().__init__(f"it is for a GPU. {problem.rstrip('.')}")
 
 
+def numpy_results(recorded: Recorded) -> Sequence[Any]:
+    """What a recorded run gives on NumPy. Raises what its kernels raise."""
+    return _replay(recorded, ResourceStore()).numpy().results
+
+
+def _replay(recorded: Recorded, empty: ResourceStore) -> Replay:
+    plan = recorded.plan
+    variables = Variables(plan.variables(), written_variables(plan), recorded.variables)
+    run = RunContext(variables.store(empty))
+    tape = Tape(0, results=dict(recorded.tape))
+    return Replay(plan, variables, tape, empty, KERNELS, run, recorded.feeds, recorded.random)
+
+
 def replayed(recorded: Recorded, threads: int) -> Apart | None:
     """How the two tiers differ on a recorded run; None where they agree.
 
     Raises StaysOnNumpy where the plan is not compiled any more, or is for a GPU and there is none.
     """
     plan: Plan = recorded.plan
-    variables = Variables(plan.variables(), written_variables(plan), recorded.variables)
-    tape = Tape(0, results=dict(recorded.tape))
     empty = ResourceStore()
-    run = RunContext(variables.store(empty))
-    replay = Replay(plan, variables, tape, empty, KERNELS, run, recorded.feeds, recorded.random)
+    replay = _replay(recorded, empty)
     gpu = gpu_of(plan)
     subject = (
         _on_cpu(recorded, threads, empty, replay) if gpu is None else _on_gpu(recorded, gpu, empty, replay)
