@@ -156,9 +156,14 @@ class InternalError(OpError):
 
 
 class UnavailableError(OpError):
-    """A task of the cluster cannot be reached."""
+    """A task of the cluster cannot be reached.
+
+    journal: what the session's target had last heard of and done when it said so, a line for each event and
+    instruction, as `graphflow status --journal` prints them; empty if the error is of this process's own.
+    """
 
     default_code = UNAVAILABLE
+    journal: tuple[str, ...] = ()
 
 
 class DataLossError(OpError):

@@ -320,6 +320,16 @@ def test_a_target_that_is_none_is_refused(target: str) -> None:
         gf.train.stop_cluster(target)
 
 
+def test_the_word_that_a_task_does_not_answer_brings_what_the_master_knew(stack: ExitStack) -> None:
+    server = serve(stack, {"ps": ["localhost:0"], **spec_of(stack, worker=1)}, "ps")
+    with pytest.raises(gf.errors.UnavailableError, match="do not answer") as caught:
+        gf.Session(server.target, gf.Graph(), gf.ConfigProto(connect_timeout_in_ms=300))
+    lines = caught.value.journal
+    assert 0 < len(lines) <= 32
+    assert any("SessionGreeted" in line and "/job:worker/replica:0/task:0" in line for line in lines)
+    assert any("AcceptSocket" in line for line in lines)
+
+
 def test_an_address_where_nobody_serves_is_named(stack: ExitStack) -> None:
     (address,) = spec_of(stack, ps=1)["ps"]
     with pytest.raises(gf.errors.UnavailableError, match=address):

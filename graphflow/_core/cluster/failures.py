@@ -60,6 +60,9 @@ def from_details(details: Mapping[str, Any], graph: Any) -> errors.OpError:
     code = details.get("code")
     kind = _CLASSES.get(code, errors.UnknownError) if isinstance(code, int) else errors.UnknownError
     error = kind(None, op, str(details.get("message", "")))
+    journal = details.get("journal")
+    if isinstance(error, errors.UnavailableError) and isinstance(journal, list):
+        error.journal = tuple(str(line) for line in journal)
     text = details.get("traceback")
     if isinstance(text, str):
         error.__cause__ = RemoteTraceback(text)

@@ -90,6 +90,13 @@ def test_lines_have_the_time_before_now_and_are_not_too_long() -> None:
     assert lines[1].startswith("    -> NoteSession") and all(len(line) < 350 for line in lines)
 
 
+def test_the_last_lines_are_those_of_the_end() -> None:
+    journal = _lived().journal
+    lines = journal.lines(50.0)
+    for most in (1, 2, 3, 7, len(lines), 100):
+        assert journal.lines(50.0, most) == lines[-most:]
+
+
 @pytest.mark.parametrize(
     "value", [None, 1, 1.5, "x", b"\xff", (1, (b"2",)), [1, ["a"]], {"a": (1,), b"b": {}}]
 )

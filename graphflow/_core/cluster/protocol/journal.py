@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol import queries, registrations, sessions
@@ -47,13 +48,17 @@ class Journal:
             self.handled += 1
             self.entries.append(Entry(event, tuple(instructions)))
 
-    def lines(self, now: float) -> list[str]:
-        """The entries as text, a line for each event and instruction; times are seconds before `now`."""
-        found = []
-        for entry in self.entries:
+    def lines(self, now: float, most: int | None = None) -> list[str]:
+        """The entries as text, a line for each event and instruction; times are seconds before `now`.
+
+        most: with how many lines it may end; None for all.
+        """
+        found: list[str] = []
+        begin = 0 if most is None else max(0, len(self.entries) - most)  # Each entry has a line or more.
+        for entry in islice(self.entries, begin, None):
             found.append(f"{entry.event.now - now:.3f} s: {line_of(entry.event)}")
             found += [f"    -> {line_of(instruction)}" for instruction in entry.instructions]
-        return found
+        return found if most is None else found[-most:]
 
     def data(self) -> dict[str, Any]:
         """All of it as JSON has it; `read` is the way back."""

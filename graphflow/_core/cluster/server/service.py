@@ -57,6 +57,8 @@ from graphflow._core.transport.sockets import Sockets
 
 _OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
 _ENDED: Final = "has ended"
+_MOST_LINES: Final = 32
+"""Lines of the journal that go with the word that a task cannot be reached."""
 _LOG = logging.getLogger("graphflow")
 
 
@@ -248,6 +250,9 @@ class Service(Reports):
         self.sockets.reply(client, message.frames())
 
     def _fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
+        if details.get("code") == errors.UNAVAILABLE:
+            lines = self.protocol.journal.lines(time.monotonic(), _MOST_LINES)
+            details = {**details, "journal": lines}
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
 
     # ---- peers ----------------------------------------------------------------------------------------------------
