@@ -1,4 +1,7 @@
-"""Executable: what runs a plan or a part of one, whichever tier, device or task that is on; and one way to run it."""
+"""Executable: what runs a plan or a part of one, whichever tier, device or task that is on; and one way to run it.
+
+A run of some shapes may be done by a Compiled plan; whether it is, the executable decides.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,17 @@ from typing import Any, Protocol
 
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.runtime.context import RunContext
+
+
+class Unusable(Exception):
+    """A compiled plan cannot do this run, and has done nothing of it: NumPy is to do it."""
+
+
+class Compiled(Protocol):
+    """A plan that is compiled, or laid out on a GPU, for one combination of fed shapes."""
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """The fetched values. Unusable, before anything has happened, if the run does not fit what was compiled."""
 
 
 class Executable(Protocol):
@@ -33,8 +47,8 @@ class Executable(Protocol):
         """Why parts of it stay on NumPy, once for each combination of fed shapes for which they do."""
         return ()
 
-    def compiled(self) -> Sequence[Any]:
-        """The plans that are compiled or laid out on a GPU (CompiledPlan, DevicePlan), in the order of `describe`."""
+    def compiled(self) -> Sequence[Compiled]:
+        """The plans that are compiled or laid out on a GPU, in the order of `describe`."""
         return ()
 
 

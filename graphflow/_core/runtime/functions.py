@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphflow._core.common.denormals import computing
-from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.functions import LoweredFunction
-from graphflow._core.plan.ir import walk
+from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executable import carry_out
+from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.rowwise import NotRowwise, Rowwise
-
-if TYPE_CHECKING:
-    from graphflow._core.runtime.planner import Planner
 
 
 class FunctionRunner:
     """A function that can be called again and again. Its random states are its own.
 
-    random: whether it draws random numbers, so that the order of the calls matters.
+    executable, rowwise: run its plan for one element, and for many. store: its own. random: whether it draws random
+    numbers, so that the order of the calls matters.
     """
 
     def __init__(
-        self, planner: Planner, kernels: KernelTable, function: LoweredFunction, store: ResourceStore
+        self, plan: Plan, executable: Executable, store: ResourceStore, rowwise: Rowwise | None
     ) -> None:
-        self._store = ResourceStore(store)
-        self._store.planner = planner
-        plan = planner.finish(function.plan)
-        self._executable = planner.executable(plan, self._store, planner.manner(function.seeded))
+        self._store = store
+        self._executable = executable
+        self._rowwise = rowwise
         self.random = any(i.stateful and "seed2" in i.attrs for i in walk(plan))
-        self._rowwise = Rowwise.of(plan, kernels, function.arguments) if planner.batches_functions else None
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The values of the outputs, arrays of their own. Raises the error of the operation that fails."""

@@ -33,6 +33,7 @@ from graphflow._core.runtime.gpu.arrays import for_host
 from graphflow._core.runtime.gpu.control import ControlledExecutable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
+from graphflow._core.runtime.rowwise import Rowwise
 from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
@@ -245,7 +246,12 @@ class Planner:
 
     def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
-        return FunctionRunner(self, KERNELS, lowered(function), store)
+        found, own = lowered(function), ResourceStore(store)
+        own.planner = self
+        plan = self.finish(found.plan)
+        executable = self.executable(plan, own, self.manner(found.seeded))
+        rowwise = Rowwise.of(plan, KERNELS, found.arguments) if self.batches_functions else None
+        return FunctionRunner(plan, executable, own, rowwise)
 
     def threads(self) -> ThreadPool:
         """The threads for the parts of plans, made at first use."""

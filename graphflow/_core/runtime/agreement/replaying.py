@@ -21,6 +21,7 @@ from graphflow._core.runtime.agreement.verification import Apart, Subject, judge
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.planner import Planner
@@ -68,7 +69,7 @@ def replayed(recorded: Recorded, threads: int) -> Apart | None:
 def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Replay) -> Subject:
     """The plan as it is compiled for the CPU."""
     from graphflow._core.compiler.drafting import draft_plan
-    from graphflow._core.runtime.compiled.build import CompiledPlan, Unusable
+    from graphflow._core.runtime.compiled.build import CompiledPlan
 
     plan, variables, kernels = replay.plan, replay.variables, replay.tape.replaying
     store = variables.store(empty)

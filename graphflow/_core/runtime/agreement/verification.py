@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,22 +30,13 @@ from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.watching import Sight, Watch
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Compiled
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import host
 
 BUDGET_BYTES: Final = 256 << 20
 """The bytes that a verified run may copy unless it is insisted on; a plan that needs more is trusted."""
 _ANY: Final = 1 << 62
-
-
-class Compiled(Protocol):
-    """A compiled plan."""
-
-    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """The fetched values."""
-        ...
-
-
 _MOST_NAMED: Final = 4
 _TRIALS: Final = 6
 """Trials of rounding that in a row have to leave as many elements unexplained as before."""

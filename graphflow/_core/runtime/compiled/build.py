@@ -34,15 +34,12 @@ from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.explain import failure, raise_explained
 
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
 _HANDED_FROM: Final = 64 << 10
-
-
-class Unusable(Exception):
-    """This run must use the NumPy tier."""
 
 
 @dataclass

@@ -15,8 +15,8 @@ from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, operand
-from graphflow._core.runtime.compiled.build import CompiledPlan, Unusable
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Compiled, Unusable
 
 
 class CompiledLoop:
@@ -25,7 +25,7 @@ class CompiledLoop:
     def __init__(
         self,
         loop: LoopDraft,
-        build: Callable[[Draft], CompiledPlan],
+        build: Callable[[Draft], Compiled],
         store: ResourceStore,
         kernels: KernelTable,
     ) -> None:
@@ -49,7 +49,7 @@ class _Body:
     """The body of a loop, in both tiers."""
 
     def __init__(
-        self, plan: Plan, draft: Draft, compiled: CompiledPlan, store: ResourceStore, kernels: KernelTable
+        self, plan: Plan, draft: Draft, compiled: Compiled, store: ResourceStore, kernels: KernelTable
     ) -> None:
         self._base = assemble(plan, store, kernels).function
         self._compiled = compiled

@@ -47,7 +47,7 @@ from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executable import Executable
+from graphflow._core.runtime.executable import Executable, Unusable
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 
 if TYPE_CHECKING:
@@ -180,8 +180,6 @@ class TieredExecutable(Executable):
                 return done
             compiled = state.compiled
         if compiled is not None:
-            from graphflow._core.runtime.compiled.build import Unusable
-
             try:
                 result: tuple[Any, ...] = compiled.run(run, feeds)
                 return result
@@ -306,8 +304,6 @@ class TieredExecutable(Executable):
 
     def _subject(self, state: _State) -> Subject:
         """What is to be judged: the compiled plan of a combination."""
-        from graphflow._core.runtime.compiled.build import Unusable
-
         draft = state.draft
         return Subject(
             self._plan,

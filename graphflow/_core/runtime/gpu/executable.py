@@ -41,7 +41,7 @@ from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executable import Executable
+from graphflow._core.runtime.executable import Executable, Unusable
 from graphflow._core.runtime.explain import failure
 from graphflow._core.runtime.gpu.arrays import DeviceArray, host, on_device
 from graphflow._core.runtime.gpu.cells import DeviceCell
@@ -158,8 +158,6 @@ class DeviceExecutable(Executable):
             done = self._verified(state, run, feeds, sizes)
             if done is not None:
                 return done
-        from graphflow._core.runtime.gpu.plan import Unusable
-
         try:
             given = [on_device(f, state.plan.device) if isinstance(f, DeviceArray) else f for f in feeds]
             result: tuple[Any, ...] = state.plan.run(run, given, self._kept)
@@ -205,7 +203,6 @@ class DeviceExecutable(Executable):
 
     def _subject(self, handed: frozenset[str], known: Known, sizes: Sizes) -> Subject:
         """What is to be judged: the plan as it is laid out for such feeds."""
-        from graphflow._core.runtime.gpu.plan import Unusable
 
         def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> _OnDevice:
             plan = self._laid_out(known, handed, sizes, store, kernels, watch)

@@ -39,16 +39,13 @@ from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import DeviceArray
 from graphflow._core.runtime.gpu.cells import DeviceCell
 from graphflow._core.runtime.gpu.failures import raise_failure
 from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment, cut_after
 from graphflow._core.runtime.gpu.transfers import Inbox, Outbox, bytes_of
-
-
-class Unusable(Exception):
-    """This run must be NumPy's."""
 
 
 class DevicePlan:
