@@ -89,8 +89,9 @@ def test_flush_close_and_reopen(tmp_path: Path) -> None:
     assert [e.step for e in gf.train.summary_iterator(second)] == [0, 4]
 
 
-def test_written_within_a_second_without_a_flush(tmp_path: Path) -> None:
-    writer = gf.summary.FileWriter(tmp_path, flush_secs=0.05)
+@pytest.mark.parametrize("flush_secs", [0.05, 120.0])
+def test_written_within_a_second_without_a_flush(flush_secs: float, tmp_path: Path) -> None:
+    writer = gf.summary.FileWriter(tmp_path, flush_secs=flush_secs)
     writer.add_summary(point(), 7)
     end = time.monotonic() + 20
     while steps(tmp_path) != [7] and time.monotonic() < end:

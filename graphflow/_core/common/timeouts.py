@@ -1,7 +1,8 @@
 """Every time after which something happens by itself: waits, pauses, leases, grace, by subject.
 
-A name ends with its unit. Below each stands the reason for the number, and the test that fails, or does not come to its
-end, if what the number is for is not so; "none" says that no test would notice. docs/timeouts.md is written from here:
+A name ends with its unit. Below each stands the reason for the number, and its guard: the test that fails, or does not
+come to its end, if the number is quite another one, or that sets it to a shorter one and sees that what it is for comes
+about; "none" says that there is no such test. docs/timeouts.md is written from here:
 
     python -m tests.common.timeouts --write
 
@@ -34,24 +35,23 @@ Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_pag
 OLD_STRANGER_SECONDS: Final = 1.0
 """A stranger that has been there for so long is closed before those that came later.
 
-Guard: tests/cluster/test_floods.py::test_strangers_are_closed_the_oldest_first
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
 """
 MOST_RECONNECT_PAUSE_MS: Final = 100
 """The longest pause between two tries to connect: a task that comes back is met at once.
 
-Guard: tests/cluster/test_wrong_setups.py::test_what_listens_closes_every_connection
+Guard: none
 """
 RECONNECT_SECONDS: Final = 6.0
 """For how long a connection may not stand after the last time that it ended: the server may be gone. One that has
 not begun to serve yet ends connections after `STRANGER_SECONDS`.
 
-Guard: tests/cluster/test_wrong_setups.py::test_what_listens_closes_every_connection
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
 """
 UNHEARD_RECONNECT_SECONDS: Final = 1.0
 """For how long a connection may not stand after it has stood, and nothing came over it.
 
-Guard: tests/transport/test_sockets.py
-    ::test_a_try_that_meets_a_dying_listener_is_no_loss_and_the_message_comes_to_the_next
+Guard: none
 """
 LOST_GOODBYE_MS: Final = 500
 """For how long what was sent may still go out, in the background, once a connection is given up.
@@ -88,8 +88,7 @@ Guard: tests/transport/test_channel.py
 WHY_SECONDS: Final = 0.25
 """How long a client whose deadline has passed waits to be told what its run was waiting for.
 
-Guard: tests/cluster/faults/test_faults.py
-    ::test_promise_2_a_deadline_names_what_is_awaited_and_the_next_run_works
+Guard: none
 """
 GREET_AGAIN_SECONDS: Final = 10.0
 """How long a client that was forgotten or cut off tries to be taken again, if its options do not say.
@@ -122,7 +121,7 @@ Guard: tests/cluster/test_names.py::test_the_last_good_answer_stays_in_use_while
 PROBE_SECONDS: Final = 2.0
 """How long one of several addresses of a host has to answer, before the next one is tried.
 
-Guard: tests/cluster/test_names.py::test_of_several_addresses_the_one_that_answers_is_used
+Guard: none
 """
 NAME_LOOK_SECONDS: Final = 0.1
 """How often it is looked where the server is, while its name is not known.
@@ -152,7 +151,7 @@ Guard: tests/transport/test_sockets.py::test_a_lane_waits_for_a_file_and_who_is_
 LANE_FILE_SECONDS: Final = 0.01
 """How soon it is looked again whether there is a file for a lane.
 
-Guard: tests/transport/test_sockets.py::test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes
+Guard: none
 """
 IDLE_PIECES_SECONDS: Final = 60.0
 """How long memory for large values is kept that nothing uses: getting it anew takes longer than filling it.
@@ -180,7 +179,7 @@ Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_pag
 MOST_CONNECT_SECONDS: Final = 86_400.0
 """The longest that a client may ask a server to wait for tasks: a day.
 
-Guard: tests/cluster/test_limits.py::test_a_hello_with_wrong_fields_is_answered
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
 """
 GREET_GONE_SECONDS: Final = 30.0
 """For how long a task that is gone is greeted if nobody waits for it.
@@ -206,7 +205,7 @@ LEASE_SECONDS: Final = 15.0
 """A client that was silent for so long has lost its session: what was kept for it is freed. Several times
 `ALIVE_SECONDS`.
 
-Guard: tests/cluster/test_deadlines.py::test_promise_2_a_client_that_was_stopped_beyond_its_lease_is_told
+Guard: tests/cluster/test_limits.py::test_promise_2_who_waits_although_its_session_lapsed_is_told
 """
 DEAF_SECONDS: Final = 1.0
 """If the server itself did not listen for so long, that time is not held against clients.
@@ -222,7 +221,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 EARLIER_ATTEMPT_SECONDS: Final = 0.1
 """How often an attempt that waits for an earlier one of the same step looks whether it is to end.
 
-Guard: tests/cluster/test_once.py::test_an_earlier_attempt_ends_where_a_later_one_begins
+Guard: none
 """
 STOP_ANSWER_SECONDS: Final = 0.1
 """How long a task that is told to stop goes on, so that its answer goes out.
@@ -265,12 +264,12 @@ Guard: tests/cluster/test_launcher.py::test_promise_3_when_the_chief_has_ended_w
 LAUNCHER_BREAK_SECONDS: Final = 3.0
 """From the first signal to SIGKILL if a job is broken off.
 
-Guard: tests/cluster/test_launcher.py::test_an_interrupted_launcher_leaves_nothing
+Guard: none
 """
 LAUNCHER_RESTART_SECONDS: Final = 1.0
 """How long after its end a task is started again: one that fails at once must not keep a core busy.
 
-Guard: tests/cluster/test_launcher.py::test_a_task_that_fails_is_started_again_as_often_as_was_asked
+Guard: none
 """
 
 # ---- collectives and synchronous rounds ---------------------------------------------------------------------------
@@ -321,7 +320,7 @@ Guard: none
 WAIT_LOOK_SECONDS: Final = 0.5
 """How often what waits looks whether its run is to end, and Python whether Control-C came when that woke nobody.
 
-Guard: tests/runtime/test_waiting.py::test_the_deadline_of_a_run_ends_its_wait_and_says_for_what
+Guard: none
 """
 STALL_CHECK_SECONDS: Final = 10.0
 """After so long a wait is checked: whether anybody is left who could end it.
@@ -342,12 +341,12 @@ Guard: none
 QUICK_STAGE_SECONDS: Final = 100e-6
 """A stage that takes less is not worth waking another thread for.
 
-Guard: tests/runtime/test_crew.py::test_quick_stages_that_are_ready_at_once_share_a_thread
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
 """
 DEADLINE_GRACE_SECONDS: Final = 0.02
 """How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words.
 
-Guard: tests/runtime/test_deadlines.py::test_the_part_that_waits_names_what_it_waits_for
+Guard: none
 """
 IDLE_THREAD_SECONDS: Final = 10.0
 """A thread that had nothing to do for so long ends.
