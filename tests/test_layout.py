@@ -25,7 +25,7 @@ INSIDE_FUNCTIONS: Final = 117
 INSIDE_QUIET_ROOMS: Final[Mapping[str, int]] = {
     "graphflow._core.graph.defaults": 1,  # The first default graph is made by the class that asks for the default.
     "graphflow.cli.launch": 2,  # A command loads what it runs, so that the others and --help are quick.
-    "graphflow.cli.plan": 8,
+    "graphflow.cli.plan": 13,
     "graphflow.cli.replay": 3,
     "graphflow.cli.serve": 1,
     "graphflow._core.session": 2,  # Clusters need ZeroMQ, which a session in this process does without.
