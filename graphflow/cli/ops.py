@@ -147,7 +147,7 @@ def _public() -> Iterator[tuple[str, Any]]:
 def _added_by(value: Any) -> set[str]:
     """The op types that the code of a function, or of a class's own methods, names."""
     if isinstance(value, type):
-        if not value.__module__.startswith("graphflow."):
+        if not str(value.__module__).startswith("graphflow."):  # That of a protobuf message is None.
             return set()
         methods = (getattr(m, "fget", None) or getattr(m, "__func__", m) for m in vars(value).values())
         return {

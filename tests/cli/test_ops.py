@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import graphflow as gf
 from graphflow._core.compiler.support import Support, op_types, support
 from graphflow.cli.main import main
 from graphflow.cli.ops import functions_of_ops, page
@@ -30,6 +31,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 
 
 def test_the_page_is_what_the_command_prints() -> None:
+    assert gf.train.BytesList.__name__ == "BytesList"  # Messages are there once they were asked for.
     names = op_types()
     assert PAGE.read_text("utf-8") == page([support(name) for name in names], functions_of_ops()), (
         "docs/ops.md is out of date. Renew it: graphflow ops --markdown > docs/ops.md"
