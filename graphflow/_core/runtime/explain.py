@@ -55,9 +55,12 @@ def raise_explained(
 ) -> NoReturn:
     """Raises what `explain` makes of an error: itself, with the cause that it has, or another that it has caused."""
     found = explain(error, part, cells)
-    if found is error:
-        raise error
-    raise found from error
+    try:
+        if found is error:
+            raise error
+        raise found from error
+    finally:  # Else the error and this frame would hold one another, and what the caller's frames hold.
+        del error, found
 
 
 def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None) -> Exception:
