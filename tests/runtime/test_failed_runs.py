@@ -64,6 +64,18 @@ def test_what_a_caller_holds_is_free_after_an_error(
                 assert _freed(lambda: session.run(fetch, {x: np.ones(3, "f")}))
 
 
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("build", [_uninitialized, _wrong_index, _function])
+def test_it_is_free_after_the_error_of_a_task(build: Callable[[Any], Any]) -> None:
+    server = gf.train.Server.create_local_server()
+    with gf.Graph().as_default():
+        x = gf.placeholder(gf.float32, [3])
+        fetch = build(x) + 1.0
+        with gf.Session(server.target, config=gf.ConfigProto(tcp_only=True)) as session:
+            for _ in range(3):
+                assert _freed(lambda: session.run(fetch, {x: np.ones(3, "f")}))
+
+
 def _freed(fails: Callable[[], Any]) -> bool:
     """Whether what this frame holds is gone with it."""
 

@@ -98,8 +98,10 @@ class RemotePlanner(Planner):
         super().close()
 
     def error(self, refused: Refused) -> errors.OpError:
-        """The error that the server answered with."""
-        return from_details(refused.details, self._graph)
+        """The error that the server answered with, which says itself what caused it."""
+        found = from_details(refused.details, self._graph)
+        found.__suppress_context__ = True
+        return found
 
 
 class RemoteExecutable(Executable):
@@ -137,8 +139,7 @@ class RemoteExecutable(Executable):
                 self._register(run)
                 answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
         except Refused as refused:
-            error = self._planner.error(refused)
-            raise error from error.__cause__
+            raise self._planner.error(refused)  # noqa: B904
         except Overdue as overdue:
             raise self._late(overdue.awaited or [self._planner.connection.address]) from None
         finally:
