@@ -125,7 +125,7 @@ def flood(task: Task, kind: str, seconds: float, count: int = 400, data: bytes =
         assert process.stdout.readline() == "begun\n"
         yield
         done = json.loads(process.stdout.read())
-        assert process.wait(20) == 0 and done["connections"] > 2, done
+        assert process.wait(20) == 0 and done["connections"] >= 1, done
     finally:
         process.kill()
         process.wait()

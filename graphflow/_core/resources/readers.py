@@ -87,6 +87,12 @@ class Reader:
                 self._busy = False
                 self._condition.notify_all()
 
+    def close(self) -> None:
+        """Nobody reads any more: the file that is open is closed."""
+        with self._condition:
+            if not self._busy:
+                self._records = None
+
     def _await_file(self, run: Any, queue: Queue, doubt: Callable[[], None] | None) -> None:
         """Begins the next file of the queue, unless a record comes back first."""
         self._waits_at = queue
