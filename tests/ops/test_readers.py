@@ -6,7 +6,10 @@ Keys, values, shapes and refusals are those of TensorFlow 1.15.5.
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.resources.readers import Reader, lines
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.context import RunContext
 
 CONFIG = gf.ConfigProto(operation_timeout_in_ms=20_000)
 
@@ -356,3 +361,45 @@ def test_wrong_requests_are_refused_where_they_are_built() -> None:
     for call in calls:
         with pytest.raises(ValueError):
             call()
+
+
+def open_files() -> set[str]:
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.add(os.readlink(entry))
+    return found
+
+
+def test_a_closed_session_has_no_file_open(folder: Path) -> None:
+    queue = gf.FIFOQueue(10, gf.string, ())
+    record = gf.TextLineReader().read(queue)
+    session = gf.Session(config=CONFIG)
+    session.run(queue.enqueue([str(folder / "a.txt")]))
+    session.run(record)
+    assert str(folder / "a.txt") in open_files()
+    session.close()
+    assert str(folder / "a.txt") not in open_files()
+
+
+def test_a_session_that_is_closed_while_it_reads_has_no_file_open(folder: Path) -> None:
+    """The run that reads closes the file when it ends, since the reader is its own meanwhile."""
+    reads, go_on = threading.Event(), threading.Event()
+
+    def slow_lines(path: str) -> Iterator[tuple[bytes, bytes]]:
+        for found in lines(0)(path):
+            reads.set()
+            assert go_on.wait(20)
+            yield found
+
+    store = ResourceStore()
+    reader = store.other("reader", lambda: Reader("reader", slow_lines))
+    work = np.array(os.fsencode(folder / "a.txt"), object)
+    reader.set_state({"work": work, "given": np.array(0), "counts": np.array([0, 0])})
+    thread = threading.Thread(target=reader.read, args=(RunContext(store), None, 1))
+    thread.start()
+    assert reads.wait(20)
+    store.close()
+    go_on.set()
+    thread.join(20)
+    assert str(folder / "a.txt") not in open_files()

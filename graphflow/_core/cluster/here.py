@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.cluster.protocol.sessions import WAS_RESET
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import task_of
 from graphflow._core.plan.ir import Plan, walk
@@ -101,7 +102,7 @@ class ExecutableHere(Executable):
             text = f"{runs.task.task}, this session's target, has ended."
             raise errors.UnavailableError(None, None, text)
         if runs.task.ended(runs.session):
-            raise errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+            raise errors.AbortedError(None, None, WAS_RESET)
         own = RunContext(store, run.deadline)
         own.trace, own.kept = run.trace, runs.kept
         runs.active.add(own)

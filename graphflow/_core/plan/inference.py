@@ -14,12 +14,13 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, registry
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
+from graphflow._core.plan.kinds import IF, WHILE
 
 _GIVEN: Final = OpDef("Given", (), infer=lambda op: [], declared_gradient=NOT_DIFFERENTIABLE)
 """What makes a value of which nothing is known but its dtype and shape."""
 NOT_FROM_DATA: Final = {
-    "If": "what it hands out is what its branches fetch, which are checked by themselves",
-    "While": "what it hands out is what its body fetches, which is checked by itself",
+    IF: "what it hands out is what its branches fetch, which are checked by themselves",
+    WHILE: "what it hands out is what its body fetches, which is checked by itself",
 }
 """Types whose results no shape rule tells from the plan, and why."""
 

@@ -85,10 +85,12 @@ class Reader:
         finally:
             with self._condition:
                 self._busy = False
+                if run.store.closed:
+                    self._records = None
                 self._condition.notify_all()
 
-    def close(self) -> None:
-        """Nobody reads any more: the file that is open is closed."""
+    def release(self) -> None:
+        """The store is closed: the file that is open is closed, now or by the run that reads."""
         with self._condition:
             if not self._busy:
                 self._records = None

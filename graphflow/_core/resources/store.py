@@ -22,7 +22,6 @@ from graphflow._core.graph.scopes import container_of, resource_name
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.resources.lending import Memory, ProcessMemory
-from graphflow._core.resources.readers import Reader
 from graphflow._core.resources.run import Run
 from graphflow._core.resources.services import AbsentTasks, CollectiveService, FunctionService
 from graphflow._core.resources.variables import VariableCell
@@ -109,9 +108,6 @@ class ResourceStore:
         if self._closed and not self._active:
             for cell in self._variables.values():
                 cell.value = None
-            for other in self._others.values():
-                if isinstance(other, Reader):
-                    other.close()
 
     def wake(self) -> None:
         """Lets everything that waits look again whether its run was cancelled or the store closed."""

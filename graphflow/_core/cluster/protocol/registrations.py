@@ -13,7 +13,7 @@ from typing import Any
 
 from graphflow import errors
 from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, hold
-from graphflow._core.cluster.protocol.sessions import SessionsReset
+from graphflow._core.cluster.protocol.sessions import WAS_RESET, SessionsReset
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 
@@ -158,8 +158,7 @@ class Registrations(Machine):
         return [self._refuse(number, event.error) for number in ended]
 
     def _reset(self, event: SessionsReset) -> list[Instruction]:
-        text = "Session.reset() ended this session: make a new one."
-        error = {"code": errors.ABORTED, "message": text, "op": None}
+        error = {"code": errors.ABORTED, "message": WAS_RESET, "op": None}
         return [self._refuse(number, error) for number in list(self.open)]
 
     def _admit(self, number: int) -> list[Instruction]:

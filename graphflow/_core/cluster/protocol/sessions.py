@@ -22,6 +22,7 @@ MOST_SOCKETS: Final = 16_384
 """Sockets of clients that are known at once; the one known for longest has to say hello again."""
 MOST_SESSIONS: Final = 4096
 """Sessions at once, and sessions that said goodbye and are remembered."""
+WAS_RESET: Final = "Session.reset() ended this session: make a new one."
 
 
 # ---- events ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from graphflow._core.cluster.protocol.machine import Event, Tick
 from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
 from graphflow._core.cluster.protocol.sessions import (
+    WAS_RESET,
     AnnounceUse,
     EndSession,
     NoteSession,
@@ -208,7 +209,7 @@ class Service(Reports):
                 else:
                     self._direct(found)
             case Kind.REGISTER if self._sessions.of(client).was_reset:
-                error = errors.AbortedError(None, None, "Session.reset() ended this session: make a new one.")
+                error = errors.AbortedError(None, None, WAS_RESET)
                 self._fail(client, message.a, as_details(error))
             case Kind.REGISTER:
                 self._register(client, message)

@@ -21,7 +21,6 @@ from graphflow._core.runtime.agreement.verification import Apart, Subject, judge
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.planner import Planner
@@ -83,7 +82,7 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> CompiledPlan:
         return CompiledPlan(draft, shared.machine(), threads, store, kernels, watch=watch)
 
-    return Subject(plan, recorded.known, store, KERNELS, (), False, make, Unusable, False)
+    return Subject(plan, recorded.known, store, KERNELS, (), False, make, False)
 
 
 def _on_gpu(recorded: Recorded, name: str, empty: ResourceStore, replay: Replay) -> Subject:

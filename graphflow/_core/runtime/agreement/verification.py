@@ -30,7 +30,7 @@ from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.watching import Sight, Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.executable import Compiled
+from graphflow._core.runtime.executable import Compiled, Unusable
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import host
 
@@ -116,7 +116,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Subject:
-    """A plan that is about to be compiled: `make` gives its compiled plan, `unusable` is how that declines a run.
+    """A plan that is about to be compiled: `make` gives its compiled plan, which declines a run by Unusable.
 
     takes_over: whether the results and writes are the compiled plan's if it agrees. They are where the bits of a run
     must not depend on when the plan was verified.
@@ -129,7 +129,6 @@ class Subject:
     cells: Sequence[Any]
     lends: bool
     make: Make
-    unusable: type[Exception]
     takes_over: bool
 
     @cached_property
@@ -177,7 +176,7 @@ def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
     results = tuple(theirs.results)
     try:
         mine = _compiled_run(subject, replay)
-    except (subject.unusable, errors.CancelledError, errors.DeadlineExceededError):
+    except (Unusable, errors.CancelledError, errors.DeadlineExceededError):
         return Outcome(results, Verdict.LATER)
     except (MemoryError, errors.ResourceExhaustedError):
         return Outcome(results, Verdict.UNTRIED)

@@ -313,7 +313,6 @@ class TieredExecutable(Executable):
             self._base.cells,
             self._base.lends,
             lambda store, kernels, watch: self._built(draft, store, kernels, watch),
-            Unusable,
             self._policy.seeded or self._policy.mode == "always",
         )
 

@@ -218,7 +218,6 @@ class DeviceExecutable(Executable):
             self._base.cells,
             self._base.lends,
             make,
-            Unusable,
             True,
         )
 
