@@ -202,19 +202,19 @@ class RunMetadata:
             if error:
                 told = {"labels": f"clock within {error:.0f} us"}
                 events.append({"ph": "M", "name": "process_labels", "pid": pid, "args": told})
-        for pid, op in sorted({(devices.index(s.device), s.op) for s in nodes if s.op in _LANES}):
-            lane = {"name": "waits for other devices" if op == "Recv" else "sends to other devices"}
-            events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": _LANES[op], "args": lane})
+        for pid, op in sorted({(devices.index(s.device), s.op) for s in nodes if s.op in _TRACE_ROWS}):
+            row = {"name": "waits for other devices" if op == "Recv" else "sends to other devices"}
+            events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": _TRACE_ROWS[op], "args": row})
         for s in nodes:
-            place = {"pid": devices.index(s.device), "tid": _LANES.get(s.op, s.thread), "ts": s.start_us}
+            place = {"pid": devices.index(s.device), "tid": _TRACE_ROWS.get(s.op, s.thread), "ts": s.start_us}
             arguments = {"name": s.node_name, "op": s.op}
             if s.op == "Send" and s.outputs:
                 arguments["bytes"] = str(s.outputs[0].bytes)
-            name = f"{s.op} {s.node_name.partition('->')[0]}" if s.op in _LANES else s.op
+            name = f"{s.op} {s.node_name.partition('->')[0]}" if s.op in _TRACE_ROWS else s.op
             events.append(
                 {"ph": "X", "cat": "Op", "name": name, **place, "dur": s.duration_us, "args": arguments}
             )
-            if s.op in _LANES:
+            if s.op in _TRACE_ROWS:
                 arrow = {
                     "cat": "Edge",
                     "name": "edge",
@@ -226,5 +226,5 @@ class RunMetadata:
         return json.dumps({"traceEvents": events})
 
 
-_LANES = {"Recv": 0, "Send": 1}
+_TRACE_ROWS = {"Recv": 0, "Send": 1}
 """The lines of a device in a timeline that are no threads."""

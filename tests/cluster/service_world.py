@@ -61,14 +61,14 @@ class Node:
     def __init__(self, world: World, task: str, incarnation: int) -> None:
         self.world = world
         self.task = task
-        self.door = ""
+        self.listener_name = ""
         self.dropped = Dropped(task)
         self.gate = SimpleNamespace(count=0, refused=Dropped(task))
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
         self.identity = incarnation.to_bytes(8, "little")
         self.calls: deque[Callable[[], None]] = deque()
         self.work: list[Callable[[], None]] = []
-        self.lanes_closed: list[bytes] = []
+        self.channels_closed: list[bytes] = []
         world.made = self
         store = ResourceStore()
         planner = store.planner = Planner(CONFIG, device_names(task, CONFIG), task)
@@ -114,11 +114,11 @@ class Node:
     def trouble(self, address: str) -> str:
         return ""
 
-    def open_lane(self, address: str, door: object) -> None:
+    def open_local_channel(self, address: str, listener: object) -> None:
         pass
 
-    def close_lane(self, identity: bytes) -> None:
-        self.lanes_closed.append(identity)
+    def close_local_channel(self, identity: bytes) -> None:
+        self.channels_closed.append(identity)
 
     # ---- as a thread pool -----------------------------------------------------------------------------------------
 

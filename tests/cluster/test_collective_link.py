@@ -52,16 +52,16 @@ class Task:
                 self.link.received(other.name, other.said.popleft())
 
     def looks(self) -> None:
-        """Takes what came through the lane."""
+        """Takes what came through the local channel."""
         self.link.look(5.0)
         with self.link.collectives.condition:
             self.link.take()
 
 
 def _meet(pair: tuple[Task, Task]) -> None:
-    """Both have joined, opened a lane, and done a first sum."""
+    """Both have joined, opened a local channel, and done a first sum."""
     first, second = pair
-    if not first.link._door.name:
+    if not first.link._listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     tickets = [first.begin(np.float32(1))]
     second.hears(first, 1)
@@ -69,7 +69,7 @@ def _meet(pair: tuple[Task, Task]) -> None:
     first.hears(second, 2)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(Task.end, pair, tickets)) == [3.0, 3.0]
-    assert first.link._lanes and second.link._lanes
+    assert first.link._channels and second.link._channels
 
 
 @pytest.fixture
@@ -82,14 +82,14 @@ def test_a_value_in_memory_is_read_though_it_comes_before_the_word_that_its_task
     pair: tuple[Task, Task],
 ) -> None:
     first, second = pair
-    if not first.link._door.name:
+    if not first.link._listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     values = [np.random.default_rng(index).normal(size=LENGTH).astype(np.float32) for index in range(2)]
     tickets = [first.begin(values[0])]
     second.hears(first, 1)
     tickets.append(second.begin(values[1]))
     assert ["group" in message.details for message in second.said] == [False, True]
-    first.hears(second, 1)  # The lane is there, and through it comes the value.
+    first.hears(second, 1)  # The local channel is there, and through it comes the value.
     first.looks()
     first.hears(second, 1)
     with ThreadPoolExecutor(2) as pool:
@@ -106,7 +106,7 @@ def test_who_only_sends_learns_that_nobody_receives(
     monkeypatch.setattr(collectives, "MEMBER_GOODBYE_SECONDS", -1.0)
     first.call = Call("CollectiveBcastSend", "send", f"{first.name}/device:CPU:0", 2, 1, 2, 20.0)
     with second.link.collectives.condition:
-        second.link._close_lane(first.name)
+        second.link._close_channel(first.name)
     assert first.end(first.begin(np.float32(5))) == 5.0
     with first.link.collectives.condition:
         first.link.trim()
@@ -118,12 +118,12 @@ def test_what_was_sent_last_is_taken_though_nothing_can_be_sent_any_more(pair: t
     _meet(pair)
     first, second = pair
     ticket = first.begin(np.float32(1))
-    lane = first.link._lanes[second.name]
-    while lane.send([bytes(1 << 20)]):
+    channel = first.link._channels[second.name]
+    while channel.send([bytes(1 << 20)]):
         pass
     second.begin(np.float32(2))
     with second.link.collectives.condition:
-        second.link._close_lane(first.name)
+        second.link._close_channel(first.name)
     assert first.end(ticket) == 3.0
 
 
@@ -151,13 +151,13 @@ def test_who_looks_while_its_task_ends_sees_nothing(pair: tuple[Task, Task]) -> 
 
 
 @pytest.mark.parametrize("again", [True, False], ids=["said once more", "joined anew"])
-def test_a_lane_that_has_ended_is_a_loss_once_its_task_joins_anew(
+def test_a_local_channel_that_has_ended_is_a_loss_once_its_task_joins_anew(
     pair: tuple[Task, Task], again: bool
 ) -> None:
     _meet(pair)
     first, second = pair
     with second.link.collectives.condition:
-        second.link._close_lane(first.name)
+        second.link._close_channel(first.name)
         first_member, second_member = (f"{task.name}/device:CPU:0" for task in pair)
         if again:
             second.link.met(first.name)

@@ -337,7 +337,7 @@ def _recording(port: int) -> Iterator[tuple[int, list[bytes]]]:
     """A port that passes on what comes to another one, and keeps what it passes there."""
     kept: list[bytes] = []
     with ExitStack() as stack:
-        door = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         ended = threading.Event()
 
         def pass_on(client: socket.socket) -> None:
@@ -356,7 +356,7 @@ def _recording(port: int) -> Iterator[tuple[int, list[bytes]]]:
         def serve() -> None:
             with suppress(OSError):
                 while True:
-                    thread = threading.Thread(target=pass_on, args=(door.accept()[0],), daemon=True)
+                    thread = threading.Thread(target=pass_on, args=(listener.accept()[0],), daemon=True)
                     thread.start()
                     threads.append(thread)
 
@@ -364,10 +364,10 @@ def _recording(port: int) -> Iterator[tuple[int, list[bytes]]]:
         server = threading.Thread(target=serve, daemon=True)
         server.start()
         try:
-            yield door.getsockname()[1], kept
+            yield listener.getsockname()[1], kept
         finally:
             ended.set()
-            door.shutdown(socket.SHUT_RDWR)
+            listener.shutdown(socket.SHUT_RDWR)
             server.join(5)
             for thread in threads:
                 thread.join(5)
@@ -391,18 +391,18 @@ def test_with_keys_what_was_recorded_is_not_taken_again(keyed: Task) -> None:
 def test_what_is_said_at_another_port_does_not_open_a_task(by_tcp: Task) -> None:
     """As a program of another user gets it that has taken the port where a task should be."""
     kept = b""
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         config = gf.ConfigProto(tcp_only=True, connect_timeout_in_ms=2000)
 
         def come() -> None:
             with suppress(gf.errors.OpError):
-                gf.Session(f"zmq://localhost:{door.getsockname()[1]}", by_tcp.session.graph, config)
+                gf.Session(f"zmq://localhost:{listener.getsockname()[1]}", by_tcp.session.graph, config)
 
         thread = threading.Thread(target=come)
         thread.start()
-        door.settimeout(20)
+        listener.settimeout(20)
         while b"HELLO" not in kept or b"session" not in kept:
-            client = door.accept()[0]
+            client = listener.accept()[0]
             with client:
                 client.settimeout(0.5)
                 client.sendall(flooder.greeting(b"PLAIN")[:32] + b"\1" + bytes(31))

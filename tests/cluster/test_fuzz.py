@@ -24,7 +24,7 @@ import zmq
 
 import graphflow as gf
 from graphflow._core.plan.encode import BadPlan, PlanReader
-from graphflow._core.transport import keys, lanes
+from graphflow._core.transport import keys, local_channels
 from graphflow._core.transport.message import Kind, Message, peek
 from graphflow._core.transport.tensors import BadMessage
 from tests.cluster.serving import serve_all, spec_of
@@ -375,11 +375,13 @@ def test_promise_9_servers_serve_while_strangers_send_rubbish(
         with socket.create_connection((host, int(port)), 5) as raw:
             greeting = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + bytes(48)
             raw.sendall(greeting[: chance.randrange(65)] + chance.randbytes(chance.choice((0, 10, 2000))))
-        strangers = [lanes.connect(pair[0]._service.sockets.door) for _ in range(20)]
-        for stranger_lane, _ in filter(None, strangers):
+        strangers = [local_channels.connect(pair[0]._service.sockets.listener_name) for _ in range(20)]
+        for stranger_channel, _ in filter(None, strangers):
             with suppress(OSError):
-                stranger_lane.sendall(b"".join(b"".join(_mutated(chance, corpus)) for _ in range(9))[:4096])
-            stranger_lane.close()
+                stranger_channel.sendall(
+                    b"".join(b"".join(_mutated(chance, corpus)) for _ in range(9))[:4096]
+                )
+            stranger_channel.close()
         if round_ % 3 == 0:
             assert _train(pair[round_ % 2].target) == EXPECTED
     assert _train(pair[0].target) == EXPECTED

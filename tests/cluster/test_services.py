@@ -176,19 +176,21 @@ def test_who_cannot_read_a_message_says_that_what_was_there_is_gone(
     _until(world, Kind.STEP, MASTER, PS)
     world.link((world.nodes[MASTER].identity, PS)).queue.popleft()
     world.nodes[PS].service._unreadable(world.nodes[MASTER].identity, SharedMemoryError("no more files"))
-    assert world.nodes[MASTER].identity in world.nodes[PS].lanes_closed
+    assert world.nodes[MASTER].identity in world.nodes[PS].channels_closed
     world.settle(client)
     assert client.state == "done" and _counted(world) == 3.0
     _end(world)
 
 
-def test_who_says_goodbye_does_not_see_its_lane_end(world: World, planned: Mapping[str, Plan]) -> None:
+def test_who_says_goodbye_does_not_see_its_local_channel_end(
+    world: World, planned: Mapping[str, Plan]
+) -> None:
     _counting(world, planned)
     world.nodes[OTHER].service._say_goodbye()
     world.settle()
     for task in (PS, MASTER):
         node = world.nodes[task]
-        assert node.service._peers[OTHER].left and not node.lanes_closed
+        assert node.service._peers[OTHER].left and not node.channels_closed
 
 
 def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_its_place(

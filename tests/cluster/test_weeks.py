@@ -94,7 +94,7 @@ def _graph() -> tuple[gf.Graph, Any, Any]:
         return graph, v.initializer, total
 
 
-@pytest.mark.parametrize("tcp_only", [False, True], ids=["lanes", "tcp"])
+@pytest.mark.parametrize("tcp_only", [False, True], ids=["local_channels", "tcp"])
 def test_nothing_is_left_of_threads(stack: ExitStack, tcp_only: bool) -> None:
     config = gf.ConfigProto(tcp_only=tcp_only, compiled="never")
     servers = serve_all(stack, spec_of(stack, ps=1, worker=1), config=config)
@@ -110,7 +110,7 @@ def test_nothing_is_left_of_threads(stack: ExitStack, tcp_only: bool) -> None:
     _stays(servers, once)
 
 
-@pytest.mark.parametrize("tcp_only", [False, True], ids=["lanes", "tcp"])
+@pytest.mark.parametrize("tcp_only", [False, True], ids=["local_channels", "tcp"])
 def test_nothing_is_left_of_sessions_and_their_graphs(stack: ExitStack, tcp_only: bool) -> None:
     config = gf.ConfigProto(tcp_only=tcp_only, compiled="never")
     servers = serve_all(stack, spec_of(stack, ps=1, worker=1), config=config)

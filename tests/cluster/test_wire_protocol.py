@@ -12,7 +12,7 @@ from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
 from graphflow._core.transport import (
     collective_frames,
-    lanes,
+    local_channels,
     message,
     pieces,
     shared,
@@ -102,8 +102,8 @@ def test_the_limits_are_those_of_the_page() -> None:
         return int(number.replace(",", "")) * units.get(unit, 1)
 
     assert [amount(text) for _, text in _rows("| what | most |")[1:]] == [
-        lanes.MOST_FRAME_BYTES,
-        lanes.MOST_FRAMES,
+        local_channels.MOST_FRAME_BYTES,
+        local_channels.MOST_FRAMES,
         tensors.MOST_TENSORS,
         message.MOST_DETAILS,
         zeromq.MOST_WHOLE,

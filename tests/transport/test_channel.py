@@ -41,7 +41,7 @@ def test_what_another_thread_has_closed_says_so() -> None:
         made.receive(None)
 
 
-@pytest.mark.parametrize("call", ["send", "receive", "open_lane"])
+@pytest.mark.parametrize("call", ["send", "receive", "open_local_channel"])
 def test_a_socket_is_not_closed_under_the_thread_that_uses_it(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,12 +58,12 @@ def test_a_socket_is_not_closed_under_the_thread_that_uses_it(
         return 0
 
     monkeypatch.setattr(channel, "send", held)
-    monkeypatch.setattr(channel, "connect", lambda door: (ends[0], "secret"))
+    monkeypatch.setattr(channel, "connect", lambda listener: (ends[0], "secret"))
     monkeypatch.setattr(made._poller, "poll", held)
     calls: dict[str, Callable[[], Any]] = {
         "send": lambda: made.send(Message(Kind.BYE).frames()),
         "receive": lambda: made.receive(None),
-        "open_lane": lambda: made.open_lane({}),
+        "open_local_channel": lambda: made.open_local_channel({}),
     }
 
     def use() -> None:
@@ -79,7 +79,7 @@ def test_a_socket_is_not_closed_under_the_thread_that_uses_it(
     thread.join(30)
     assert found == [False] and made._socket.closed and made._monitor.closed
     ends[1].close()
-    if call == "open_lane":
+    if call == "open_local_channel":
         assert ends[0].fileno() < 0
     ends[0].close()
     with pytest.raises(Closed):

@@ -15,7 +15,7 @@ import zmq
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.transport import sockets as sockets_module
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.lanes import Door, NoFiles, connect, packed
+from graphflow._core.transport.local_channels import Listener, NoFiles, connect, packed
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sockets import Sockets
 
@@ -87,7 +87,7 @@ def test_a_try_that_meets_a_dying_listener_is_no_loss_and_the_message_comes_to_t
 
 
 class Greeter(Told):
-    """Takes lanes, and keeps what was said."""
+    """Takes local channels, and keeps what was said."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,12 +96,12 @@ class Greeter(Told):
 
     def received(self, sender: bytes, frames: Sequence[Any]) -> None:
         message = Message.of(frames)
-        if message.kind is Kind.LANE:
-            self.sockets.take_lane(sender, message.details["secret"])
+        if message.kind is Kind.LOCAL_CHANNEL:
+            self.sockets.accept_local_channel(sender, message.details["secret"])
         self.said.put((message.kind, sender))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs lanes")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs local channels")
 def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any_more(
     stack: ExitStack,
 ) -> None:
@@ -115,12 +115,12 @@ def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any
         client.linger = 0
         ACCESS.prepare(client, f"127.0.0.1:{port}")
         client.connect(f"tcp://127.0.0.1:{port}")
-        found = connect(server.door)
+        found = connect(server.listener_name)
         assert found is not None
         end, secret = found
-        client.send(Message(Kind.LANE, details={"secret": secret}).frames()[0])
+        client.send(Message(Kind.LOCAL_CHANNEL, details={"secret": secret}).frames()[0])
         kind, sender = greeter.said.get(timeout=WITHIN)
-        assert kind is Kind.LANE
+        assert kind is Kind.LOCAL_CHANNEL
 
         def leave_before_the_answer() -> None:
             for part in packed([*Message(Kind.ABORT, 7).frames()]) + packed([*Message(Kind.BYE).frames()]):
@@ -132,23 +132,23 @@ def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any
         assert [greeter.said.get(timeout=WITHIN)[0] for _ in range(2)] == [Kind.ABORT, Kind.BYE]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs lanes")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs local channels")
 @pytest.mark.parametrize("comes", [True, False])
-def test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes(
+def test_a_local_channel_waits_for_a_file_and_who_is_in_it_notices_that_none_comes(
     comes: bool, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Strangers may hold all files of a task until they are closed."""
     tries: list[object] = []
-    claim = Door.claim
+    accept = Listener.accept
 
-    def without_files(door: Door, secret: object) -> Any:
+    def without_files(listener: Listener, secret: object) -> Any:
         tries.append(secret)
         if not comes or len(tries) < 5:
             raise NoFiles
-        return claim(door, secret)
+        return accept(listener, secret)
 
-    monkeypatch.setattr(Door, "claim", without_files)
-    monkeypatch.setattr(sockets_module, "LANE_CLAIM_SECONDS", WITHIN if comes else 0.2)
+    monkeypatch.setattr(Listener, "accept", without_files)
+    monkeypatch.setattr(sockets_module, "LOCAL_CHANNEL_ACCEPT_SECONDS", WITHIN if comes else 0.2)
     port = stack.enter_context(ReservedPorts(1)).ports[0]
     greeter = Greeter()
     server = greeter.sockets = Sockets(greeter, b"server  ", "server", ACCESS)
@@ -159,14 +159,14 @@ def test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes(
         client.linger = 0
         ACCESS.prepare(client, f"127.0.0.1:{port}")
         client.connect(f"tcp://127.0.0.1:{port}")
-        found = connect(server.door)
+        found = connect(server.listener_name)
         assert found is not None
         end, secret = found
         stack.callback(end.close)
-        client.send(Message(Kind.LANE, details={"secret": secret}).frames()[0])
+        client.send(Message(Kind.LOCAL_CHANNEL, details={"secret": secret}).frames()[0])
         for part in packed([*Message(Kind.ABORT, 7).frames()]):
             end.sendall(part)
-        assert greeter.said.get(timeout=WITHIN)[0] is Kind.LANE
+        assert greeter.said.get(timeout=WITHIN)[0] is Kind.LOCAL_CHANNEL
         if comes:
             assert greeter.said.get(timeout=WITHIN)[0] is Kind.ABORT
         else:

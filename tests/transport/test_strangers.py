@@ -32,7 +32,7 @@ def test_who_has_shown_its_secret_is_no_stranger_however_many_came_before(
     gate = Gate(router.context, router, ACCESS, "task")
     endpoint = f"tcp://127.0.0.1:{router.bind_to_random_port('tcp://127.0.0.1')}"
     gate.bound(endpoint)
-    door, _ = gate.sockets
+    questions, _ = gate.sockets
     try:
         for _ in range(strangers):
             socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2])), 5).close()
@@ -41,7 +41,7 @@ def test_who_has_shown_its_secret_is_no_stranger_however_many_came_before(
             ACCESS.prepare(client, endpoint.removeprefix("tcp://"))
             client.connect(endpoint)
             client.send(b"hello")
-            _there(door)
+            _there(questions)
             gate.answer()
             gate.look()
             _there(router)

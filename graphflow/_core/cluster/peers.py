@@ -22,8 +22,8 @@ class Peer:
     """The number of the hello that wants an answer and has none yet; 0 where there is none."""
     greeted_at: float = 0.0
     """When it was greeted last."""
-    door: str = ""
-    """Where it takes lanes."""
+    listener: str = ""
+    """The name at which it accepts local channels."""
     last: str = ""
     """The incarnation that it had last, whether it is there now or not."""
     left: bool = False

@@ -131,25 +131,25 @@ Guard: tests/cluster/test_names.py::test_a_client_waits_for_a_name_that_is_not_t
 
 # ---- processes of one machine -------------------------------------------------------------------------------------
 
-LANE_SLICE_SECONDS: Final = 0.2
-"""For how long at most a client's lane waits at once: it looks whether the program was interrupted or has closed
-it.
+LOCAL_CHANNEL_SLICE_SECONDS: Final = 0.2
+"""For how long at most a client's local channel waits at once. Then it checks whether it was interrupted or closed.
 
-Guard: tests/transport/test_lanes.py::test_a_client_that_waits_is_woken_and_one_that_cannot_write_may_give_up
+Guard: tests/transport/test_local_channels.py::test_a_client_that_waits_is_woken_and_one_that_cannot_write_may_give_up
 """
-LANE_MAKING_SECONDS: Final = 60.0
-"""A door at which nobody listens is removed after so long: a younger one is just being made.
+LISTENER_MAKING_SECONDS: Final = 60.0
+"""The socket of a listener is removed if it is older than this and no process listens at it: a younger one is just
+being made.
 
-Guard: tests/transport/test_lanes.py
-    ::test_doors_of_killed_processes_are_removed_and_those_that_are_used_are_not
+Guard: tests/transport/test_local_channels.py
+    ::test_listeners_of_killed_processes_are_removed_and_those_that_are_used_are_not
 """
-LANE_CLAIM_SECONDS: Final = 5.0
-"""For how long at most a lane waits to be claimed, or its claim for a file.
+LOCAL_CHANNEL_ACCEPT_SECONDS: Final = 5.0
+"""For how long at most a connection waits for its secret, or to be accepted if the process has no file left.
 
-Guard: tests/transport/test_sockets.py::test_a_lane_waits_for_a_file_and_who_is_in_it_notices_that_none_comes
+Guard: tests/transport/test_sockets.py::test_a_local_channel_waits_for_a_file_and_who_is_in_it_notices_that_none_comes
 """
-LANE_FILE_SECONDS: Final = 0.01
-"""How soon it is looked again whether there is a file for a lane.
+LOCAL_CHANNEL_FILE_SECONDS: Final = 0.01
+"""The pause before a listener without a file left tries again to accept a local channel.
 
 Guard: none
 """
@@ -290,7 +290,7 @@ COLLECTIVE_TRIM_SECONDS: Final = 5.0
 Guard: none
 """
 MEMBER_GOODBYE_SECONDS: Final = 0.2
-"""How long the goodbye of a task whose lane has ended may be on its way: it goes through the sockets.
+"""How long the goodbye of a task whose local channel has ended may be on its way: it goes through the sockets.
 
 Guard: tests/cluster/test_collective_link.py::test_who_only_sends_learns_that_nobody_receives
 """

@@ -1,10 +1,10 @@
 """A client's socket to a server: a thread's own, which waits for its answers.
 
-It begins as a ZeroMQ socket. Where the server is on the same machine, a lane (lanes.py) then carries what is said, and
-the socket is kept for what ZeroMQ knows: whether the server is still there.
+It begins as a ZeroMQ socket. If the server is on the same machine, a local channel (local_channels.py) then carries the
+messages. The socket is kept for what ZeroMQ knows: whether the server is still there.
 
-ZeroMQ's sockets are not thread-safe: one that is closed under a thread that sends takes the process with it. So where
-its thread is at it, a channel that another thread closes is closed by its own, which is soon told.
+ZeroMQ's sockets are not thread-safe: closing one while another thread sends on it ends the process. So a channel that
+its own thread is using is not closed by another thread. That thread asks for it, and the own thread closes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow._core.common.timeouts import (
-    LANE_SLICE_SECONDS,
+    LOCAL_CHANNEL_SLICE_SECONDS,
     LOST_GOODBYE_MS,
     MOST_RECONNECT_PAUSE_MS,
     NAME_LOOK_SECONDS,
@@ -29,7 +29,7 @@ from graphflow._core.common.timeouts import (
     UNHEARD_RECONNECT_SECONDS,
 )
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.lanes import LaneBroken, WaitingLane, connect
+from graphflow._core.transport.local_channels import BlockingLocalChannel, LocalChannelBroken, connect
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.peer_links import REFUSED_EVENTS
 from graphflow._core.transport.pieces import Pieces, Pool
@@ -78,10 +78,10 @@ class Channel:
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._pieces = Pieces(pool)
-        self._lane: WaitingLane | None = None
+        self._local_channel: BlockingLocalChannel | None = None
         self._guard = threading.RLock()  # A signal's handler may close the session.
         self._users = 0
-        """How many calls are at the socket and the lane, which cannot be closed under them."""
+        """How many calls are using the socket and the local channel, which stay open for as long."""
         self._closed = False
         self._linger_ms = 0
         self._end = ""
@@ -140,7 +140,7 @@ class Channel:
         return self._closed
 
     def _begin(self) -> None:
-        """A call uses the socket and the lane from now on; `_done` must follow."""
+        """A call uses the socket and the local channel from now on; `_done` must follow."""
         with self._guard:
             self._users += 1
             if not self._closed:
@@ -155,18 +155,18 @@ class Channel:
         if last:
             self._free()
 
-    def open_lane(self, door: object) -> None:
-        """Uses a lane from now on, where the door that the server has named is on this machine."""
-        if self._lane is not None:
+    def open_local_channel(self, listener: object) -> None:
+        """Uses a local channel from now on, if the listener that the server has named is on this machine."""
+        if self._local_channel is not None:
             return
-        found = connect(door)
+        found = connect(listener)
         if found is None:
             return
         try:
             self._begin()
             try:
-                self._send(Message(Kind.LANE, details={"secret": found[1]}).frames())
-                self._lane = WaitingLane(found[0])
+                self._send(Message(Kind.LOCAL_CHANNEL, details={"secret": found[1]}).frames())
+                self._local_channel = BlockingLocalChannel(found[0])
             finally:
                 self._done()
         except BaseException:
@@ -177,15 +177,15 @@ class Channel:
         """Sends a message; Gone where the server is, Closed where another thread has closed the channel."""
         self._begin()
         try:
-            if self._lane is not None:
-                self._lane.send(frames, self._check)
+            if self._local_channel is not None:
+                self._local_channel.send(frames, self._check)
                 return
             if not self._stands:
                 self._check()
             if not self._heard and len(self._unsure) < _MOST_UNSURE:
                 self._unsure.append(frames)
             self._send(frames)
-        except LaneBroken:
+        except LocalChannelBroken:
             raise self._broken() from None
         finally:
             self._done()
@@ -204,18 +204,18 @@ class Channel:
         """
         self._begin()
         try:
-            if self._lane is not None:
+            if self._local_channel is not None:
                 left = (
                     None
                     if deadline is None
-                    else min(LANE_SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
+                    else min(LOCAL_CHANNEL_SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
                 )
-                found = self._lane.receive(left)
+                found = self._local_channel.receive(left)
             else:
                 left = (
-                    LANE_SLICE_SECONDS
+                    LOCAL_CHANNEL_SLICE_SECONDS
                     if deadline is None
-                    else min(LANE_SLICE_SECONDS, deadline - time.monotonic())
+                    else min(LOCAL_CHANNEL_SLICE_SECONDS, deadline - time.monotonic())
                 )
                 ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
                 found = self._pieces.take(receive(self._socket)) if ready else None
@@ -225,7 +225,7 @@ class Channel:
             if found is None:
                 self._check()
             return found
-        except LaneBroken:
+        except LocalChannelBroken:
             raise self._broken() from None
         finally:
             self._done()
@@ -261,8 +261,8 @@ class Channel:
             self._turn()
 
     def _broken(self) -> Exception:
-        if self._lane is not None:
-            self._lane.close()
+        if self._local_channel is not None:
+            self._local_channel.close()
         return Closed() if self._closed else Gone(zmq.EVENT_DISCONNECTED)
 
     def leave(self) -> None:
@@ -282,11 +282,11 @@ class Channel:
             if self._closed:
                 return
             self._closed, self._linger_ms = True, linger_ms
-            unused, lane = not self._users, self._lane
+            unused, local_channel = not self._users, self._local_channel
         if unused:
             self._free()
-        elif lane is not None:
-            lane.wake()
+        elif local_channel is not None:
+            local_channel.wake()
 
     def _free(self) -> None:
         """Closes what is there; nobody is at it, and nobody will be."""
@@ -296,5 +296,5 @@ class Channel:
         self._monitor.close()
         self.memory = None
         self._socket.close(self._linger_ms)
-        if self._lane is not None:
-            self._lane.close()
+        if self._local_channel is not None:
+            self._local_channel.close()

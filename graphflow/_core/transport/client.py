@@ -179,7 +179,7 @@ class Connection:
         self._greeting.setdefault("incarnations", welcome.details["incarnations"])
         if self._tcp_only:
             return
-        channel.open_lane(welcome.details.get("lane"))
+        channel.open_local_channel(welcome.details.get("lane"))
         with suppress(SharedMemoryError):  # The server is on another machine, or another user's.
             channel.memory = PartnerMemory(welcome.details.get("memory") or {})
             self._memory.has_partners = True

@@ -50,7 +50,7 @@ class Kind(IntEnum):
     STOP = 16
     OUTPUT = 17
     BYE = 18
-    LANE = 19
+    LOCAL_CHANNEL = 19
     TRACE = 20
     COLLECTIVE = 21
     TOOK = 22

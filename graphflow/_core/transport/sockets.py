@@ -5,8 +5,9 @@ sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in ea
 on it. Queues have no limit in ZeroMQ, which would drop or block silently; what is on its way is bounded by the steps
 that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the handler is told of it.
 
-Where both ends are on one machine a lane (lanes.py) carries what one of these sockets would, in one of the directions
-between servers, in both to a client. The handler names the receiver as before; a broken lane is a lost connection.
+If both ends are on one machine, a local channel (local_channels.py) carries what one of these sockets would. Between
+servers it goes one way, to a client both. The handler names the receiver as before; a broken local channel is a lost
+connection.
 
 Nobody sends a message without having shown that he may (strangers.py). From whom the handler does not know, since his
 hello is still to come, one short frame is taken, and everything else is dropped before it is looked at.
@@ -27,8 +28,8 @@ from typing import Any, Final, Protocol
 import zmq
 
 from graphflow._core.common.timeouts import (
-    LANE_CLAIM_SECONDS,
-    LANE_FILE_SECONDS,
+    LOCAL_CHANNEL_ACCEPT_SECONDS,
+    LOCAL_CHANNEL_FILE_SECONDS,
     PORT_RELEASE_SECONDS,
     SERVER_GOODBYE_MS,
     TICK_SECONDS,
@@ -36,12 +37,12 @@ from graphflow._core.common.timeouts import (
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.files import WRITE, Files
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.lanes import (
+from graphflow._core.transport.local_channels import (
     MOST_FRAME_BYTES,
     MOST_FRAMES,
-    Door,
-    Lane,
-    LaneBroken,
+    Listener,
+    LocalChannel,
+    LocalChannelBroken,
     NoFiles,
     connect,
 )
@@ -72,7 +73,7 @@ class Handler(Protocol):
         ...
 
     def left(self, sender: bytes) -> None:
-        """The lane from the socket of that identity has ended at its other end; a new one begins with a new socket."""
+        """The other end has closed the local channel of that identity; a new one begins with a new socket."""
         ...
 
     def tick(self) -> None:
@@ -98,7 +99,7 @@ class Sockets:
     """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it.
 
     access: what whoever connects has to show, and what is shown to others.
-    lanes: whether it takes and opens lanes.
+    local_channels: whether it accepts and opens local channels.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Sockets:
         identity: bytes,
         name: str,
         access: Access,
-        lanes: bool = True,
+        local_channels: bool = True,
     ) -> None:
         self._handler = handler
         self._access = access
@@ -124,13 +125,13 @@ class Sockets:
         self._files = Files()
         self._router_used = True
         """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
-        self._lane_door = Door(lanes)
-        self._lanes_in: dict[bytes, Lane] = {}
-        """The lanes that others have opened, by the identity of who did: what they send, and the answers to clients."""
-        self._lanes_due: dict[bytes, tuple[object, float]] = {}
-        """The secrets of those that no file was left for, and until when one may come, by the same identity."""
-        self._lanes_out: dict[str, Lane] = {}
-        """The lanes to peers, by their addresses."""
+        self._listener = Listener(local_channels)
+        self._channels_in: dict[bytes, LocalChannel] = {}
+        """The local channels that others have opened, by their identity. Answers to clients go through them, too."""
+        self._channels_due: dict[bytes, tuple[object, float]] = {}
+        """The secrets of local channels that no file was left for, and until when they wait, by the same identity."""
+        self._channels_out: dict[str, LocalChannel] = {}
+        """The local channels to peers, by their addresses."""
         self._pool = Pool()
         self._pieces: dict[bytes, Pieces] = {}
         """What senders have sent pieces of."""
@@ -182,29 +183,29 @@ class Sockets:
 
         PermissionError where that is on another machine and there are no keys.
         """
-        lane = self._lanes_out.get(address)
-        if lane is None:
+        channel = self._channels_out.get(address)
+        if channel is None:
             self._peers.send(address, frames)
         else:
             try:
-                if not lane.send(frames):
-                    self._files.until_writable(lane, True)
-            except LaneBroken:  # The handler may be in the middle of something.
-                self._calls.append(lambda: self._lane_out_broken(address, lane))
+                if not channel.send(frames):
+                    self._files.until_writable(channel, True)
+            except LocalChannelBroken:  # The handler may be in the middle of something.
+                self._calls.append(lambda: self._channel_out_broken(address, channel))
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
         """Sends to who has sent with this identity; False where it is gone."""
-        lane = self._lanes_in.get(identity)
+        channel = self._channels_in.get(identity)
         try:
-            if lane is None:
+            if channel is None:
                 self._router_used = True
                 send(self._router, frames, (identity,))
-            elif not lane.send(frames):
-                self._files.until_writable(lane, True)
-        except LaneBroken:
-            if lane is not None:
-                self._end_writing(lane)
+            elif not channel.send(frames):
+                self._files.until_writable(channel, True)
+        except LocalChannelBroken:
+            if channel is not None:
+                self._end_writing(channel)
             return False
         except zmq.ZMQError as error:
             if error.errno == zmq.EHOSTUNREACH:
@@ -219,9 +220,9 @@ class Sockets:
 
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
-        lane = self._lanes_out.pop(address, None)
-        if lane is not None:
-            self._close_lane(lane)
+        channel = self._channels_out.pop(address, None)
+        if channel is not None:
+            self._close_channel(channel)
         self._peers.disconnect(address, linger_ms)
 
     def trouble(self, address: str) -> str:
@@ -243,107 +244,111 @@ class Sockets:
     def _end(self) -> None:
         self._ended = True
 
-    # ---- lanes ----------------------------------------------------------------------------------------------------
+    # ---- local channels
+    # ----------------------------------------------------------------------------------------------------
 
     @property
-    def door(self) -> str:
-        """The name of the door to which others may open lanes; "" where there is none."""
-        return self._lane_door.name
+    def listener_name(self) -> str:
+        """The name of the listener to which others may open local channels; "" if there is none."""
+        return self._listener.name
 
-    def open_lane(self, address: str, door: object) -> None:
-        """Sends to a peer that has said the name of its door through a lane from now on, where that is on this machine.
+    def open_local_channel(self, address: str, listener: object) -> None:
+        """Sends to a peer through a local channel from now on, if the listener that it has named is on this machine.
 
         The connection to the peer has to have begun with a hello.
         """
-        if not self._lane_door.name or address in self._lanes_out or address not in self._peers:
+        if not self._listener.name or address in self._channels_out or address not in self._peers:
             return
-        found = connect(door)
+        found = connect(listener)
         if found is None:
             return
         end, secret = found
-        self.send_to_peer(address, Message(Kind.LANE, details={"secret": secret}).frames())
-        lane = self._lanes_out[address] = Lane(end)
-        self._files.watch(lane, partial(self._use_lane_out, address, lane))
+        self.send_to_peer(address, Message(Kind.LOCAL_CHANNEL, details={"secret": secret}).frames())
+        channel = self._channels_out[address] = LocalChannel(end)
+        self._files.watch(channel, partial(self._use_channel_out, address, channel))
 
-    def take_lane(self, identity: bytes, secret: object) -> None:
-        """What comes from this identity comes through the lane with that secret from now on, and answers go there."""
-        self._claim_lane(identity, secret, time.monotonic() + LANE_CLAIM_SECONDS)
+    def accept_local_channel(self, identity: bytes, secret: object) -> None:
+        """Accepts the local channel with that secret, through which this identity sends and is answered from now on."""
+        self._try_to_accept(identity, secret, time.monotonic() + LOCAL_CHANNEL_ACCEPT_SECONDS)
 
-    def _claim_lane(self, identity: bytes, secret: object, until: float) -> None:
-        """Takes a lane, or leaves it for later: strangers may hold the files, of whom some are about to be closed.
+    def _try_to_accept(self, identity: bytes, secret: object, until: float) -> None:
+        """Accepts a local channel, or leaves it for later: some strangers, who hold files, are about to be closed.
 
         What comes through it waits there meanwhile, in its order.
         """
         try:
-            lane = self._lane_door.claim(secret)
+            channel = self._listener.accept(secret)
         except NoFiles as error:
             if time.monotonic() < until:
-                self._lanes_due[identity] = secret, until
+                self._channels_due[identity] = secret, until
                 self.gate.tick()
                 self._gate_used = True
             else:  # Who waits in it has to notice.
                 self.dropped.add(str(error))
-                self._lane_door.shut()
+                self._listener.shut()
             return
-        if lane is None:
-            self.dropped.add("There is no such lane.")
+        if channel is None:
+            self.dropped.add("There is no such local channel.")
             return
-        self.close_lane(identity)
-        self._lanes_in[identity] = lane
-        self._files.watch(lane, partial(self._use_lane_in, identity, lane))
+        self.close_local_channel(identity)
+        self._channels_in[identity] = channel
+        self._files.watch(channel, partial(self._use_channel_in, identity, channel))
 
-    def close_lane(self, identity: bytes) -> None:
-        """Takes nothing more through the lane of an identity, where it has one."""
-        self._lanes_due.pop(identity, None)
-        lane = self._lanes_in.pop(identity, None)
-        if lane is not None:
-            self._close_lane(lane)
+    def close_local_channel(self, identity: bytes) -> None:
+        """Takes nothing more through the local channel of an identity, if it has one."""
+        self._channels_due.pop(identity, None)
+        channel = self._channels_in.pop(identity, None)
+        if channel is not None:
+            self._close_channel(channel)
 
-    def _close_lane(self, lane: Lane) -> None:
-        self._files.unwatch(lane)
-        lane.close()
+    def _close_channel(self, channel: LocalChannel) -> None:
+        self._files.unwatch(channel)
+        channel.close()
 
-    def _end_writing(self, lane: Lane) -> None:
-        """Writes nothing more into a lane that others have opened; what they have said last is taken: maybe a BYE."""
-        lane.discard()
-        self._files.until_writable(lane, False)
+    def _end_writing(self, channel: LocalChannel) -> None:
+        """Writes nothing more into a local channel of others; what they have said last is taken: maybe a BYE."""
+        channel.discard()
+        self._files.until_writable(channel, False)
 
-    def _use_lane_in(self, identity: bytes, lane: Lane, events: int) -> None:
+    def _use_channel_in(self, identity: bytes, channel: LocalChannel, events: int) -> None:
         if events & WRITE:
             try:
-                self._write(lane)
-            except LaneBroken:
-                self._end_writing(lane)
+                self._write(channel)
+            except LocalChannelBroken:
+                self._end_writing(channel)
         try:
-            found = lane.receive()
-        except (LaneBroken, BadMessage) as error:
+            found = channel.receive()
+        except (LocalChannelBroken, BadMessage) as error:
             if isinstance(error, BadMessage):
                 self.dropped.add(str(error))
-            self.close_lane(identity)
+            self.close_local_channel(identity)
             self._guarded(self._handler.left, identity)
             return
         for frames in found:
             self._take(identity, frames)
-            if self._lanes_in.get(identity) is not lane:
+            if self._channels_in.get(identity) is not channel:
                 return
 
-    def _use_lane_out(self, address: str, lane: Lane, events: int) -> None:
+    def _use_channel_out(self, address: str, channel: LocalChannel, events: int) -> None:
         try:
             if events & WRITE:
-                self._write(lane)
-            if events & ~WRITE and lane.receive():
-                raise LaneBroken("A lane to a peer brings nothing.")
-        except (LaneBroken, BadMessage):  # What the peer has sent last is taken first: maybe that it ends.
-            self._calls.append(lambda: self._lane_out_broken(address, lane))
+                self._write(channel)
+            if events & ~WRITE and channel.receive():
+                raise LocalChannelBroken("A local channel to a peer brings nothing.")
+        except (
+            LocalChannelBroken,
+            BadMessage,
+        ):  # What the peer has sent last is taken first: maybe that it ends.
+            self._calls.append(lambda: self._channel_out_broken(address, channel))
 
-    def _lane_out_broken(self, address: str, lane: Lane) -> None:
-        if self._lanes_out.get(address) is lane:
+    def _channel_out_broken(self, address: str, channel: LocalChannel) -> None:
+        if self._channels_out.get(address) is channel:
             self._handler.lost(address)
 
-    def _write(self, lane: Lane) -> None:
-        lane.flush()
-        if not lane.waits:
-            self._files.until_writable(lane, False)
+    def _write(self, channel: LocalChannel) -> None:
+        channel.flush()
+        if not channel.waits:
+            self._files.until_writable(channel, False)
 
     # ---- the thread -----------------------------------------------------------------------------------------------
 
@@ -358,7 +363,7 @@ class Sockets:
             while not self._ended:
                 at_once = self._router_used or self._gate_used or self._calls
                 for number, events in files.wait(
-                    0 if at_once else LANE_FILE_SECONDS if self._lanes_due else TICK_SECONDS
+                    0 if at_once else LOCAL_CHANNEL_FILE_SECONDS if self._channels_due else TICK_SECONDS
                 ):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
@@ -371,16 +376,16 @@ class Sockets:
                         self._drain_router()
                 if self._gate_used:
                     self._look_at_gate()
-                if self._lanes_due:
-                    due, self._lanes_due = self._lanes_due, {}
+                if self._channels_due:
+                    due, self._channels_due = self._channels_due, {}
                     for identity, (secret, until) in due.items():
-                        self._claim_lane(identity, secret, until)
+                        self._try_to_accept(identity, secret, until)
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + TICK_SECONDS
                     self._router_used = self._gate_used = True
                     self.gate.tick()
                     self._guarded(self._peers.look)
-                    self._lane_door.trim()
+                    self._listener.trim()
                     self._pool.trim()
                     self._pieces = {s: p for s, p in self._pieces.items() if self._handler.knows(s)}
                     self._guarded(self._handler.tick)
@@ -405,12 +410,12 @@ class Sockets:
     def _close(self) -> None:
         if self._router.closed:
             return
-        for address in list(self._lanes_out):
-            self._close_lane(self._lanes_out.pop(address))
+        for address in list(self._channels_out):
+            self._close_channel(self._channels_out.pop(address))
         self._peers.close(SERVER_GOODBYE_MS)
-        for identity in list(self._lanes_in):
-            self.close_lane(identity)
-        self._lane_door.close()
+        for identity in list(self._channels_in):
+            self.close_local_channel(identity)
+        self._listener.close()
         self._files.close()
         self.gate.close()
         self._router.close()

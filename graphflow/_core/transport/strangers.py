@@ -92,8 +92,8 @@ class Gate:
         self._spare = os.dup(self._nothing)
         """A file that is there to become another one, since to close a stranger must not need a file."""
         self.refused = Dropped(name, "connections were refused")
-        self._door: zmq.Socket[bytes] = context.socket(zmq.REP)
-        self._door.bind(_ENDPOINT)
+        self._questions: zmq.Socket[bytes] = context.socket(zmq.REP)
+        self._questions.bind(_ENDPOINT)
         router.setsockopt_string(zmq.ZAP_DOMAIN, _DOMAIN)
         router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         router.setsockopt(zmq.HANDSHAKE_IVL, int(1000 * STRANGER_SECONDS))
@@ -116,7 +116,7 @@ class Gate:
     @property
     def sockets(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
         """The sockets that bring news: questions, and what happened to connections."""
-        return self._door, self._monitor
+        return self._questions, self._monitor
 
     @property
     def watches(self) -> bool:
@@ -142,14 +142,14 @@ class Gate:
         """
         for _ in range(_EVENTS_AT_ONCE):
             try:
-                _, number, domain, _, _, mechanism, *credentials = self._door.recv_multipart(zmq.NOBLOCK)
+                _, number, domain, _, _, mechanism, *credentials = self._questions.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return False
             fits = domain == _DOMAIN.encode() and self._fits(mechanism, credentials)
             while self.look():
                 pass
             status = [b"200", b"OK"] if fits else [b"400", b"This is not the task's token or key."]
-            self._door.send_multipart([b"1.0", number, *status, b"", b""])
+            self._questions.send_multipart([b"1.0", number, *status, b"", b""])
         return True
 
     def _fits(self, mechanism: bytes, credentials: list[bytes]) -> bool:
@@ -249,6 +249,6 @@ class Gate:
         """Closes its sockets; the ROUTER is closed after that."""
         self._router.monitor(None, 0)
         self._monitor.close()
-        self._door.close()
+        self._questions.close()
         os.close(self._spare)
         os.close(self._nothing)

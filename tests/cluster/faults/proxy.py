@@ -55,7 +55,7 @@ class Proxy:
 
     def __init__(self, host: str, port: int) -> None:
         self._target = ("127.0.0.1", port)
-        self._door = socket.create_server((host, port))
+        self._listener = socket.create_server((host, port))
         self.address = f"{host}:{port}"
         self.there, self.back = Direction(), Direction()
         self._closed = False
@@ -70,7 +70,7 @@ class Proxy:
         self._closed = True
         for direction in (self.there, self.back):
             direction.disturb()
-        for found in [self._door, *self._sockets]:
+        for found in [self._listener, *self._sockets]:
             with suppress(OSError):
                 found.shutdown(socket.SHUT_RDWR)
             found.close()
@@ -89,7 +89,7 @@ class Proxy:
     def _accept(self) -> None:
         while not self._closed:
             try:
-                near, _ = self._door.accept()
+                near, _ = self._listener.accept()
             except OSError:
                 return
             try:

@@ -1,8 +1,8 @@
 """Collectives between the tasks of a cluster: who takes part is told over the links of the tasks, and so are values.
 
-Where two tasks are processes of one machine, what their members bring goes through a lane of its own (transport/lanes),
-which the thread that waits for it reads, and large values lie in memory that both see. Between machines everything goes
-through the sockets of the tasks.
+If two tasks are processes of one machine, what their members bring goes through a local channel of its own
+(transport/local_channels.py). The thread that waits for it reads it, and large values lie in memory that both see.
+Between machines everything goes through the sockets of the tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from graphflow._core.common.timeouts import (
 from graphflow._core.graph.devices import task_of
 from graphflow._core.runtime.compiled.tier import usable_cores
 from graphflow._core.transport.collective_frames import Frame, What, Where
-from graphflow._core.transport.lanes import Door, Lane, LaneBroken, connect
+from graphflow._core.transport.local_channels import Listener, LocalChannel, LocalChannelBroken, connect
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
 from graphflow._core.transport.tensors import BadMessage
@@ -43,7 +43,7 @@ _MOST_RANK: Final = 65_535
 class CollectiveLink:
     """The link of one task's collectives. But for `look` and `wake`, the lock of the collectives is held.
 
-    tell: sends a message to a task, from any thread. lanes: whether lanes may be opened.
+    tell: sends a message to a task, from any thread. local_channels: whether local channels may be opened.
     """
 
     def __init__(
@@ -52,27 +52,27 @@ class CollectiveLink:
         tasks: Sequence[str],
         memory: SharedMemory,
         tell: Callable[[str, Message], None],
-        lanes: bool,
+        local_channels: bool,
     ) -> None:
         self.collectives = Collectives()
         self._task = task
         self._tasks = [t for t in tasks if t != task]
         self._memory = memory
         self._tell = tell
-        self._door = Door(lanes)
-        self._lanes: dict[str, Lane] = {}
+        self._listener = Listener(local_channels)
+        self._channels: dict[str, LocalChannel] = {}
         self._partners: dict[str, PartnerMemory] = {}
         self._others: dict[Formation, tuple[str, ...]] = {}
         self._epoll: Any = None
         self._wake = -1
         self._ready: list[int] = []
         self._broken: dict[str, tuple[float, errors.OpError]] = {}
-        """The tasks whose lanes have ended, until when their goodbyes may come, and what it means if none does."""
+        """The tasks whose local channels have ended: until when the goodbye may come, and the error if it does not."""
         self._suspects: set[str] = set()
         """The tasks to which nothing could be sent any more; what they have sent last is taken first."""
         self._trim_at = 0.0
         self._cores = usable_cores()
-        if self._door.name:
+        if self._listener.name:
             self._epoll = select.epoll()
             self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._epoll.register(self._wake, select.EPOLLIN)
@@ -92,7 +92,7 @@ class CollectiveLink:
     def _announce(self, task: str, key: int, what: Joined | Left) -> None:
         details: dict[str, Any] = {"group": key, "member": what.member, "number": what.number}
         if isinstance(what, Joined):
-            details |= self._memory_details() | {"lane": self._door.name, "size": what.size}
+            details |= self._memory_details() | {"lane": self._listener.name, "size": what.size}
         else:
             details["left"] = None if what.error is None else as_details(what.error)
             details["completed"] = [list(pair) for pair in what.completed.items()]
@@ -150,15 +150,15 @@ class CollectiveLink:
             self._send(task, frame)
 
     def _send(self, task: str, frame: bytes, values: Sequence[Any] = ()) -> None:
-        lane = self._lanes.get(task)
-        if lane is not None and not values:
+        channel = self._channels.get(task)
+        if channel is not None and not values:
             try:
-                lane.send([frame])
-            except LaneBroken:  # Maybe nobody looks: who sends a broadcast waits for no one.
-                lane.discard()
+                channel.send([frame])
+            except LocalChannelBroken:  # Maybe nobody looks: who sends a broadcast waits for no one.
+                channel.discard()
                 self._suspects.add(task)
-            if lane.waits:
-                self._epoll.modify(lane.fileno(), select.EPOLLIN | select.EPOLLOUT)
+            if channel.waits:
+                self._epoll.modify(channel.fileno(), select.EPOLLIN | select.EPOLLOUT)
             return
         self._tell(task, Message(Kind.COLLECTIVE, tensors=[np.frombuffer(frame, np.uint8), *values]))
 
@@ -166,13 +166,13 @@ class CollectiveLink:
 
     @property
     def looks(self) -> bool:
-        """Whether there are lanes to look at."""
-        return bool(self._lanes)
+        """Whether there are local channels to look at."""
+        return bool(self._channels)
 
     @property
     def sending(self) -> bool:
         """Whether something could not be sent yet."""
-        return any(lane.waits for lane in self._lanes.values())
+        return any(channel.waits for channel in self._channels.values())
 
     def look(self, seconds: float) -> None:
         """Waits until something comes in or `wake` is called; without the lock."""
@@ -181,7 +181,7 @@ class CollectiveLink:
             return
         try:
             found = epoll.poll(0, _MOST_EVENTS)
-            if not found and len(self._lanes) < self._cores:
+            if not found and len(self._channels) < self._cores:
                 until = time.perf_counter() + MEMBER_BUSY_SECONDS
                 while not found and time.perf_counter() < until:
                     found = epoll.poll(0, _MOST_EVENTS)
@@ -201,38 +201,44 @@ class CollectiveLink:
         if self._wake in ready:
             with suppress(BlockingIOError):
                 os.eventfd_read(self._wake)
-        for task, lane in [(t, lane) for t, lane in self._lanes.items() if lane.fileno() in ready]:
-            self._take_from(task, lane)
+        for task, channel in [
+            (t, channel) for t, channel in self._channels.items() if channel.fileno() in ready
+        ]:
+            self._take_from(task, channel)
 
-    def _take_from(self, task: str, lane: Lane) -> bool:
-        """Hands on what came through a lane; whether that was anything."""
+    def _take_from(self, task: str, channel: LocalChannel) -> bool:
+        """Hands on what came through a local channel; whether that was anything."""
         try:
-            found = lane.receive()
+            found = channel.receive()
             for frames in found:
                 self._frame(task, frames[0], ())
-            if lane.waits and self._lanes.get(task) is lane:
-                self._flush(lane)
-        except (LaneBroken, BadMessage, SharedMemoryError) as error:
-            self._lane_broken(task, error)
+            if channel.waits and self._channels.get(task) is channel:
+                self._flush(channel)
+        except (LocalChannelBroken, BadMessage, SharedMemoryError) as error:
+            self._channel_broken(task, error)
             return False
         return bool(found)
 
-    def _flush(self, lane: Lane) -> None:
+    def _flush(self, channel: LocalChannel) -> None:
         try:
-            lane.flush()
-        except LaneBroken:  # What the other end has sent last is to be taken before that is looked at.
-            lane.discard()
-        if not lane.waits:
-            self._epoll.modify(lane.fileno(), select.EPOLLIN)
+            channel.flush()
+        except (
+            LocalChannelBroken
+        ):  # What the other end has sent last is to be taken before that is looked at.
+            channel.discard()
+        if not channel.waits:
+            self._epoll.modify(channel.fileno(), select.EPOLLIN)
 
     def _take_all(self, tasks: Collection[str] | None = None) -> None:
-        """Hands on what has come through all lanes: it was sent before what a task has just said over its link."""
-        for task, lane in [(t, lane) for t, lane in self._lanes.items() if tasks is None or t in tasks]:
-            while self._lanes.get(task) is lane and self._take_from(task, lane):
+        """Hands on what came through all local channels: it was sent before what a task has just said over its link."""
+        for task, channel in [
+            (t, channel) for t, channel in self._channels.items() if tasks is None or t in tasks
+        ]:
+            while self._channels.get(task) is channel and self._take_from(task, channel):
                 pass
 
-    def _lane_broken(self, task: str, error: Exception) -> None:
-        self._close_lane(task)
+    def _channel_broken(self, task: str, error: Exception) -> None:
+        self._close_channel(task)
         text = f"The task {task} is gone: its connection has ended ({error})."
         self._broken[task] = (
             time.monotonic() + MEMBER_GOODBYE_SECONDS,
@@ -243,10 +249,10 @@ class CollectiveLink:
         """Another task has sent a message; ValueError and the like where it is wrong."""
         details = message.details
         if "lane" in details and "group" not in details:
-            lane = self._door.claim(details["lane"])
-            if lane is not None:
+            channel = self._listener.accept(details["lane"])
+            if channel is not None:
                 self._open_memory(task, details)
-                self._add_lane(task, lane)
+                self._add_channel(task, channel)
         elif details:
             self._announced(task, details)
         else:
@@ -271,48 +277,49 @@ class CollectiveLink:
             raise ValueError(f"A group has {size!r:.200} members.")
         if task in self._broken:
             if self.collectives.has_joined(key, member, number):
-                return  # It was said once more before the lane ended: what follows will tell why.
+                return  # It was said once more before the local channel ended: what follows will tell why.
             self._take_loss(task)
         self._approach(task, details)
         self.collectives.heard(key, lambda group: group.joined(member, number, size))
 
     def _take_loss(self, task: str) -> None:
-        """Where the lane to a task has ended it is gone, and there again: frames may be lost of what was under way."""
+        """A task whose local channel has ended is gone, and there again: frames that were under way may be lost."""
         broken = self._broken.pop(task, None)
         if broken is not None:
             self.collectives.lost(task, broken[1])
 
     def _approach(self, task: str, details: Mapping[str, Any]) -> None:
-        """Shares memory with a task, and opens a lane to it, where both are on one machine."""
+        """Shares memory with a task, and opens a local channel to it, if both are on one machine."""
         self._open_memory(task, details)
-        if task in self._lanes or not self._door.name or self._task < task:
+        if task in self._channels or not self._listener.name or self._task < task:
             return
         found = connect(details.get("lane"))
         if found is not None:
             end, secret = found
-            # What comes through the lane may be sooner than the news that a member has joined, and may lie in memory.
+            # What comes through the local channel may be sooner than the news that a member has joined, and may lie in
+            # memory.
             self._tell(task, Message(Kind.COLLECTIVE, details={"lane": secret} | self._memory_details()))
-            self._add_lane(task, Lane(end))
+            self._add_channel(task, LocalChannel(end))
 
     def _open_memory(self, task: str, details: Mapping[str, Any]) -> None:
-        if task not in self._partners and self._memory.usable and self._door.name:
+        if task not in self._partners and self._memory.usable and self._listener.name:
             with suppress(SharedMemoryError):
                 self._partners[task] = PartnerMemory(details.get("memory") or {})
                 self._memory.has_partners = True
 
-    def _add_lane(self, task: str, lane: Lane) -> None:
+    def _add_channel(self, task: str, channel: LocalChannel) -> None:
         self._take_all([task])
-        self._close_lane(task)
+        self._close_channel(task)
         self._take_loss(task)
-        self._lanes[task] = lane
-        self._epoll.register(lane.fileno(), select.EPOLLIN)
+        self._channels[task] = channel
+        self._epoll.register(channel.fileno(), select.EPOLLIN)
         self.wake()
 
-    def _close_lane(self, task: str) -> None:
-        lane = self._lanes.pop(task, None)
-        if lane is not None:
-            self._epoll.unregister(lane.fileno())
-            lane.close()
+    def _close_channel(self, task: str) -> None:
+        channel = self._channels.pop(task, None)
+        if channel is not None:
+            self._epoll.unregister(channel.fileno())
+            channel.close()
 
     def _frame(self, task: str, data: Any, values: Sequence[Any]) -> None:
         frame = Frame.decode(data)
@@ -358,7 +365,7 @@ class CollectiveLink:
     def lost(self, task: str, error: errors.OpError) -> None:
         """A task is gone."""
         self._take_all()
-        self._close_lane(task)
+        self._close_channel(task)
         self._broken.pop(task, None)
         partner = self._partners.pop(task, None)
         if partner is not None:
@@ -366,7 +373,7 @@ class CollectiveLink:
         self.collectives.lost(task, error)
 
     def trim(self) -> None:
-        """Forgets, every now and then, what has not been used; gives up tasks whose lanes have ended."""
+        """Forgets, every now and then, what has not been used; gives up tasks whose local channels have ended."""
         now = time.monotonic()
         if self._suspects:
             self._take_all(self._suspects)
@@ -378,15 +385,15 @@ class CollectiveLink:
         if now < self._trim_at:
             return
         self._trim_at = now + COLLECTIVE_TRIM_SECONDS
-        self._door.trim()
+        self._listener.trim()
         for partner in self._partners.values():
             partner.trim()
 
     def close(self) -> None:
-        """Closes all lanes; nobody waits any more."""
-        for task in list(self._lanes):
-            self._close_lane(task)
-        self._door.close()
+        """Closes all local channels; nobody waits any more."""
+        for task in list(self._channels):
+            self._close_channel(task)
+        self._listener.close()
         if self._epoll is not None:
             epoll, self._epoll = self._epoll, None
             epoll.close()

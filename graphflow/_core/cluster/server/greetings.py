@@ -54,7 +54,7 @@ _MOST_UNANSWERED: Final = 4096
 _OBSERVER: Final = "observer "
 """How the session of a client is called here that only asks how the cluster is, or stops it."""
 _REQUESTS: Final = frozenset([Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
-_OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LANE])
+_OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LOCAL_CHANNEL])
 _MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
 """What reading a message's fields raises where they are not what they should be."""
 
@@ -117,7 +117,7 @@ class Greetings:
             if message.kind is Kind.HELLO:
                 self._hello(sender, message)
             else:
-                self.sockets.take_lane(sender, message.details.get("secret"))
+                self.sockets.accept_local_channel(sender, message.details.get("secret"))
         elif peer is not None:
             try:
                 self._from_peer(peer, message)
@@ -266,10 +266,10 @@ class Greetings:
                    "incarnation": f"{self._incarnation:x}", "in_use": bool(self._sessions.users),
                    "left": [p.task for p in self._peers.values() if p.left],
                    "users": [p.task for p in self._peers.values() if p.incarnation and p.in_use],
-                   "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
+                   "memory": self._sharing.memory.address, "lane": self.sockets.listener_name}  # fmt: skip
         peer.greeted, peer.greeted_at = True, time.monotonic()
         self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
-        self.sockets.open_lane(peer.address, peer.door)
+        self.sockets.open_local_channel(peer.address, peer.listener)
 
     def _meet(self, sender: bytes, details: Mapping[str, Any]) -> None:
         """Another task says hello."""
@@ -306,11 +306,11 @@ class Greetings:
         self._tasks_by_incarnation[number] = peer.task
         if details.get("in_use"):
             self._tell(UseHeardOf(time.monotonic(), peer.task), None)
-        peer.door = str(details.get("lane") or "")
+        peer.listener = str(details.get("lane") or "")
         if wanted:
             self._greet(peer, False, wanted)
         elif peer.greeted:
-            self.sockets.open_lane(peer.address, peer.door)
+            self.sockets.open_local_channel(peer.address, peer.listener)
         with self._groups.collectives.condition:
             self._groups.met(peer.task)
         self._welcome_those_ready()
@@ -375,7 +375,7 @@ class Greetings:
             self._tell(ClientWelcomed(time.monotonic(), waiting.client, incarnations), None)
             details = {"task": self._task, "devices": devices, "incarnations": incarnations,
                        "in_use": any(peer.in_use or peer.users for peer in found),
-                       "memory": self._sharing.memory.address, "lane": self.sockets.door}  # fmt: skip
+                       "memory": self._sharing.memory.address, "lane": self.sockets.listener_name}  # fmt: skip
             self.sockets.reply(
                 waiting.client, Message(Kind.WELCOME, waiting.request, details=details).frames()
             )

@@ -157,7 +157,7 @@ class Registrations(Greetings):
             self._tell(SocketGone(time.monotonic(), sender), None)
 
     def _end_socket(self, i: EndSocket, message: Message | None) -> None:
-        self.sockets.close_lane(i.socket)
+        self.sockets.close_local_channel(i.socket)
         text = f"{self._task} has ended this step: the client is gone that asked for it."
         self._client_gone(i.socket, details_of(errors.ABORTED, text))
 

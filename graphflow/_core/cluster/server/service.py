@@ -159,7 +159,7 @@ class Service(Reports):
         for sender in [s for s, p in self._senders.items() if p is peer]:
             del self._senders[sender]
             if what != _ENDED:  # Else it was its last word, and it need not take its end for a loss.
-                self.sockets.close_lane(
+                self.sockets.close_local_channel(
                     sender
                 )  # What is in it still was said before the hello that may follow.
         error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")

@@ -1,14 +1,14 @@
-"""Lanes: Unix sockets that carry a link's messages where both its ends are processes of one user on one machine.
+"""Local channels: Unix sockets for the messages of a link whose two ends are processes of one user on one machine.
 
 ZeroMQ hands every message from thread to thread four times on its way; a socket that the waiting thread itself reads is
-six times as fast. A link always begins over ZeroMQ, which authenticates, and is what notices that a connection or a
-process is gone; then whoever sends over it may open a lane to the other end's door, whose name that end has told over
-the link. It writes a secret of its own into the lane and says the same secret over the link: who has said both is the
-same. From that message on all messages of the link go through the lane, and none before it is read, so they stay in
-order.
+six times as fast. A link always begins over ZeroMQ, which authenticates, and which notices that a connection or a
+process is gone. Over the link each end tells the name of its listener, and whoever sends may then open a local channel
+to it. The sender writes a secret into the local channel and says the same secret over the link, so both come from the
+same process. From that message on all messages of the link go through the local channel, and none before
+it is read, so they stay in order.
 
-A door is a Unix socket in a folder beside the user's token, which other users cannot enter: one that all may connect to
-they could keep full. The kernel says, too, whose process has connected.
+A listener is a Unix socket in a folder beside the user's token, which other users cannot enter: one that all may
+connect to they could keep full. The kernel says, too, whose process has connected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from graphflow._core.common.own_files import own_folder
-from graphflow._core.common.timeouts import LANE_CLAIM_SECONDS, LANE_MAKING_SECONDS, LANE_SLICE_SECONDS
+from graphflow._core.common.timeouts import (
+    LISTENER_MAKING_SECONDS,
+    LOCAL_CHANNEL_ACCEPT_SECONDS,
+    LOCAL_CHANNEL_SLICE_SECONDS,
+)
 from graphflow._core.transport import token
 from graphflow._core.transport.tensors import MOST_TENSORS, BadMessage, Buffer
 
@@ -52,23 +56,23 @@ _USABLE: Final = sys.platform == "linux"
 _CREDENTIALS: Final = struct.Struct("3i")
 
 
-class LaneBroken(OSError):
+class LocalChannelBroken(OSError):
     """The other end is gone, or what came from it is no message."""
 
 
 class NoFiles(OSError):
-    """This process has no file left for a lane; it may have one in a moment."""
+    """This process has no file left for a local channel; it may have one in a moment."""
 
 
 class Parser:
-    """Takes what comes through a lane apart into messages."""
+    """Takes what comes through a local channel apart into messages."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._wanted = 0
 
     def messages(self, data: bytes) -> list[list[Buffer]]:
-        """The messages that end in these bytes, which follow those of the last call; BadMessage where there are none.
+        """The messages that end in these bytes, which follow those of the last call; BadMessage if there are none.
 
         The frames of a large message share its memory.
         """
@@ -94,7 +98,7 @@ class Parser:
 
 
 def _first(data: bytes, start: int, end: int) -> tuple[list[Buffer] | None, int, int]:
-    """The message that begins at `start`, and where it ends; None, `start` and the bytes it needs where some lack."""
+    """The message that begins at `start`, and its end; None, `start` and the bytes that it needs if some lack."""
     body = start + _HEAD.size
     if body > end:
         return None, start, _HEAD.size
@@ -120,7 +124,7 @@ def _first(data: bytes, start: int, end: int) -> tuple[list[Buffer] | None, int,
 
 
 def packed(frames: Sequence[Buffer]) -> list[Buffer]:
-    """A message as what is written into a lane; large frames are not copied."""
+    """A message as what is written into a local channel; large frames are not copied."""
     first = frames[0]
     if len(frames) == 1:
         head = _HEAD.pack(1, len(first))
@@ -131,8 +135,8 @@ def packed(frames: Sequence[Buffer]) -> list[Buffer]:
     return [head, *frames]
 
 
-class Lane:
-    """One end of a lane that never waits: what cannot be written yet is kept until `flush`. For one thread."""
+class LocalChannel:
+    """One end of a local channel that never waits: what cannot be written yet is kept until `flush`. For one thread."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -151,7 +155,10 @@ class Lane:
         return bool(self._waiting)
 
     def send(self, frames: Sequence[Buffer]) -> bool:
-        """Writes a message, as far as there is room; whether it is out. LaneBroken where the other end is gone."""
+        """Writes a message, as far as there is room; whether it is out.
+
+        LocalChannelBroken where the other end is gone.
+        """
         parts = packed(frames)
         if len(parts) == 1 and not self._waiting:
             whole = parts[0]
@@ -160,7 +167,7 @@ class Lane:
             except BlockingIOError:
                 written = 0
             except OSError as error:
-                raise LaneBroken(*error.args) from None
+                raise LocalChannelBroken(*error.args) from None
             if written == len(whole):
                 return True
             self._waiting.append(memoryview(whole)[written:])
@@ -178,7 +185,7 @@ class Lane:
             except BlockingIOError:
                 return
             except OSError as error:
-                raise LaneBroken(*error.args) from None
+                raise LocalChannelBroken(*error.args) from None
             while written:
                 part = self._waiting.popleft()
                 if len(part) > written:
@@ -186,15 +193,15 @@ class Lane:
                 written -= min(written, len(part))
 
     def receive(self) -> list[list[Buffer]]:
-        """The messages that came meanwhile, at once; LaneBroken where the other end is gone."""
+        """The messages that came meanwhile, at once; LocalChannelBroken if the other end is gone."""
         try:
             data = self._socket.recv(_READ)
         except BlockingIOError:
             return []
         except OSError as error:
-            raise LaneBroken(*error.args) from None
+            raise LocalChannelBroken(*error.args) from None
         if not data:
-            raise LaneBroken("The other end is gone.")
+            raise LocalChannelBroken("The other end is gone.")
         return self._parser.messages(data)
 
     def discard(self) -> None:
@@ -209,8 +216,8 @@ class Lane:
         self._socket.close()
 
 
-class WaitingLane:
-    """A client's end of a lane: one thread sends and waits; any may close it."""
+class BlockingLocalChannel:
+    """A client's end of a local channel: one thread sends and waits; any may close it."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -218,7 +225,7 @@ class WaitingLane:
         self._ready: deque[list[Buffer]] = deque()
         self._poll = select.poll()
         self._poll.register(end, select.POLLIN)
-        whole, part = divmod(LANE_SLICE_SECONDS, 1)
+        whole, part = divmod(LOCAL_CHANNEL_SLICE_SECONDS, 1)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             end.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(whole), int(1e6 * part)))
 
@@ -232,10 +239,13 @@ class WaitingLane:
                 except BlockingIOError:
                     blocked()
                 except OSError as error:
-                    raise LaneBroken(*error.args) from None
+                    raise LocalChannelBroken(*error.args) from None
 
     def receive(self, seconds: float | None = None) -> list[Buffer] | None:
-        """The next message; None where none came in some time, or after so many seconds. LaneBroken as in `Lane`."""
+        """The next message; None where none came in some time, or after so many seconds.
+
+        LocalChannelBroken as in `LocalChannel`.
+        """
         while not self._ready:
             if seconds is not None and not self._poll.poll(1000 * seconds):
                 return None
@@ -244,13 +254,13 @@ class WaitingLane:
             except BlockingIOError:
                 return None
             except OSError as error:
-                raise LaneBroken(*error.args) from None
+                raise LocalChannelBroken(*error.args) from None
             if not data:
-                raise LaneBroken("The other end is gone.")
+                raise LocalChannelBroken("The other end is gone.")
             try:
                 self._ready.extend(self._parser.messages(data))
             except BadMessage as error:
-                raise LaneBroken(str(error)) from None
+                raise LocalChannelBroken(str(error)) from None
         return self._ready.popleft()
 
     def wake(self) -> None:
@@ -259,12 +269,12 @@ class WaitingLane:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Closes it, in the thread that uses it or where none does."""
+        """Closes it, in the thread that uses it, or in any if no thread does."""
         self._socket.close()
 
 
-class Door:
-    """Where a process takes lanes; with the name "" where this machine has none. For one thread."""
+class Listener:
+    """Accepts the local channels of a process; its name is "" if this machine has none. For one thread."""
 
     def __init__(self, wanted: bool = True) -> None:
         self.name = ""
@@ -273,26 +283,26 @@ class Door:
         self._waiting: deque[tuple[float, socket.socket]] = deque()
         """Who has connected, since when, and was not claimed yet."""
         if self._wanted:
-            _remove_dead_doors()
+            _remove_dead_listeners()
             self._open()
 
     def _open(self) -> None:
-        door = None
+        listener = None
         name = f"graphflow-{secrets.token_hex(16)}"
         try:
-            door = _new_socket()
+            listener = _new_socket()
             with _folder() as folder:
-                door.bind(f"{folder}/{name}")
+                listener.bind(f"{folder}/{name}")
                 os.chmod(f"{folder}/{name}", 0o600)
-            door.listen(_MOST_WAITING)
+            listener.listen(_MOST_WAITING)
         except OSError:
-            if door is not None:
-                door.close()  # The cluster works without lanes.
+            if listener is not None:
+                listener.close()  # The cluster works without local channels.
             return
-        self.name, self._socket = name, door
+        self.name, self._socket = name, listener
 
-    def claim(self, secret: object) -> Lane | None:
-        """The lane into which this secret was written; None where there is none.
+    def accept(self, secret: object) -> LocalChannel | None:
+        """The local channel into which this secret was written; None if there is none.
 
         NoFiles where there may be one that this process has no file for: what was written into it stays there.
         """
@@ -307,17 +317,20 @@ class Door:
             if hmac.compare_digest(found.hex().encode(), secret.encode("utf-8", "replace")):
                 end.recv(SECRET_BYTES)
                 del self._waiting[place]
-                return Lane(end)
+                return LocalChannel(end)
         if not all_are_in:
-            raise NoFiles("No file is left for a lane.")
+            raise NoFiles("No file is left for a local channel.")
         return None
 
     def trim(self) -> None:
-        """Closes what was not claimed for some seconds, or has ended: whoever starts looks which doors are dead."""
+        """Closes connections that have ended, or were not accepted for some seconds.
+
+        There are such: every process that starts connects to the other listeners to see which of them are dead.
+        """
         if self._socket is None and self._wanted:
             self._open()
         self._let_in()
-        limit = time.monotonic() - LANE_CLAIM_SECONDS
+        limit = time.monotonic() - LOCAL_CHANNEL_ACCEPT_SECONDS
         waiting, self._waiting = self._waiting, deque()
         for since, end in waiting:
             if since < limit or _has_ended(end):
@@ -346,12 +359,12 @@ class Door:
         return True
 
     def close(self) -> None:
-        """Takes no more lanes; those that were claimed stay."""
+        """Accepts no more local channels; those that were accepted stay."""
         self._wanted = False
         self.shut()
 
     def shut(self) -> None:
-        """Gives up all that were not claimed, which notice it; `trim` opens another door."""
+        """Closes all connections that were not accepted: the other ends notice; `trim` opens another listener."""
         name, self.name = self.name, ""
         if self._socket is not None:
             self._socket.close()
@@ -363,9 +376,9 @@ class Door:
 
 
 def connect(name: object) -> tuple[socket.socket, str] | None:
-    """A socket to the door of that name, and the secret that was written there, in hexadecimal.
+    """A socket to the listener of that name, and the secret that was written there, in hexadecimal.
 
-    None where there is no such door of this user's: it is on another machine, or in another network namespace.
+    None if this user has no such listener here: it is on another machine, or in another network namespace.
     """
     if not _USABLE or not isinstance(name, str) or not _NAME.fullmatch(name):
         return None
@@ -389,7 +402,7 @@ def _new_socket() -> socket.socket:
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """The folder of the user's own where doors are: by a name that is short, as that of a Unix socket has to be."""
+    """The folder with this user's listeners: by a short name, as that of a Unix socket has to be."""
     opened = os.open(own_folder(token.path().parent / "doors"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{opened}"
@@ -397,13 +410,13 @@ def _folder() -> Iterator[str]:
         os.close(opened)
 
 
-def _remove_dead_doors() -> None:
-    """Removes the doors of processes that were killed: where nobody listens, and which are not just being made."""
+def _remove_dead_listeners() -> None:
+    """Removes the sockets of listeners whose processes were killed, unless they are so young that one is being made."""
     with suppress(OSError), _folder() as folder:
         for name in [n for n in os.listdir(folder) if _NAME.fullmatch(n)][:_MOST_REMOVED]:
             path = f"{folder}/{name}"
             with suppress(OSError), _new_socket() as probe:
-                if time.time() - os.lstat(path).st_mtime > LANE_MAKING_SECONDS:
+                if time.time() - os.lstat(path).st_mtime > LISTENER_MAKING_SECONDS:
                     try:
                         probe.connect(path)
                     except ConnectionRefusedError:

@@ -1,5 +1,5 @@
 """Protects the Unix sockets between processes of one machine: messages come whole and in order however they are cut up,
-what is no message ends the lane alone, and who may not open one does not."""
+what is no message ends the local channel alone, and who may not open one does not."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.transport import lanes, token
-from graphflow._core.transport.lanes import (
-    Door,
-    Lane,
-    LaneBroken,
+from graphflow._core.transport import local_channels, token
+from graphflow._core.transport.local_channels import (
+    BlockingLocalChannel,
+    Listener,
+    LocalChannel,
+    LocalChannelBroken,
     NoFiles,
     Parser,
-    WaitingLane,
     connect,
     packed,
 )
 from graphflow._core.transport.tensors import BadMessage
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="lanes are Linux's")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="local channels are Linux's")
 
 NUMBERS = (0, 1, 2, 255, 65_536, 65_537, 2**31, 2**34, 2**34 + 1, 2**63, 2**64 - 1)
 
@@ -86,18 +86,18 @@ def test_garbage_is_messages_or_refused(everything: bool) -> None:
     assert refused > 1000 and taken > 1000
 
 
-def _pair() -> tuple[Lane, WaitingLane]:
+def _pair() -> tuple[LocalChannel, BlockingLocalChannel]:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return Lane(one), WaitingLane(other)
+    return LocalChannel(one), BlockingLocalChannel(other)
 
 
 def test_what_there_is_no_room_for_is_written_later() -> None:
-    lane, waiting = _pair()
+    channel, waiting = _pair()
     chance = random.Random(3)
     sent = [[chance.randbytes(300_000), b"", chance.randbytes(10)], [b"last"]]
     for frames in sent:
-        lane.send(frames)
-    assert lane.waits
+        channel.send(frames)
+    assert channel.waits
     found: list[list[bytes]] = []
 
     def read() -> None:
@@ -108,20 +108,20 @@ def test_what_there_is_no_room_for_is_written_later() -> None:
 
     thread = threading.Thread(target=read)
     thread.start()
-    while lane.waits:
-        lane.flush()
+    while channel.waits:
+        channel.flush()
         time.sleep(0.001)
     thread.join()
     assert found == sent
     assert waiting.receive(0.01) is None
-    lane.close()
-    with pytest.raises(LaneBroken):
+    channel.close()
+    with pytest.raises(LocalChannelBroken):
         waiting.receive()
     waiting.close()
 
 
 def test_a_client_that_waits_is_woken_and_one_that_cannot_write_may_give_up() -> None:
-    lane, waiting = _pair()
+    channel, waiting = _pair()
     tries = []
 
     def blocked() -> None:
@@ -132,27 +132,27 @@ def test_a_client_that_waits_is_woken_and_one_that_cannot_write_may_give_up() ->
         waiting.send([bytes(4 << 20)], blocked)
     assert tries
     threading.Timer(0.05, waiting.wake).start()
-    with pytest.raises(LaneBroken):
+    with pytest.raises(LocalChannelBroken):
         while True:
             waiting.receive()
     waiting.close()
-    lane.close()
+    channel.close()
 
 
-def test_a_lane_is_claimed_by_its_secret_alone() -> None:
-    door = Door()
-    found = [connect(door.name) for _ in range(3)]
+def test_a_local_channel_is_claimed_by_its_secret_alone() -> None:
+    listener = Listener()
+    found = [connect(listener.name) for _ in range(3)]
     assert all(found)
     ends = [f for f in found if f is not None]
     for wrong in (None, 7, "", "0" * 63, "0" * 64, "é" * 64, ends[0][1].upper() + "0"):
-        assert door.claim(wrong) is None
-    lane = door.claim(ends[1][1])
-    assert lane is not None and door.claim(ends[1][1]) is None
+        assert listener.accept(wrong) is None
+    channel = listener.accept(ends[1][1])
+    assert channel is not None and listener.accept(ends[1][1]) is None
     ends[1][0].sendall(_stream([[b"hello"]]))
-    assert lane.receive() == [[b"hello"]]
-    lane.close()
-    door.close()
-    assert connect(door.name) is None and door.claim(ends[0][1]) is None
+    assert channel.receive() == [[b"hello"]]
+    channel.close()
+    listener.close()
+    assert connect(listener.name) is None and listener.accept(ends[0][1]) is None
     for end, _ in ends:
         end.close()
 
@@ -160,31 +160,31 @@ def test_a_lane_is_claimed_by_its_secret_alone() -> None:
 @pytest.mark.parametrize(
     "name", [None, 7, "", "graphflow-", "/tmp/x", "graphflow-" + "0" * 31 + "g", "graphflow-" + "0" * 32]
 )
-def test_what_is_no_door_is_not_connected_to(name: Any) -> None:
+def test_what_is_no_listener_is_not_connected_to(name: Any) -> None:
     assert connect(name) is None
 
 
-def test_another_user_opens_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door()
-    mine = connect(door.name)
+def test_another_user_opens_no_local_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    listener = Listener()
+    mine = connect(listener.name)
     assert mine is not None
-    monkeypatch.setattr(lanes.os, "geteuid", lambda: 1 << 20)
-    assert connect(door.name) is None
-    assert door.claim(mine[1]) is None
+    monkeypatch.setattr(local_channels.os, "geteuid", lambda: 1 << 20)
+    assert connect(listener.name) is None
+    assert listener.accept(mine[1]) is None
     monkeypatch.undo()
     mine[0].close()
-    door.close()
+    listener.close()
 
 
 def test_other_users_cannot_even_knock(tmp_path: Path) -> None:
     """A socket that all may connect to they could keep full, so that its owner's processes find no place."""
-    door = Door()
-    path = token.path().parent / "doors" / door.name
+    listener = Listener()
+    path = token.path().parent / "doors" / listener.name
     assert (
         stat.S_ISSOCK(path.lstat().st_mode)
         and (path.stat().st_mode | path.parent.stat().st_mode) & 0o077 == 0
     )
-    assert door.name not in Path("/proc/net/unix").read_text().replace(f"/{door.name}", "")
+    assert listener.name not in Path("/proc/net/unix").read_text().replace(f"/{listener.name}", "")
     if os.geteuid() == 0:
         program = (
             "import socket, sys\n"
@@ -199,23 +199,23 @@ def test_other_users_cannot_even_knock(tmp_path: Path) -> None:
         )  # fmt: skip
         if told.returncode != 126 and "Permission denied" not in told.stderr:  # They may not even run Python.
             assert told.stdout.split() == ["PermissionError", "ConnectionRefusedError"], told.stderr
-    door.close()
+    listener.close()
     assert not path.exists()
 
 
-def test_doors_of_killed_processes_are_removed_and_those_that_are_used_are_not(
+def test_listeners_of_killed_processes_are_removed_and_those_that_are_used_are_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(token, "folders", lambda: [tmp_path / "own"])
-    used, killed = Door(), Door()
+    used, killed = Listener(), Listener()
     assert killed._socket is not None
     killed._socket.close()
     before = sorted(os.listdir(tmp_path / "own" / "doors"))
     assert before == sorted([used.name, killed.name])
-    Door().close()
+    Listener().close()
     assert sorted(os.listdir(tmp_path / "own" / "doors")) == before  # They may be just being made.
-    monkeypatch.setattr(lanes, "LANE_MAKING_SECONDS", -1.0)
-    Door().close()
+    monkeypatch.setattr(local_channels, "LISTENER_MAKING_SECONDS", -1.0)
+    Listener().close()
     assert os.listdir(tmp_path / "own" / "doors") == [used.name]
     found = connect(used.name)
     assert found is not None
@@ -234,64 +234,64 @@ def _no_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_who_only_looked_whether_a_door_is_there_holds_no_file() -> None:
-    """Every server that starts does so at the door of every other one."""
-    door = Door()
+def test_who_only_looked_whether_a_listener_is_there_holds_no_file() -> None:
+    """Every server that starts does so at the listener of every other one."""
+    listener = Listener()
     folder = os.open(token.path().parent / "doors", os.O_RDONLY)
-    path = f"/proc/self/fd/{folder}/{door.name}"
-    stays = connect(door.name)
+    path = f"/proc/self/fd/{folder}/{listener.name}"
+    stays = connect(listener.name)
     assert stays is not None
-    door.trim()
+    listener.trim()
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         with socket.socket(socket.AF_UNIX) as looks:
             looks.connect(path)
-    door.trim()
+    listener.trim()
     assert len(os.listdir("/proc/self/fd")) <= before
-    lane = door.claim(stays[1])
-    assert lane is not None
-    lane.close()
+    channel = listener.accept(stays[1])
+    assert channel is not None
+    channel.close()
     stays[0].close()
     os.close(folder)
-    door.close()
+    listener.close()
 
 
-def test_a_lane_that_no_file_is_left_for_is_there_when_one_is() -> None:
+def test_a_local_channel_that_no_file_is_left_for_is_there_when_one_is() -> None:
     """Strangers may hold all files for a moment, which must not cost a client its connection."""
-    door = Door()
-    found = connect(door.name)
+    listener = Listener()
+    found = connect(listener.name)
     assert found is not None
     found[0].sendall(_stream([[b"said at once"]]))
     with _no_files():
         for _ in range(3):
             with pytest.raises(NoFiles):
-                door.claim(found[1])
-            door.trim()
-    lane = door.claim(found[1])
-    assert lane is not None and lane.receive() == [[b"said at once"]]
-    lane.close()
+                listener.accept(found[1])
+            listener.trim()
+    channel = listener.accept(found[1])
+    assert channel is not None and channel.receive() == [[b"said at once"]]
+    channel.close()
     found[0].close()
-    door.close()
+    listener.close()
 
 
-def test_a_door_that_had_to_be_shut_opens_again() -> None:
-    door = Door()
-    first, found = door.name, connect(door.name)
+def test_a_listener_that_had_to_be_shut_opens_again() -> None:
+    listener = Listener()
+    first, found = listener.name, connect(listener.name)
     assert found is not None
-    door.shut()
-    assert door.name == "" and door.claim(found[1]) is None
+    listener.shut()
+    assert listener.name == "" and listener.accept(found[1]) is None
     with suppress(ConnectionResetError):
         assert found[0].recv(1) == b""
     found[0].close()
     with _no_files():
-        door.trim()
-        assert door.name == ""
-    door.trim()
-    assert door.name not in ("", first)
-    found = connect(door.name)
+        listener.trim()
+        assert listener.name == ""
+    listener.trim()
+    assert listener.name not in ("", first)
+    found = connect(listener.name)
     assert found is not None
-    lane = door.claim(found[1])
-    assert lane is not None
-    lane.close()
+    channel = listener.accept(found[1])
+    assert channel is not None
+    channel.close()
     found[0].close()
-    door.close()
+    listener.close()
