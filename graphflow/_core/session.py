@@ -225,8 +225,8 @@ class BaseSession:
         with self._lock:
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
-            manner = self._planner.manner(gives_the_same(self._graph), traced)
-            executable = self._planner.executable(plan, self._store, manner)
+            options = self._planner.execution_options(gives_the_same(self._graph), traced)
+            executable = self._planner.executable(plan, self._store, options)
             if self._config.log_device_placement:
                 self._log_placement(plan)
             return _Prepared(executable, structure.rebuild, feeds, changes, -1)

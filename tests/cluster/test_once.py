@@ -19,7 +19,7 @@ from graphflow._core.plan.passes.again import changes, without
 from graphflow._core.plan.verify import verify
 from graphflow._core.resources.last_runs import MOST_LINES, MOST_RUNS, LastRuns, Run
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow.train.step_functions import Calls
 from tests.cluster.serving import serve_all, spec_of
 
@@ -66,7 +66,7 @@ def test_what_is_left_out_gives_the_value_that_is_there() -> None:
         ):
             left = without(plan, names)
             verify(left)
-            executable = session._planner.executable(left, session.store, Manner())
+            executable = session._planner.executable(left, session.store, ExecutionOptions())
             results = executable.run(RunContext(session.store), ())
             assert (results[0], results[1][0], results[2]) == expected
 
@@ -96,7 +96,7 @@ class Task:
         plan = _plan(self.session, [add])
 
         def make(plan: Any) -> Any:
-            return self.session._planner.executable(plan, self.store, Manner())
+            return self.session._planner.executable(plan, self.store, ExecutionOptions())
 
         self.changes = Changes(self.store, plan, make)
         self.executable: Any = make(plan)

@@ -15,7 +15,7 @@ from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.partition import partition
 from graphflow._core.plan.stages import Stage, stages
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.transport.message import Kind, Message
 
 CONFIG = gf.ConfigProto(device_count={"CPU": 3}, compiled="never")
@@ -73,7 +73,7 @@ def _run_stages(session: gf.Session, fetches: Any, feed: dict[Any, Any], chance:
 
 def _run_stage(session: gf.Session, stage: Stage, values: dict[str, Any], sent: dict[Any, Any]) -> None:
     values.update({name: sent.pop(key) for key, name in stage.receives.items()})
-    executable = session.store.planner.executable(stage.plan, session.store, Manner(seeded=True))
+    executable = session.store.planner.executable(stage.plan, session.store, ExecutionOptions(seeded=True))
     results = executable.run(RunContext(session.store), [values[name] for name in stage.plan.feeds])
     values.update(zip(stage.plan.fetches, results, strict=True))
     for key, name in stage.sends.items():
@@ -181,7 +181,7 @@ def test_python_functions_travel_only_to_who_trusts_the_sender() -> None:
             with pytest.raises(BadPlan, match="not authenticated"):
                 _travelled(plan)
             found = _travelled(plan, unpickle=cloudpickle.loads)
-            executable = session.store.planner.executable(found, session.store, Manner(seeded=True))
+            executable = session.store.planner.executable(found, session.store, ExecutionOptions(seeded=True))
             assert executable.run(RunContext(session.store), [])[0].tolist() == [2.0]
 
 

@@ -23,7 +23,7 @@ from graphflow._core.plan.passes.collectives import HALVES, members
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, carry_out
-from graphflow._core.runtime.planner import Manner, Planner
+from graphflow._core.runtime.planner import ExecutionOptions, Planner
 
 
 @dataclass(eq=False)
@@ -68,9 +68,9 @@ class RunsHere:
             i.type in HALVES for i in walk(plan)
         )
 
-    def executable(self, plan: Plan, manner: Manner) -> ExecutableHere:
+    def executable(self, plan: Plan, options: ExecutionOptions) -> ExecutableHere:
         """What runs a plan."""
-        found = self.task.planner.executable(plan, self.task.store, manner)
+        found = self.task.planner.executable(plan, self.task.store, options)
         self._members |= members(plan)
         return ExecutableHere(self, found)
 

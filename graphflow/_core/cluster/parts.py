@@ -7,14 +7,14 @@ from typing import Any
 
 from graphflow._core.common.timeouts import MOST_REPLICA_WAIT_MS
 from graphflow._core.plan.encode import PlanReader
-from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.transport.message import Message
 from graphflow.config import TIERS
 
 
 def read_parts(
-    message: Message, task: str, peers: Collection[str], runner: Callable[[Any, Manner, bool], Any]
+    message: Message, task: str, peers: Collection[str], runner: Callable[[Any, ExecutionOptions, bool], Any]
 ) -> Parts:
     """The parts that a REGISTER message of somebody who is authenticated brings to a task.
 
@@ -37,7 +37,7 @@ def read_parts(
     verify = details.get("verify")
     if verify is not None and not isinstance(verify, bool):
         raise ValueError(f"verify is {verify!r:.200}, not a truth value or null.")
-    manner = Manner(flags[0], flags[1], compiled, flags[2], wait, verify, flags[3])
+    options = ExecutionOptions(flags[0], flags[1], compiled, flags[2], wait, verify, flags[3])
 
     def stage(tree: Mapping[str, Any]) -> PartStage:
         plan = reader.plan(tree["plan"])
@@ -45,7 +45,7 @@ def read_parts(
             if to != task and to not in peers:
                 raise ValueError(f"The plan sends to {to!r:.200}, which is no task of this cluster.")
         return PartStage(
-            runner(plan, manner, bool(tree["blocks"])),
+            runner(plan, options, bool(tree["blocks"])),
             plan.feeds,
             plan.fetches,
             dict(tree["receives"]),

@@ -81,8 +81,8 @@ def _loops(plan: Plan) -> bool:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a plan is run, wherever that is: what a session and its graph say of it.
+class ExecutionOptions:
+    """How a plan is run, in this process or on tasks of a cluster: what a session and its graph say of it.
 
     seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
     recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, where the last is
@@ -165,10 +165,10 @@ class Planner:
         parts = self.partition(plan).parts
         return str(plan) if len(parts) == 1 else "\n".join(f"part {d}\n{part}" for d, part in parts.items())
 
-    def manner(self, seeded: bool, traced: bool = False) -> Manner:
+    def execution_options(self, seeded: bool, traced: bool = False) -> ExecutionOptions:
         """How this configuration has plans run."""
         config = self._config
-        return Manner(
+        return ExecutionOptions(
             seeded,
             traced,
             config.compiled,
@@ -178,34 +178,36 @@ class Planner:
             config.verify_plans,
         )
 
-    def executable(self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False) -> Executable:
+    def executable(
+        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, lends: bool = False
+    ) -> Executable:
         """What runs a plan, able to become compiled if that is asked for.
 
-        manner: may be another configuration's; what this one insists on holds as well.
+        options: may be another configuration's; what this one insists on holds as well.
         lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
         """
         self._prepare(store)
-        manner = self._insisted(manner)
+        options = self._insisted(options)
         # A session that asks means the functions of its datasets too, which its tasks plan later.
-        self._verifies |= manner.verify_plans
+        self._verifies |= options.verify_plans
         cut = self.partition(plan)
-        plain = manner.compiled == "never" or manner.looks
+        plain = options.compiled == "never" or options.looks
         cells: list[VariableCell] = []
 
         def base(part: Plan, inside: bool) -> NumpyExecutable:
             if self._verifies:
                 verify(part, "partition")
-            options = {"trace": manner.traced, "check_numerics": manner.check_numerics, "lends": inside}
-            return NumpyExecutable(part, store, KERNELS, self.threads, cells, **options)
+            settings = {"trace": options.traced, "check_numerics": options.check_numerics, "lends": inside}
+            return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
             gpu = gpu_of(part)
-            if gpu is not None and not manner.looks:
+            if gpu is not None and not options.looks:
                 common = found, part, gpu, store, KERNELS, self.context()
                 if has_decisions(part):
-                    return ControlledExecutable(*common, self.threads, kept, manner.verify)
-                return DeviceExecutable(*common, kept, manner.verify)
-            return found if plain else self._tiered(found, part, store, manner)
+                    return ControlledExecutable(*common, self.threads, kept, options.verify)
+                return DeviceExecutable(*common, kept, options.verify)
+            return found if plain else self._tiered(found, part, store, options)
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> Runner:
             found = base(part, True)
@@ -218,11 +220,11 @@ class Planner:
             return faster(base(plan, lends), plan)
         return StagedExecutable(plan, cut, stage, self.threads, lends)
 
-    def _insisted(self, manner: Manner) -> Manner:
-        compiled = self._config.compiled if manner.compiled == "auto" else manner.compiled
-        looks = manner.check_numerics or self._config.check_numerics
-        verify = self._config.verify_compiled if manner.verify is None else manner.verify
-        return replace(manner, compiled=compiled, check_numerics=looks, verify=verify)
+    def _insisted(self, options: ExecutionOptions) -> ExecutionOptions:
+        compiled = self._config.compiled if options.compiled == "auto" else options.compiled
+        looks = options.check_numerics or self._config.check_numerics
+        verify = self._config.verify_compiled if options.verify is None else options.verify
+        return replace(options, compiled=compiled, check_numerics=looks, verify=verify)
 
     def _prepare(self, store: ResourceStore) -> None:
         """Lets variables of a store live on GPUs, where there are any."""
@@ -231,17 +233,19 @@ class Planner:
 
             store.cell_type = DeviceCell
 
-    def _tiered(self, base: NumpyExecutable, plan: Plan, store: ResourceStore, manner: Manner) -> Executable:
+    def _tiered(
+        self, base: NumpyExecutable, plan: Plan, store: ResourceStore, options: ExecutionOptions
+    ) -> Executable:
         """What starts as `base` and becomes compiled; `base` itself for what reads or writes files."""
         if any(i.type in _FILE_TYPES for i in plan.instructions):
             return base
         threads = self._config.intra_op_parallelism_threads or usable_cores()
-        policy = TierPolicy(manner.compiled, manner.seeded, threads, manner.verify)
+        policy = TierPolicy(options.compiled, options.seeded, threads, options.verify)
         return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""
-        executable = self.executable(self.plan([tensor], [], []), store, self.manner(False))
+        executable = self.executable(self.plan([tensor], [], []), store, self.execution_options(False))
         return carry_out(executable, RunContext(store), ())[0]
 
     def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
@@ -249,7 +253,7 @@ class Planner:
         found, own = lowered(function), ResourceStore(store)
         own.planner = self
         plan = self.finish(found.plan)
-        executable = self.executable(plan, own, self.manner(found.seeded))
+        executable = self.executable(plan, own, self.execution_options(found.seeded))
         rowwise = Rowwise.of(plan, KERNELS, found.arguments) if self.batches_functions else None
         return FunctionRunner(plan, executable, own, rowwise)
 

@@ -29,7 +29,7 @@ from graphflow._core.plan.takings import changes_more
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
-from graphflow._core.runtime.planner import Manner, Planner
+from graphflow._core.runtime.planner import ExecutionOptions, Planner
 from graphflow._core.runtime.trace import Recorder
 from graphflow._core.transport import keys
 from graphflow._core.transport.client import Connection, Overdue, Refused
@@ -80,11 +80,13 @@ class RemotePlanner(Planner):
         self._here = None if here is None else RunsHere(here, self.connection.session)
         super().__init__(config, own + [d for d in found if d not in own], task)
 
-    def executable(self, plan: Plan, store: ResourceStore, manner: Manner, lends: bool = False) -> Executable:
+    def executable(
+        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, lends: bool = False
+    ) -> Executable:
         """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
         if self._here is not None and self._here.takes(plan, list(self.partition(plan).parts)):
-            return self._here.executable(plan, manner)
-        return RemoteExecutable(self, plan, manner)
+            return self._here.executable(plan, options)
+        return RemoteExecutable(self, plan, options)
 
     def text(self, plan: Plan) -> str:
         """What each task does, in which stages."""
@@ -113,13 +115,13 @@ class RemoteExecutable(Executable):
     uses_variables = False
     """None of this process."""
 
-    def __init__(self, planner: RemotePlanner, plan: Plan, manner: Manner) -> None:
+    def __init__(self, planner: RemotePlanner, plan: Plan, options: ExecutionOptions) -> None:
         self._planner = planner
         self._plan = plan
         self._needs_others = needs_others(plan)
         """Then a repeated run is one more round for all, who take the same values first: nothing is left out."""
         self._edges: dict[Key, int] = {}
-        self._request, self._tensors = _registration(plan, planner.partition(plan), manner, self._edges)
+        self._request, self._tensors = _registration(plan, planner.partition(plan), options, self._edges)
         self._number = 0
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -183,7 +185,7 @@ class RemoteExecutable(Executable):
 
 
 def _registration(
-    plan: Plan, cut: Partition, manner: Manner, edges: dict[Key, int]
+    plan: Plan, cut: Partition, options: ExecutionOptions, edges: dict[Key, int]
 ) -> tuple[Mapping[str, Any], list[Any]]:
     """The details and arrays of a REGISTER message: for each task its stages, feeds and fetches; numbers the edges."""
     by_task: dict[str, dict[str, list[Stage]]] = {}
@@ -215,7 +217,7 @@ def _registration(
             "fetches": fetched[task],
             "changes_more": bool(changing - {task}),
             "arrays": [len(arrays), len(arrays) + len(writer.arrays)],
-            **asdict(manner),
+            **asdict(options),
         }
         arrays += writer.arrays
     return {"tasks": tasks, "fetches": places}, arrays

@@ -35,7 +35,7 @@ from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.executable import Executable
-from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.transport.message import Kind, Message
 
 MOST_PLANS: Final = 16_384
@@ -67,7 +67,7 @@ class Registrations(Greetings):
     _store: ResourceStore
     _master: MasterSteps
     _worker: TaskSteps
-    _make: Callable[[Any, Manner], Executable]
+    _make: Callable[[Any, ExecutionOptions], Executable]
     _to_peer: Callable[[str, Message], None]
     _direct: Callable[[master_steps.Instructions], None]
 
@@ -243,12 +243,12 @@ class Registrations(Greetings):
         alone = len(message.details["stages"]) == 1
         more = message.details.get("changes_more") is True
 
-        def runner(plan: Any, manner: Manner, blocks: bool) -> Runner:
+        def runner(plan: Any, options: ExecutionOptions, blocks: bool) -> Runner:
             def make(plan: Any) -> Any:
-                return self._make(plan, manner)
+                return self._make(plan, options)
 
             found.update(members(plan))
-            changes, wait = Changes(self._store, plan, make), manner.replica_wait_in_ms / 1000
+            changes, wait = Changes(self._store, plan, make), options.replica_wait_in_ms / 1000
             return Runner(
                 make(plan), blocks, changes, kept, alone, more or changes_from_the_start(plan), wait
             )

@@ -48,7 +48,7 @@ from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.executable import Executable
-from graphflow._core.runtime.planner import Manner
+from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.runtime.progress import RunStage, SendTensors
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow._core.transport.keys import Access
@@ -73,7 +73,7 @@ class Service(Reports):
         addresses: Mapping[str, str],
         incarnation: int,
         store: ResourceStore,
-        make: Callable[[Any, Manner], Executable],
+        make: Callable[[Any, ExecutionOptions], Executable],
         access: Access,
         stop: Callable[[], None],
         tcp_only: bool = False,
