@@ -17,10 +17,10 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import Assembled, assemble
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.crew import Crew, Runner
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.progress import Parts, PartStage
+from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 
 
@@ -80,9 +80,9 @@ class NumpyExecutable(Executable):
         if run.deadline is None or not self.part.computes:
             return self.call(run, feeds)
         names = tuple(map(str, range(len(self._plan.fetches))))
-        stage = PartStage(Runner(self, self, True), self._plan.feeds, names, {}, ())
+        stage = PartStage(StageRunner(self, self, True), self._plan.feeds, names, {}, ())
         parts = Parts({"": [stage]}, self._plan.feeds, [("", name) for name in names])
-        return tuple(Crew(parts, run, feeds, self._pool, (), self.uses_variables).run())
+        return tuple(Scheduler(parts, run, feeds, self._pool, (), self.uses_variables).run())
 
     def call(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, computed in this thread whatever the run's deadline."""

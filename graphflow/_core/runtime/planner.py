@@ -26,7 +26,6 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.crew import Runner
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.functions import FunctionRunner
 from graphflow._core.runtime.gpu.arrays import for_host
@@ -34,6 +33,7 @@ from graphflow._core.runtime.gpu.control import ControlledExecutable
 from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.rowwise import Rowwise
+from graphflow._core.runtime.scheduler import StageRunner
 from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
@@ -209,9 +209,9 @@ class Planner:
                 return DeviceExecutable(*common, kept, options.verify)
             return found if plain else self._tiered(found, part, store, options)
 
-        def stage(part: Plan, waits: bool, kept: frozenset[str]) -> Runner:
+        def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
             found = base(part, True)
-            runner = Runner(found if waits else faster(found, part, kept), found, waits or _loops(part))
+            runner = StageRunner(found if waits else faster(found, part, kept), found, waits or _loops(part))
             if self.has_gpus and not runner.executable.takes_device_arrays:
                 runner.takes = for_host
             return runner

@@ -1,12 +1,12 @@
-"""How far the parts of one run are, as a pure state machine: values go in, stages to compute and what is sent come out.
+"""How far the parts of one run are: a state machine that takes values, and says what to compute and what to send.
 
 The same rules hold for the devices of one process and for the tasks of a cluster: a part goes through its stages in
-order, one at a time, each when what it receives is there. No thread, no socket and no clock is known here. Nothing is
-kept that no later stage takes, so that who lent a value gets it back soon.
+order, one at a time, and a stage begins when everything that it receives is there. This module knows no thread, no
+socket and no clock. It drops each value after the last stage that takes it, so that borrowed memory is free again soon.
 
-A plan names values; a run numbers them. What is the same for every run is worked out once: each feed, edge and result
-of a part has a place of its own in one list of values, as has a name that is given a value again, and a stage knows the
-places that it reads, writes and is the last to use.
+A plan names values; a run numbers them. The numbers are the same for every run and are worked out once: each feed, each
+edge and each result of a part has a slot of its own in one list of values. A name that is given a value again gets
+another slot. A stage knows the slots that it reads, those that it writes, and those that nothing uses after it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import numpy as np
 
 _LARGEST_EDGE: Final = 2**31 - 1
 _ABSENT: Final = object()
-"""At a place whose value is not there yet."""
+"""Fills a slot whose value is not there yet."""
 
 
 @dataclass(frozen=True, eq=False)
 class PartStage:
-    """A stage of a part: `run` is what computes it, which is nothing to this module.
+    """A stage of a part. `run` is the object that computes it; this module does not look at it.
 
     receives: the name of the value that each edge brings. sends: edge, name of the value (None for a signal), and the
-    task it goes to, "" for the own.
+    task that it goes to, "" for the own.
     """
 
     run: Any
@@ -40,20 +40,20 @@ class PartStage:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What is run here of one plan: the stages by device, the names of what is fed, and what is fetched."""
+    """The parts of one plan that this process runs: stages by device, the names of the fed values, and the fetches."""
 
     stages: Mapping[str, Sequence[PartStage]]
     feeds: tuple[str, ...]
     fetches: Sequence[tuple[str, str]]
-    """Device and name of each value that is handed out at the end."""
+    """Device and name of each fetched value."""
 
     @cached_property
     def program(self) -> Program:
-        """The same with places for names; KeyError for what `check` finds wrong."""
+        """The same with slots in place of names; KeyError for what `check` finds wrong."""
         return Program(self)
 
     def check(self) -> None:
-        """ValueError where a stage, a send or a fetch wants what is not there when its turn comes."""
+        """Raises ValueError if a stage, a send or a fetch needs a value that is not there when its turn comes."""
         known = {device: set(self.feeds) for device in self.stages}
         received: set[int] = set()
         for device, stages in self.stages.items():
@@ -79,20 +79,22 @@ def _check_names(names: Sequence[str], known: set[str], what: str) -> None:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Parcel:
-    """What a stage sends to another task: the edges, those of signals last, and the places of the others' values."""
+class OutgoingMessage:
+    """What a stage sends to another task: the edges, those of signals last, and the slots of the values."""
 
     task: str
     edges: np.ndarray[Any, Any]
-    places: tuple[int, ...]
+    slots: tuple[int, ...]
 
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    """A stage with places for names: those that must be filled before it begins, that it takes, and that it fills.
+    """A stage with slots in place of names.
 
-    spent, sent: what nothing takes after it has begun, as another process may wait to use that memory again, and after
-    it has sent. here: for each edge to a part of the same task where it ends and where its value is, None for a signal.
+    awaits: the slots that must be filled before it begins. takes, fills: those that it reads and writes. spent: those
+    that nothing reads after it has begun; they are emptied then, since another process may wait for that memory. sent:
+    those that nothing reads after it has sent. here: for each edge to a part of the same task the slot at its end and
+    the slot of its value, None for a signal.
     """
 
     part: int
@@ -101,7 +103,7 @@ class _Turn:
     awaits: tuple[int, ...]
     takes: tuple[int, ...]
     fills: tuple[int, ...]
-    parcels: tuple[Parcel, ...]
+    outgoing: tuple[OutgoingMessage, ...]
     here: tuple[tuple[int, int | None], ...]
     spent: tuple[int, ...] = ()
     sent: tuple[int, ...] = ()
@@ -109,26 +111,26 @@ class _Turn:
 
 
 class Program:
-    """The stages of parts with places for names."""
+    """The stages of parts with slots in place of names."""
 
     def __init__(self, parts: Parts) -> None:
         self._count = 0
         self.edges: dict[int, int] = {
             edge: self._new() for each in parts.stages.values() for stage in each for edge in stage.receives
         }
-        """Where what comes along each edge goes."""
+        """The slot for the value of each edge."""
         self.fed: list[tuple[int, int]] = []
-        """Places of fed values, each with the value's position among the feeds."""
+        """The slots of fed values, each with the value's position among the feeds."""
         self.first: list[_Turn | None] = []
         """The first stage of each part."""
-        places: dict[tuple[str, str], int] = {}
+        slots: dict[tuple[str, str], int] = {}
         for part, (device, stages) in enumerate(parts.stages.items()):
             names = self._feed(parts.feeds, _used(stages, [n for d, n in parts.fetches if d == device]))
             turns = [self._turn(part, device, stage, names) for stage in stages]
-            places.update({(device, name): place for name, place in names.items()})
+            slots.update({(device, name): slot for name, slot in names.items()})
             _link(turns, {names[name] for holder, name in parts.fetches if holder == device})
             self.first.append(turns[0] if turns else None)
-        self.fetches = tuple([places[fetch] for fetch in parts.fetches])
+        self.fetches = tuple([slots[fetch] for fetch in parts.fetches])
         self.blank = [_ABSENT] * self._count
 
     def _new(self) -> int:
@@ -136,7 +138,7 @@ class Program:
         return self._count - 1
 
     def _feed(self, feeds: Sequence[str], used: set[str]) -> dict[str, int]:
-        """Places for the fed values that a part uses, by name."""
+        """Slots for the fed values that a part uses, by name."""
         names = {}
         for position, name in enumerate(feeds):
             if name in used:
@@ -145,7 +147,7 @@ class Program:
         return names
 
     def _turn(self, part: int, device: str, stage: PartStage, names: dict[str, int]) -> _Turn:
-        """The next stage of a part; what it receives and computes has these names from then on."""
+        """The next stage of a part. Adds the values that it receives and computes to `names`."""
         names.update({name: self.edges[edge] for edge, name in stage.receives.items()})
         takes = tuple([names[name] for name in stage.feeds])
         fills = tuple([self._new() for _ in stage.fetches])
@@ -153,7 +155,7 @@ class Program:
         sends: dict[str, list[tuple[int, int | None]]] = {}
         for edge, name, task in stage.sends:
             sends.setdefault(task, []).append((edge, None if name is None else names[name]))
-        here = [(self.edges[edge], place) for edge, place in sends.pop("", ()) if edge in self.edges]
+        here = [(self.edges[edge], slot) for edge, slot in sends.pop("", ()) if edge in self.edges]
         return _Turn(
             part,
             device,
@@ -161,7 +163,7 @@ class Program:
             tuple([self.edges[edge] for edge in stage.receives]),
             takes,
             fills,
-            tuple([_parcel(task, found) for task, found in sends.items()]),
+            tuple([_outgoing_message(task, found) for task, found in sends.items()]),
             tuple(here),
         )
 
@@ -174,20 +176,23 @@ def _used(stages: Iterable[PartStage], fetches: Iterable[str]) -> set[str]:
     return used
 
 
-def _parcel(task: str, sends: Sequence[tuple[int, int | None]]) -> Parcel:
-    with_value = [(edge, place) for edge, place in sends if place is not None]
-    signals = [edge for edge, place in sends if place is None]
+def _outgoing_message(task: str, sends: Sequence[tuple[int, int | None]]) -> OutgoingMessage:
+    with_value = [(edge, slot) for edge, slot in sends if slot is not None]
+    signals = [edge for edge, slot in sends if slot is None]
     edges = np.array([*(edge for edge, _ in with_value), *signals], np.int32)
-    return Parcel(task, edges, tuple([place for _, place in with_value]))
+    return OutgoingMessage(task, edges, tuple([slot for _, slot in with_value]))
 
 
 def _link(turns: Sequence[_Turn], later: set[int]) -> None:
-    """Tells each stage of a part which follows it, and what it is the last to use; `later`: what is used after all."""
+    """Sets for each stage of a part which one follows it, and what it is the last to use.
+
+    later: the slots that are used after all stages.
+    """
     following = None
     for turn in reversed(turns):
         turn.following, following = following, turn
-        sent = {place for parcel in turn.parcels for place in parcel.places}
-        sent |= {place for _, place in turn.here if place is not None}
+        sent = {slot for message in turn.outgoing for slot in message.slots}
+        sent |= {slot for _, slot in turn.here if slot is not None}
         turn.spent = tuple(dict.fromkeys(p for p in turn.takes if p not in later and p not in sent))
         turn.sent = tuple(sorted(sent - later))
         later = later | sent | set(turn.takes)
@@ -195,9 +200,9 @@ def _link(turns: Sequence[_Turn], later: set[int]) -> None:
 
 @dataclass(eq=False, slots=True)
 class RunStage:
-    """Compute a stage of a run, and tell `done` of it.
+    """An instruction: compute a stage of a run, then call `done` with the results.
 
-    Who computes it may empty `values` when it is through: nothing else keeps what no later stage takes.
+    The code that computes it may empty `values` afterwards: nothing else keeps a value that no later stage takes.
     """
 
     key: Any
@@ -209,10 +214,10 @@ class RunStage:
 
 @dataclass(eq=False, slots=True)
 class SendTensors:
-    """Send values to a task, along the edges that `to` has; a signal has no value."""
+    """An instruction: send values to a task, along the edges that `to` has; a signal has no value."""
 
     key: Any
-    to: Parcel
+    to: OutgoingMessage
     values: Sequence[Any]
 
 
@@ -222,7 +227,7 @@ class Progress:
     __slots__ = ("_edges", "_fetches", "_key", "_left", "_next", "_values", "ended")
 
     def __init__(self, plan: Parts, feeds: Sequence[Any], key: Any = None) -> None:
-        """`key` names the run in what it says is to be done."""
+        """`key` names the run in its instructions."""
         if len(feeds) != len(plan.feeds):
             raise ValueError(f"{len(feeds)} values are fed, and it takes {len(plan.feeds)}.")
         program = plan.program
@@ -230,65 +235,65 @@ class Progress:
         self._edges = program.edges
         self._fetches = program.fetches
         self._values = values = program.blank.copy()
-        for place, position in program.fed:
-            values[place] = feeds[position]
+        for slot, position in program.fed:
+            values[slot] = feeds[position]
         self._next = program.first.copy()
-        """Of each part the stage that has not begun, where none is being computed."""
+        """The next stage of each part; None while one of its stages is computed, and after its last one."""
         self._left = len(self._next) - self._next.count(None)
-        """How many parts are not through."""
+        """How many parts have stages left."""
         self.ended = not self._left
-        """Whether all parts are through."""
+        """Whether all stages of all parts were computed."""
 
     def arrived(self, edges: Sequence[int], values: Sequence[Any]) -> None:
-        """Values came from elsewhere along edges, beyond the values signals; what came before is there already."""
-        places, found = self._edges, self._values
+        """Takes values that came along the first edges; the other edges are signals. What comes again is ignored."""
+        slots, found = self._edges, self._values
         for edge, value in zip(edges, values, strict=False):
-            place = places.get(edge)
-            if place is not None and found[place] is _ABSENT:
-                found[place] = value
+            slot = slots.get(edge)
+            if slot is not None and found[slot] is _ABSENT:
+                found[slot] = value
         for edge in edges[len(values) :]:
-            place = places.get(edge)
-            if place is not None and found[place] is _ABSENT:
-                found[place] = True
+            slot = slots.get(edge)
+            if slot is not None and found[slot] is _ABSENT:
+                found[slot] = True
 
     def ready(self) -> list[RunStage]:
-        """The stages that can be computed and were not said before: at most one of each part."""
+        """The stages that can be computed and were not returned before: at most one of each part."""
         found = []
         values = self._values
         for turn in self._next:
             if turn is None:
                 continue
-            for place in turn.awaits:
-                if values[place] is _ABSENT:
+            for slot in turn.awaits:
+                if values[slot] is _ABSENT:
                     break
             else:
                 self._next[turn.part] = None
-                taken = [values[place] for place in turn.takes]
+                taken = [values[slot] for slot in turn.takes]
                 found.append(RunStage(self._key, turn.device, turn.stage, taken, turn))
-                for place in turn.spent:
-                    values[place] = None
+                for slot in turn.spent:
+                    values[slot] = None
         return found
 
     def done(self, work: RunStage, results: Sequence[Any]) -> list[SendTensors]:
-        """Takes the results of a stage; what goes out, once for each task."""
+        """Takes the results of a stage; returns what is to be sent, at most one message for each task."""
         turn = work.turn
         values = self._values
-        for place, value in zip(turn.fills, results, strict=True):
-            values[place] = value
+        for slot, value in zip(turn.fills, results, strict=True):
+            values[slot] = value
         self._next[turn.part] = turn.following
         if turn.following is None:
             self._left -= 1
             self.ended = not self._left
         for end, source in turn.here:
             values[end] = True if source is None else values[source]
-        outgoing = [SendTensors(self._key, p, [values[place] for place in p.places]) for p in turn.parcels]
-        for place in turn.sent:
-            values[place] = None
+        outgoing = [SendTensors(self._key, p, [values[slot] for slot in p.slots]) for p in turn.outgoing]
+        for slot in turn.sent:
+            values[slot] = None
         return outgoing
 
     def fetched(self) -> list[Any]:
-        """What is handed out at the end."""
-        return [self._values[place] for place in self._fetches]
+        """The fetched values, after the last stage."""
+        return [self._values[slot] for slot in self._fetches]
 
     def awaited(self) -> list[int]:
         """The edges along which something has to come before the next stages can begin."""

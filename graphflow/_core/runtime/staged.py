@@ -26,11 +26,11 @@ from graphflow._core.plan.stages import AROUND, Key, Stage, cut, stages
 from graphflow._core.resources.lending import lent
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.crew import Crew, Runner
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.gpu.arrays import DeviceArray, host
+from graphflow._core.runtime.inline_scheduler import InlineScheduler
 from graphflow._core.runtime.progress import Parts, PartStage
-from graphflow._core.runtime.straight import Straight
+from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 
 _SHORT: Final = 3
@@ -49,7 +49,7 @@ class StagedExecutable(Executable):
         self,
         plan: Plan,
         partition: Partition,
-        make: Callable[[Plan, bool, frozenset[str]], Runner],
+        make: Callable[[Plan, bool, frozenset[str]], StageRunner],
         pool: Callable[[], ThreadPool],
         lends: bool,
     ) -> None:
@@ -71,7 +71,7 @@ class StagedExecutable(Executable):
         self._parts = Parts(
             {d: [part_stage(d, s) for s in each] for d, each in found.items()}, plan.feeds, fetches
         )
-        self._straight = Straight(self._parts, timed=self._devices > 1)
+        self._inline = InlineScheduler(self._parts, timed=self._devices > 1)
         ends = [i for p in partition.parts.values() for i in p.instructions if i.type in ("Send", "Recv")]
         made = {(i.type, i.attrs["key"]): i for i in ends}
         self._transfers = [(made["Send", key], made["Recv", key]) for key in edges]
@@ -85,11 +85,11 @@ class StagedExecutable(Executable):
         """The fetched values, in order. Raises the error of the first operation that fails."""
         if self._holds_variables:
             run.pausable = False  # While one device waits, another may be at work on a variable.
-        alone = self._devices == 1 or self._straight.all_quick
+        alone = self._devices == 1 or self._inline.all_quick
         alone = alone and run.deadline is None and run.trace is None
         if alone:
             with _one_core() if self._devices > 1 else _NOTHING:
-                values = self._straight.run(run, feeds)
+                values = self._inline.run(run, feeds)
         else:
             values = self._at_once(run, feeds)
         return tuple(
@@ -101,9 +101,9 @@ class StagedExecutable(Executable):
 
     def _at_once(self, run: RunContext, feeds: Sequence[Any]) -> list[Any]:
         """What is fetched, with the devices at work at the same time."""
-        crew = Crew(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
-        values = crew.run()
-        self._straight.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
+        scheduler = Scheduler(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
+        values = scheduler.run()
+        self._inline.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
         return values
 
     def _is_lent(self, value: Any) -> bool:
@@ -112,7 +112,7 @@ class StagedExecutable(Executable):
         return not self._lends and isinstance(value, np.ndarray) and lent(value) is not value
 
     @property
-    def runners(self) -> Mapping[str, Sequence[Runner]]:
+    def runners(self) -> Mapping[str, Sequence[StageRunner]]:
         """What runs the stages of each device, in order."""
         return {device: [stage.run for stage in each] for device, each in self._parts.stages.items()}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphflow import errors
 from graphflow._core.cluster.server.once import Once
-from graphflow._core.cluster.server.registrations import Runner
+from graphflow._core.cluster.server.registrations import TaskStageRunner
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
@@ -19,7 +19,7 @@ def compute(
     work: RunStage, context: StepContext, store: ResourceStore, once: Once
 ) -> tuple[Sequence[Any], Exception | None]:
     """The results of a stage, or its error. In any thread."""
-    runner: Runner = work.stage.run
+    runner: TaskStageRunner = work.stage.run
     context.kept, context.replica_seconds = runner.kept, runner.replica_seconds
     begun = time.perf_counter()
     counted: StepContext | ResourceStore = store if runner.blocks or runner.alone else context

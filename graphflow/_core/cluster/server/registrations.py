@@ -44,7 +44,7 @@ _MOST_TRACED: Final = 1024
 
 
 @dataclass
-class Runner:
+class TaskStageRunner:
     """What computes a stage, and how long that takes: seconds, or more than any where it is not known yet."""
 
     executable: Executable
@@ -243,13 +243,13 @@ class Registrations(Greetings):
         alone = len(message.details["stages"]) == 1
         more = message.details.get("changes_more") is True
 
-        def runner(plan: Any, options: ExecutionOptions, blocks: bool) -> Runner:
+        def runner(plan: Any, options: ExecutionOptions, blocks: bool) -> TaskStageRunner:
             def make(plan: Any) -> Any:
                 return self._make(plan, options)
 
             found.update(members(plan))
             changes, wait = Changes(self._store, plan, make), options.replica_wait_in_ms / 1000
-            return Runner(
+            return TaskStageRunner(
                 make(plan), blocks, changes, kept, alone, more or changes_from_the_start(plan), wait
             )
 

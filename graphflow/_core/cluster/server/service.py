@@ -37,7 +37,7 @@ from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import compute
 from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Attempt, Once
-from graphflow._core.cluster.server.registrations import Runner
+from graphflow._core.cluster.server.registrations import TaskStageRunner
 from graphflow._core.cluster.server.reports import Reports
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
@@ -471,7 +471,7 @@ class Service(Reports):
                 instructions.append(TellFailed(i.key, error))
 
     def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
-        runner: Runner = i.stage.run
+        runner: TaskStageRunner = i.stage.run
         context = self._context(i.key)
         if (
             runner.seconds < SERVED_AT_ONCE_SECONDS

@@ -14,10 +14,10 @@ import pytest
 from graphflow import errors
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.crew import Crew, Runner
 from graphflow._core.runtime.executable import Executable
+from graphflow._core.runtime.inline_scheduler import InlineScheduler
 from graphflow._core.runtime.progress import Parts, PartStage
-from graphflow._core.runtime.straight import Straight
+from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 
 LIMIT = 20.0
@@ -64,13 +64,13 @@ def stage(
     unbounded: bool = False, seconds: float = 0.0,
 ) -> PartStage:  # fmt: skip
     code = Stage(function)
-    runner = Runner(code, code, unbounded, seconds)
+    runner = StageRunner(code, code, unbounded, seconds)
     return PartStage(runner, tuple(feeds), tuple(fetches), receives or {}, [(e, n, "") for e, n in sends])
 
 
-def crew(parts: Parts, pool: ThreadPool, run: RunContext | None = None) -> Crew:
+def scheduler(parts: Parts, pool: ThreadPool, run: RunContext | None = None) -> Scheduler:
     context = run or RunContext(ResourceStore())
-    return Crew(parts, context, list(range(len(parts.feeds))), lambda: pool, (), False)
+    return Scheduler(parts, context, list(range(len(parts.feeds))), lambda: pool, (), False)
 
 
 def ping_pong(rounds: int, seconds: float) -> Parts:
@@ -87,7 +87,7 @@ def ping_pong(rounds: int, seconds: float) -> Parts:
 @pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["quick", "slow"])
 def test_where_one_device_is_ready_no_thread_is_woken(pool: CountingPool, seconds: float) -> None:
     parts = ping_pong(5, seconds)
-    assert crew(parts, pool).run() == [10]
+    assert scheduler(parts, pool).run() == [10]
     assert pool.submitted == 0
     used = {t for stages in parts.stages.values() for s in stages for t in s.run.executable.threads}
     assert used == {threading.get_ident()}
@@ -95,7 +95,7 @@ def test_where_one_device_is_ready_no_thread_is_woken(pool: CountingPool, second
 
 def test_quick_stages_that_are_ready_at_once_share_a_thread(pool: CountingPool) -> None:
     parts = Parts({d: [stage(lambda: [1], "", "v")] for d in "abc"}, (), [(d, "v") for d in "abc"])
-    assert crew(parts, pool).run() == [1, 1, 1]
+    assert scheduler(parts, pool).run() == [1, 1, 1]
     assert pool.submitted == 0
 
 
@@ -103,13 +103,13 @@ def test_quick_stages_that_are_ready_at_once_share_a_thread(pool: CountingPool) 
 def test_what_is_slow_or_waits_is_computed_at_the_same_time(pool: CountingPool, kind: dict[str, Any]) -> None:
     meeting = threading.Barrier(3, timeout=LIMIT)
     devices = {d: [stage(lambda: [meeting.wait() >= 0], "", "v", **kind)] for d in "abc"}
-    assert crew(Parts(devices, (), [(d, "v") for d in "abc"]), pool).run() == [True] * 3
+    assert scheduler(Parts(devices, (), [(d, "v") for d in "abc"]), pool).run() == [True] * 3
     assert pool.submitted == 2
 
 
 def test_the_caller_goes_on_with_what_another_thread_makes_ready(pool: CountingPool) -> None:
     """Two devices compute, exchange, and compute again: the second time both threads are there already."""
-    made: list[Crew] = []
+    made: list[Scheduler] = []
     meeting = threading.Barrier(2, timeout=LIMIT)
     begun = threading.Event()
 
@@ -131,7 +131,7 @@ def test_the_caller_goes_on_with_what_another_thread_makes_ready(pool: CountingP
         return [first, stage(lambda y: [meeting.wait() >= 0], "y", "z", {other: "y"}, seconds=1.0)]
 
     stages = {"a": part(0, 1, first), "b": part(1, 0, second)}
-    made.append(crew(Parts(stages, (), [("a", "z"), ("b", "z")]), pool))
+    made.append(scheduler(Parts(stages, (), [("a", "z"), ("b", "z")]), pool))
     assert made[0].run() == [True, True]
     assert pool.submitted == 1
 
@@ -167,7 +167,7 @@ def test_a_device_computes_one_stage_at_a_time_and_all_get_what_they_need(
             sender.sends.append((edges, sender.fetches[0], ""))
             edges += 1
         code = Stage(compute(device))
-        runner = Runner(code, code, False, chance.choice([0.0, 1.0]))
+        runner = StageRunner(code, code, False, chance.choice([0.0, 1.0]))
         stages[device].append(PartStage(runner, tuple(receives.values()), (f"v{number}",), receives, []))
         totals[device, number] = sum(totals[s] for s in sources) + 1
         values.append((device, number))
@@ -175,8 +175,8 @@ def test_a_device_computes_one_stage_at_a_time_and_all_get_what_they_need(
     expected = [totals[v] for v in values]
     parts = Parts(stages, (), fetches)
     parts.check()
-    assert crew(parts, pool).run() == expected
-    assert Straight(parts, False).run(RunContext(ResourceStore()), []) == expected
+    assert scheduler(parts, pool).run() == expected
+    assert InlineScheduler(parts, False).run(RunContext(ResourceStore()), []) == expected
 
 
 def test_an_error_lets_nothing_more_begin_and_is_raised_when_nothing_is_at_work(pool: CountingPool) -> None:
@@ -203,7 +203,7 @@ def test_an_error_lets_nothing_more_begin_and_is_raised_when_nothing_is_at_work(
          "b": [stage(waiting, unbounded=True)]}, (), [],
     )  # fmt: skip
     with pytest.raises(errors.InvalidArgumentError, match="the first"):
-        crew(parts, pool, run).run()
+        scheduler(parts, pool, run).run()
     assert order == ["ended"]
 
 
@@ -225,7 +225,7 @@ def test_what_a_helper_raises_ends_the_run_whatever_it_is(pool: CountingPool) ->
     )
     run = RunContext(ResourceStore())
     with pytest.raises(SystemExit):
-        Crew(parts, run, [], lambda: pool, (), False).run()
+        Scheduler(parts, run, [], lambda: pool, (), False).run()
 
 
 def test_an_interrupted_caller_leaves_helpers_to_themselves_and_they_leave_the_store(
@@ -248,7 +248,7 @@ def test_an_interrupted_caller_leaves_helpers_to_themselves_and_they_leave_the_s
     parts = Parts({"a": [stage(interrupted, unbounded=True)], "b": [stage(working, unbounded=True)]}, (), [])
     run = RunContext(store)
     with pytest.raises(KeyboardInterrupt):
-        Crew(parts, run, [], lambda: pool, (), True).run()
+        Scheduler(parts, run, [], lambda: pool, (), True).run()
     store.leave()  # As the session does.
     store.enter()
     assert not store.begin_in_place()

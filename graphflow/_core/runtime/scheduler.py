@@ -1,11 +1,11 @@
-"""The threads that compute the stages of one run: the calling thread, and helpers where two devices have work at once.
+"""The threads that compute the stages of one run: the calling thread, and helpers if two devices have work at once.
 
-A device computes one stage at a time; which stages can be computed is for Progress to say. Waking another thread costs
-tens of microseconds, so it is done only where a stage is ready that takes longer than that, or that may wait, while
-the thread which sees it has another to compute. Whoever is through with a stage goes on with one that is ready.
+A device computes one stage at a time; Progress says which stages can be computed. Waking another thread costs tens of
+microseconds. So a helper is woken only if a stage is ready that takes longer than that, or that may wait, while the
+thread which sees it has another stage to compute. A thread that has finished a stage goes on with one that is ready.
 
-A run with a deadline is computed on helpers alone, in the NumPy tier: there the operation that a thread is at can be
-told, and the caller can leave a thread to itself.
+A run with a deadline is computed on helpers alone, in the NumPy tier. There it is known which operation each thread is
+computing, and the caller can return while a helper is still at work.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from graphflow._core.runtime.threads import ThreadPool
 
 
 class Plain(Protocol):
-    """What runs a plan in the NumPy tier, and can say where it is."""
+    """Runs a plan in the NumPy tier, and can name the operation that a thread is computing."""
 
     @property
     def part(self) -> Assembled:
-        """What is computed."""
+        """The assembled function."""
         ...
 
     def call(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -45,12 +45,12 @@ class Plain(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Runner:
-    """What computes a stage.
+class StageRunner:
+    """Computes a stage.
 
-    base: the same in the NumPy tier. unbounded: whether it may take any time: it may wait for another run or for a
-    Python function, or it has a loop. seconds: how long it takes, about. around: what it is computed inside of, in a
-    crew. takes: what becomes of a value before it computes with it.
+    base: the same stage in the NumPy tier. unbounded: whether it may take any time: it may wait for another run or a
+    Python function, or it has a loop. seconds: about how long it takes. around: gives the context in which Scheduler
+    computes it. takes: converts each value before the stage computes with it.
     """
 
     executable: Executable
@@ -70,8 +70,8 @@ class Runner:
         self.seconds = (min(self.seconds, 1.0) + seconds) / 2 if seconds < self.seconds else seconds
 
 
-class Crew:
-    """One run of some parts.
+class Scheduler:
+    """One run of some parts, on several threads if that is worth it.
 
     transfers: the Send and the Recv of each edge. counts: whether the run counts as active in its store.
     """
@@ -94,10 +94,10 @@ class Crew:
         self._watched = run.deadline is not None
         self._changed = threading.Condition(threading.Lock())
         self._ready: deque[RunStage] = deque()
-        self._at_work: dict[str, tuple[int, Runner]] = {}
-        """For each device that computes the thread, and what it computes."""
+        self._at_work: dict[str, tuple[int, StageRunner]] = {}
+        """The thread and the stage of each device that is computing."""
         self._coming = 0
-        """Helpers that are on their way."""
+        """How many helpers were called and have not begun."""
         self._idle = False
         """Whether the calling thread waits for something to do."""
         self._left = False
@@ -107,7 +107,7 @@ class Crew:
         self._error: BaseException | None = None
 
     def run(self) -> list[Any]:
-        """What is fetched. Raises the error of the first stage that fails, when no other is at work any more."""
+        """The fetched values. Raises the error of the first stage that fails, after all others have ended."""
         try:
             with self._changed:
                 self._ready.extend(self._progress.ready())
@@ -135,7 +135,7 @@ class Crew:
         return not self._at_work and (self._error is not None or self._progress.ended)
 
     def _wait(self) -> None:
-        """Waits for a change, with the condition held; raises where the deadline has passed."""
+        """Waits for a change, with the condition held; raises if the deadline has passed."""
         seconds = 0.5
         if self._run.deadline is not None:
             seconds = min(seconds, self._run.deadline + DEADLINE_GRACE_SECONDS - time.monotonic())
@@ -145,10 +145,10 @@ class Crew:
         self._changed.wait(seconds)
         self._idle = False
 
-    # ---- who computes what ----------------------------------------------------------------------------------------
+    # ---- which thread computes what --------------------------------------------------------------------------------
 
     def _take(self) -> RunStage | None:
-        """A stage for this thread, with the condition held; others are called for what it leaves."""
+        """A stage for this thread, with the condition held. Calls helpers for the stages that it leaves."""
         if self._error is not None or not self._ready:
             return None
         work = self._ready.popleft()
@@ -180,8 +180,11 @@ class Crew:
             work = self._compute(work)
 
     def _compute(self, work: RunStage) -> RunStage | None:
-        """Computes a stage; the next one for this thread. Raises what is no Exception in the calling thread alone."""
-        runner: Runner = work.stage.run
+        """Computes a stage; returns the next one for this thread.
+
+        Keeps an error for the caller. What is no Exception, such as KeyboardInterrupt, is raised in the calling thread.
+        """
+        runner: StageRunner = work.stage.run
         results: Sequence[Any] = ()
         error: BaseException | None = None
         values = [runner.takes(value) for value in work.values]
@@ -193,7 +196,9 @@ class Crew:
         except BaseException as raised:
             if self._thread == threading.get_ident() and not isinstance(raised, Exception):
                 raise
-            with self._changed:  # Before others fail since this one has: what they say is no reason.
+            with (
+                self._changed
+            ):  # Before other stages fail because this one has: their errors are not the cause.
                 self._error = self._error or raised
             self._run.failed(raised)
             error = raised
@@ -227,13 +232,13 @@ class Crew:
     # ---- ends -----------------------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException) -> None:
-        """Lets nothing more begin, and ends what waits; with the condition held."""
+        """Lets no stage begin any more, and ends those that wait; with the condition held."""
         self._error = self._error or error
         self._ready.clear()
         self._run.cancel()
 
     def _abandon(self) -> None:
-        """Leaves helpers to themselves; as long as one is at work the run counts as active, for its writes' sake."""
+        """Leaves without waiting for helpers. While one is at work, the run counts as active: it may still write."""
         with self._changed:
             self._fail(errors.CancelledError(None, None, "The run was cancelled."))
             own = threading.get_ident()

@@ -1,6 +1,6 @@
-"""The stages of a plan one after the other in the calling thread, where there is nothing to do at the same time.
+"""The stages of a plan one after the other in the calling thread, for plans whose stages are too short for threads.
 
-Progress is asked once, with the numbers of registers in place of values; what it says is the program of every run.
+Progress is asked once, with the numbers of registers in place of values. Its answers are the program of every run.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any
 
 from graphflow._core.common.timeouts import QUICK_STAGE_SECONDS
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.crew import Runner
 from graphflow._core.runtime.progress import Parts, Progress
+from graphflow._core.runtime.scheduler import StageRunner
 
 
 @dataclass(eq=False, slots=True)
 class _Step:
     """A stage, the registers that it reads and writes, and those that nothing reads after it."""
 
-    runner: Runner
+    runner: StageRunner
     reads: list[int]
     writes: list[int]
     spent: list[int]
 
 
-class Straight:
+class InlineScheduler:
     """The stages of some parts in an order in which they can run. Thread-safe.
 
-    timed: whether how long the stages take is noted; all_quick says then whether each was quick in the last run.
+    timed: whether the stages are timed; `all_quick` then says whether each was quick in the last run.
     """
 
     def __init__(self, parts: Parts, timed: bool) -> None:
@@ -57,7 +57,7 @@ class Straight:
             later.update(step.reads)
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> list[Any]:
-        """What is fetched. Raises the error of the first stage that fails."""
+        """The fetched values. Raises the error of the first stage that fails."""
         registers: list[Any] = [None] * self._count
         registers[: len(feeds)] = feeds
         all_quick = True
