@@ -74,7 +74,7 @@ class Node:
         planner = store.planner = Planner(CONFIG, device_names(task, CONFIG), task)
         self.service = service.Service(
             task, device_names(task, CONFIG), dict(zip(TASKS, TASKS, strict=True)), incarnation, store,
-            lambda plan, options: planner.executable(plan, store, options, lends=True),
+            lambda plan, options: planner.executable(plan, store, options, borrows=True),
             ACCESS, lambda: None, tcp_only=True,
         )  # fmt: skip
         self.store = store

@@ -53,7 +53,7 @@ def _files() -> int:
 def test_a_partner_reads_what_is_leased_and_cannot_write_to_it(memory: SharedMemory) -> None:
     partner = PartnerMemory(memory.address)
     array = np.arange(COUNT, dtype=np.float32)
-    handle = memory.lease(array, "partner")
+    handle = memory.pin(array, "partner")
     assert handle is not None and len(handle) == HANDLE.size
     found = _read(partner, handle)
     np.testing.assert_array_equal(found, array)
@@ -69,19 +69,19 @@ def test_what_lies_there_already_is_not_copied_and_counts_as_leased_until_it_is_
     array = memory.copied(np.ones(COUNT, np.float32))
     assert memory.holds(array) and memory.holds(array[3:]) and not memory.holds(np.ones(COUNT))
     size = memory.size
-    handle = memory.lease(array, "partner")
-    assert handle is not None and memory.leased(array) and memory.size == size
+    handle = memory.pin(array, "partner")
+    assert handle is not None and memory.pinned(array) and memory.size == size
     found = _read(partner, handle)
-    assert memory.leased(array)
+    assert memory.pinned(array)
     del found
-    assert not memory.leased(array)
+    assert not memory.pinned(array)
 
 
 def test_a_part_of_an_array_there_goes_as_what_it_is(memory: SharedMemory) -> None:
     partner = PartnerMemory(memory.address)
     array = memory.copied(np.arange(3 * COUNT, dtype=np.float32))
     for part in (array[COUNT : 2 * COUNT], array[::3], array.reshape(3, -1).T):
-        handle = memory.lease(part, "partner")
+        handle = memory.pin(part, "partner")
         assert handle is not None
         np.testing.assert_array_equal(_read(partner, handle, part.size), part.reshape(-1))
 
@@ -91,7 +91,7 @@ def test_a_thousand_transfers_leave_no_file_and_take_no_more_memory(memory: Shar
     partner = PartnerMemory(memory.address)
     sizes, files = set(), set()
     for number in range(1000):
-        handle = memory.lease(np.full(COUNT, number, np.float32), "partner")
+        handle = memory.pin(np.full(COUNT, number, np.float32), "partner")
         assert handle is not None
         assert _read(partner, handle)[-1] == number
         if number > 10:
@@ -114,7 +114,7 @@ def test_closing_frees_every_file() -> None:
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["copy", "lease", "release", "drop", "trim", "abandon"]), st.integers(0, 7))
+        st.tuples(st.sampled_from(["copy", "pin", "release", "drop", "trim", "abandon"]), st.integers(0, 7))
     )
 )
 def test_what_is_read_never_changes(steps: list[tuple[str, int]]) -> None:
@@ -126,8 +126,8 @@ def test_what_is_read_never_changes(steps: list[tuple[str, int]]) -> None:
     for count, (what, place) in enumerate(steps):
         if what == "copy":
             here[place] = memory.copied(np.full(COUNT, count, np.float32))
-        elif what == "lease" and place in here:
-            handle = memory.lease(here[place], place % 2)
+        elif what == "pin" and place in here:
+            handle = memory.pin(here[place], place % 2)
             assert handle is not None
             read[count] = _read(partner, handle), float(here[place][0])
         elif what == "release" and read:
@@ -147,7 +147,7 @@ def test_what_is_read_never_changes(steps: list[tuple[str, int]]) -> None:
 def _share_and_wait(pipe: Connection) -> None:
     memory = SharedMemory()
     memory.has_partners = True
-    pipe.send((dict(memory.address), memory.lease(np.full(COUNT, 7, np.float32), "parent")))
+    pipe.send((dict(memory.address), memory.pin(np.full(COUNT, 7, np.float32), "parent")))
     time.sleep(60)
 
 
@@ -193,13 +193,13 @@ def test_what_a_killed_process_shared_stays_readable_where_it_is_open(pipe: Any)
 def test_what_a_killed_process_read_is_not_used_again_and_goes(pipe: Any, memory: SharedMemory) -> None:
     mine, child = pipe(_open_and_wait)
     array = memory.copied(np.full(COUNT, 3, np.float32))
-    mine.send((dict(memory.address), memory.lease(array, "child")))
+    mine.send((dict(memory.address), memory.pin(array, "child")))
     assert mine.recv() == 3
     os.kill(child.pid, signal.SIGKILL)
     child.join()
-    assert memory.leased(array)
+    assert memory.pinned(array)
     memory.abandon("child")
-    assert memory.leased(array)
+    assert memory.pinned(array)
     size = memory.size
     del array
     memory.trim()
@@ -228,7 +228,7 @@ def test_a_file_that_may_shrink_and_sizes_that_are_wrong_are_refused(
         status = os.fstat(file.fileno())
         with pytest.raises(SharedMemoryError):
             partner.read(HANDLE.pack(file.fileno(), status.st_ino, 4096, 99), 4096)
-    handle = memory.lease(np.zeros(COUNT, np.float32), "partner")
+    handle = memory.pin(np.zeros(COUNT, np.float32), "partner")
     assert handle is not None
     file_number, inode, size, number = HANDLE.unpack(handle)
     for wrong in (

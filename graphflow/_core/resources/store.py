@@ -21,7 +21,7 @@ from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import container_of, resource_name
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
-from graphflow._core.resources.lending import Memory, ProcessMemory
+from graphflow._core.resources.borrowing import Memory, ProcessMemory
 from graphflow._core.resources.run import Run
 from graphflow._core.resources.services import AbsentTasks, CollectiveService, FunctionService
 from graphflow._core.resources.variables import VariableCell
@@ -233,12 +233,12 @@ class ResourceStore:
                 self._free_unused()
 
     def begin_in_place(self, *cells: VariableCell) -> bool:
-        """Whether values may be changed in place: only one run is active, and these are lent to nobody.
+        """Whether values may be changed in place: only one run is active, and nobody has borrowed these.
 
         If so, end_in_place() must follow.
         """
         with self._lock:
-            if self._active > 1 or any(cell._is_lent() for cell in cells):
+            if self._active > 1 or any(cell._is_borrowed() for cell in cells):
                 return False
             self._in_place += 1
             for cell in cells:

@@ -1,7 +1,7 @@
-"""VariableCell: the place of one variable.
+"""VariableCell: holds the value of one variable.
 
-A change of a variable happens whole, under its lock: in place if no other run is active and nobody has the value on
-loan, else in a new buffer. The store, which holds the cells, knows whether that is so.
+A change of a variable happens whole, under its lock: in place if no other run is active and nobody has borrowed the
+value, else in a new buffer. The store, which holds the cells, knows which of the two it is.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from graphflow._core.checkpoint.handover import taken
 from graphflow._core.checkpoint.parallel import copied, copy_into
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dims, compatible, text
-from graphflow._core.resources.lending import LENT_FROM, Loans, Memory
+from graphflow._core.resources.borrowing import BORROW_FROM_BYTES, Borrows, Memory
 
 
 class Home(Protocol):
     """What a cell asks of the store that holds it.
 
-    memory: where values lie that leave the run or its device.
+    memory: the memory for values that leave the run or its device.
     """
 
     memory: Memory
@@ -37,14 +37,14 @@ class Home(Protocol):
 
 
 class VariableCell:
-    """The place of one variable: its value, or None before it is initialised.
+    """Holds one variable: its value, or None before it is initialised.
 
     Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
-    reader never sees half of it; alone, and with the value lent to nobody, it happens in place. `assigned` counts how
-    often it was set as a whole.
+    reader never sees half of it. If no other run is active and nobody has borrowed the value, it changes in place.
+    `assigned` counts how often it was set as a whole.
     """
 
-    __slots__ = ("assigned", "dims", "dtype", "line", "loans", "lock", "name", "store", "value")
+    __slots__ = ("assigned", "borrows", "dims", "dtype", "line", "lock", "name", "store", "value")
 
     def __init__(self, store: Home, name: str, dtype: DType, line: tuple[str, int], dims: Dims) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class VariableCell:
         self.dims = dims
         self.line = line
         self.lock = threading.Lock()
-        self.loans = Loans()
+        self.borrows = Borrows()
         self.value: Any = None
         self.assigned = 0
 
@@ -72,31 +72,31 @@ class VariableCell:
         value = self.value
         return 0 if value is None else int(value.nbytes)
 
-    def lend(self) -> Any:
-        """The value, read-only, for somebody who may still read it after the run; to be called in a run."""
+    def borrow(self) -> Any:
+        """The value, read-only, for a reader that may keep it after the run; to be called in a run."""
         value = self.get()
-        if value.nbytes < LENT_FROM or value.dtype.hasobject:
+        if value.nbytes < BORROW_FROM_BYTES or value.dtype.hasobject:
             return value.copy() if value.ndim else value[()]
         memory = self.store.memory
         with self.lock:
             if memory.has_partners and self.value is value and not memory.holds(value):
                 self.value = value = memory.copied(value)
-            return self.loans.lend(value)
+            return self.borrows.borrow(value)
 
-    def recover(self) -> None:
-        """Makes the value one that nobody else reads, so that it may be changed in place; the run is the only one."""
+    def copy_if_borrowed(self) -> None:
+        """Copies the value if somebody has borrowed it, so that it may be changed in place; the run is the only one."""
         with self.lock:
-            if self.value is not None and self._is_lent():
+            if self.value is not None and self._is_borrowed():
                 self.value = self._copy(self.value)
 
     def changes_in_place(self) -> None:
-        """Its value is about to be changed in place; for cells that know copies of it elsewhere."""
+        """Called before the value is changed in place, for cells that know copies of it elsewhere."""
 
-    def _is_lent(self) -> bool:
-        return self.loans.any(self.value, self.store.memory)
+    def _is_borrowed(self) -> bool:
+        return self.borrows.any(self.value, self.store.memory)
 
     def _fresh(self, old: Any) -> Any:
-        """Memory for a new value of the same size, where the old one is: shared or not."""
+        """Memory for a new value of the same size: shared memory if the old value is there."""
         memory = self.store.memory
         return memory.empty(old.shape, old.dtype) if memory.holds(old) else np.empty_like(old)
 
@@ -106,9 +106,9 @@ class VariableCell:
         return fresh
 
     def assign(self, value: Any, validate_shape: bool = True) -> None:
-        """Sets the value to a copy of `value`; InvalidArgumentError where its shape may not be the variable's.
+        """Sets the value to a copy of `value`; InvalidArgumentError if its shape may not be the variable's.
 
-        The first value is not copied where it is given away (checkpoint/handover.py).
+        The first value is not copied if its maker has given it away (checkpoint/handover.py).
         """
         if validate_shape and not compatible(self.dims, np.shape(value)):
             raise errors.InvalidArgumentError(
@@ -129,16 +129,16 @@ class VariableCell:
                 self.value = copied(value, dtype) if fresh is None else fresh
 
     def exchange(self, old: Any, new: Any) -> None:
-        """Puts a value of the same shape in the place of `old`, unless that is the value no longer.
+        """Replaces the value `old` by one of the same shape; does nothing if `old` is not the value any more.
 
-        To whoever asks what was set it is the same value: `assigned` does not count it.
+        It counts as the same value: `assigned` stays.
         """
         with self.lock:
             if self.value is old:
                 self._put(old, new)
 
     def _put(self, old: Any, new: Any) -> None:
-        """Makes a value of the shape of the old one the value: in its memory where nobody reads that; lock held."""
+        """Sets a value of the shape of the old one, in the memory of the old one if nobody reads that; lock held."""
         alone = self.store.begin_in_place(self)
         try:
             target = old if alone else self._fresh(old)
@@ -165,7 +165,7 @@ class VariableCell:
     def modify(self, function: Callable[[Any], None]) -> None:
         """Changes the value by function(array), which changes parts of the array in place.
 
-        Where the function raises, the value stays as it was if the function checks before it writes.
+        If the function raises before it writes, the value stays as it was.
         """
         with self.lock:
             array = self.get()

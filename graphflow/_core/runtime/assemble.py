@@ -44,14 +44,14 @@ def assemble(
     trace: bool = False,
     check_numerics: bool = False,
     observe: Callable[[str, Any], None] | None = None,
-    lends: bool = False,
+    borrows: bool = False,
 ) -> Assembled:
     """Compiles a part for a store.
 
     `trace` records start and end of every instruction in run.trace; `check_numerics` raises at the first NaN or
-    infinity; observe(name, result) is called with every result; `lends` hands out variables without a copy, read-only.
+    infinity; observe(name, result) is called with every result; with `borrows` fetched variables are not copied.
     """
-    return _Assembler(plan, store, kernels, trace, check_numerics, observe, lends).finish()
+    return _Assembler(plan, store, kernels, trace, check_numerics, observe, borrows).finish()
 
 
 def own(value: Any) -> Any:
@@ -84,10 +84,10 @@ class _Assembler:
         trace: bool,
         check: bool,
         observe: Callable[[str, Any], None] | None,
-        lends: bool,
+        borrows: bool,
     ) -> None:
         self._observe = observe
-        self._lends = lends
+        self._borrows = borrows
         self._plan = plan
         self._store = store
         self._kernels = kernels
@@ -159,8 +159,8 @@ class _Assembler:
     def _fetch(self, value: str, position: int) -> str:
         expression = self._use(value)
         again = value in self._plan.fetches[:position]
-        if value in self._cells and self._lends:
-            return f"{self._cells[value]}.lend()"
+        if value in self._cells and self._borrows:
+            return f"{self._cells[value]}.borrow()"
         if value in self._cells or again or expression in self._borrowed:
             self._globals.setdefault("copied", copied)
             return f"copied({expression})"

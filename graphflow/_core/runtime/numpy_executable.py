@@ -28,7 +28,7 @@ class NumpyExecutable(Executable):
     """A plan that can be run again and again. Thread-safe.
 
     cells: the variables that the error of an uninitialized one goes through; those of this plan are added. Without it
-    these alone. trace, check_numerics, lends: as for assemble().
+    these alone. trace, check_numerics, borrows: as for assemble().
     """
 
     def __init__(
@@ -41,18 +41,18 @@ class NumpyExecutable(Executable):
         *,
         trace: bool = False,
         check_numerics: bool = False,
-        lends: bool = False,
+        borrows: bool = False,
     ) -> None:
         self.part: Assembled = assemble(
-            plan, store, kernels, trace=trace, check_numerics=check_numerics, lends=lends
+            plan, store, kernels, trace=trace, check_numerics=check_numerics, borrows=borrows
         )
         """What is computed."""
         function = self.part.function
         self._function: Callable[..., tuple[Any, ...]] = (
             flushing(np.errstate(all="ignore")(function)) if self.part.computes else function
         )
-        self.lends = lends
-        """Whether results may be lent."""
+        self.borrows = borrows
+        """Whether results may be borrowed from variables."""
         self.cells: list[VariableCell] = [] if cells is None else cells
         """The variables of the whole run."""
         self.cells.extend(self.part.cells)

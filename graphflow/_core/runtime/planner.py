@@ -179,12 +179,12 @@ class Planner:
         )
 
     def executable(
-        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, lends: bool = False
+        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, borrows: bool = False
     ) -> Executable:
         """What runs a plan, able to become compiled if that is asked for.
 
         options: may be another configuration's; what this one insists on holds as well.
-        lends: what is fetched may lie in memory of the store, read-only, rather than belong to the caller.
+        borrows: whether fetched values may be borrowed: read-only arrays in memory of the store, not the caller's own.
         """
         self._prepare(store)
         options = self._insisted(options)
@@ -197,7 +197,7 @@ class Planner:
         def base(part: Plan, inside: bool) -> NumpyExecutable:
             if self._verifies:
                 verify(part, "partition")
-            settings = {"trace": options.traced, "check_numerics": options.check_numerics, "lends": inside}
+            settings = {"trace": options.traced, "check_numerics": options.check_numerics, "borrows": inside}
             return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
@@ -217,8 +217,8 @@ class Planner:
             return runner
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
-            return faster(base(plan, lends), plan)
-        return StagedExecutable(plan, cut, stage, self.threads, lends)
+            return faster(base(plan, borrows), plan)
+        return StagedExecutable(plan, cut, stage, self.threads, borrows)
 
     def _insisted(self, options: ExecutionOptions) -> ExecutionOptions:
         compiled = self._config.compiled if options.compiled == "auto" else options.compiled

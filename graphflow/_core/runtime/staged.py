@@ -3,7 +3,7 @@
 What waits must hold nothing that others need: neither the lock of a variable nor the memory of a compiled plan. So a
 plan for several devices is cut where a value goes from one to another, and a plan for one device before and after each
 instruction that waits for other runs or threads. Each stage is an ordinary plan, which becomes compiled like any. What
-goes from stage to stage is not copied: results are computed in memory of their own, variables are lent.
+goes from stage to stage is not copied: results are computed in memory of their own, variables are borrowed.
 
 On one device the cuts follow the plan's one order, so that they change nothing of it, and what would be too short a
 stage stays with the waits beside it.
@@ -23,7 +23,7 @@ from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
 from graphflow._core.plan.stages import AROUND, Key, Stage, cut, stages
-from graphflow._core.resources.lending import lent
+from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
@@ -42,7 +42,7 @@ class StagedExecutable(Executable):
     """The stages of one plan. Thread-safe.
 
     make(part, waits, kept): gives what runs a stage, of which GPUs take the values `kept`. uses_variables: whether any
-    stage does. lends: whether what is fetched may be lent.
+    stage does. borrows: whether fetched values may be borrowed from variables.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class StagedExecutable(Executable):
         partition: Partition,
         make: Callable[[Plan, bool, frozenset[str]], StageRunner],
         pool: Callable[[], ThreadPool],
-        lends: bool,
+        borrows: bool,
     ) -> None:
         self._pool = pool
-        self._lends = lends
+        self._borrows = borrows
         self._devices = len(partition.parts)
         found = stages(partition) if self._devices > 1 else _in_order(partition)
         edges: dict[Key, int] = {}
@@ -94,7 +94,7 @@ class StagedExecutable(Executable):
             values = self._at_once(run, feeds)
         return tuple(
             [
-                copied(host(value)) if shared or self._is_lent(value) else value
+                copied(host(value)) if shared or self._is_borrowed(value) else value
                 for value, shared in zip(values, self._shared, strict=True)
             ]
         )
@@ -106,10 +106,10 @@ class StagedExecutable(Executable):
         self._inline.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
         return values
 
-    def _is_lent(self, value: Any) -> bool:
+    def _is_borrowed(self, value: Any) -> bool:
         if isinstance(value, DeviceArray):
             return True
-        return not self._lends and isinstance(value, np.ndarray) and lent(value) is not value
+        return not self._borrows and isinstance(value, np.ndarray) and borrowed_from(value) is not value
 
     @property
     def runners(self) -> Mapping[str, Sequence[StageRunner]]:

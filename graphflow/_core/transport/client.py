@@ -205,7 +205,7 @@ class Connection:
         self._memory.close()
 
     def _share(self, array: np.ndarray[Any, Any]) -> bytes | None:
-        return self._memory.lease(array, self.address)
+        return self._memory.pin(array, self.address)
 
     def _channel(self) -> Channel:
         if self._closed.is_set():

@@ -1,14 +1,16 @@
 """Large tensors between processes of one user on one machine: in memory that both map, so that nobody copies them.
 
-The memory is of files without a name (memfd_create), which go with the last process that uses them, however that ends.
-A message says where a tensor lies instead of holding it. The receiver opens the sender's file as /proc/PID/fd/NUMBER,
-which Linux allows to the same user alone, maps it read-only and keeps the mapping, since the memory is used again.
+The memory is that of files without a name (memfd_create), which the kernel frees with the last process that uses them.
+A message says in which file a tensor lies instead of holding it. The receiver opens the sender's file as
+/proc/PID/fd/NUMBER, which Linux allows to the same user alone. It maps it read-only and keeps the mapping, since the
+memory is used again.
 
-With every tensor goes a lease, a byte in the sender's control file: the sender sets it, the receiver clears it when its
-last array on that memory is gone, and until then the sender neither writes to the memory nor uses it for something
-else. What was leased to a process that is gone is never used again, as that process may still be there to read it.
+While a receiver reads a tensor, its memory is pinned. A pin is a byte in the sender's control file: the sender sets it,
+and the receiver clears it when its last array on that memory is gone. Until then the sender neither writes to the
+memory nor uses it for something else. Memory that is pinned for a process whose connection is gone is never used again,
+as that process may still be there to read it.
 
-Whether two processes can do this is found out by doing it: in its hello each says where its control file is, and the
+Two processes find out whether they can do this by doing it: in its hello each says which its control file is, and the
 other opens it and finds the same secret in it.
 """
 
@@ -32,14 +34,14 @@ import numpy as np
 
 from graphflow._core.checkpoint.parallel import copy_into
 from graphflow._core.common.timeouts import IDLE_SHARED_SECONDS
-from graphflow._core.resources.lending import lent
+from graphflow._core.resources.borrowing import borrowed_from
 
 Array = np.ndarray[Any, Any]
 
 SHARED_FROM: Final = 64 << 10
-"""Bytes from which a tensor goes through shared memory: below, copying it costs less than telling where it is."""
+"""Smaller tensors do not go through shared memory: copying them costs less than saying in which file they are."""
 HANDLE: Final = struct.Struct("<QQQQ")
-"""Number of the file, its inode, its size, and the number of the lease; the tensor is at its beginning."""
+"""Number of the file, its inode, its size, and the number of the pin. The tensor is at the beginning of the file."""
 _CONTROL_BYTES: Final = 64 << 10
 _SECRET_BYTES: Final = 32
 _PAGE: Final = 64 << 10
@@ -51,7 +53,7 @@ def _address(array: Array) -> int:
 
 
 class SharedMemoryError(OSError):
-    """What a message says is in shared memory cannot be had: its sender is gone, or this process has no more files."""
+    """A tensor in shared memory cannot be read: its sender is gone, or this process has no more files."""
 
 
 class _Segment:
@@ -67,16 +69,16 @@ class _Segment:
         self.memory = mmap.mmap(self.file, size)
         self.address = _address(np.frombuffer(self.memory, np.uint8))
         self.root: weakref.ref[Array] | None = None
-        self.leases: dict[int, Hashable] = {}
-        """Its leases, as far as it is not known that they have ended, and who has them."""
+        self.pins: dict[int, Hashable] = {}
+        """Its pins that were not seen to have ended, and the process that each is for."""
         self.idle_since = 0.0
         self.abandoned = False
 
 
 class SharedMemory:
-    """The memory that a process shares with others; on machines without memfd_create with nobody. Thread-safe.
+    """The memory that a process shares with others; with nobody on machines without memfd_create. Thread-safe.
 
-    wanted: whether it shares any; otherwise it is only used again.
+    wanted: whether it shares any. If not, the memory is still used again within the process.
     """
 
     def __init__(self, wanted: bool = True) -> None:
@@ -88,20 +90,20 @@ class SharedMemory:
         if self.usable:
             self._control = _Segment(_CONTROL_BYTES)
             self._control.memory[:_SECRET_BYTES] = self._secret
-            self._leased = np.frombuffer(self._control.memory, np.uint8)
+            self._pinned = np.frombuffer(self._control.memory, np.uint8)
         self._numbers = list(range(_CONTROL_BYTES - 1, _SECRET_BYTES - 1, -1))
         self._lock = threading.Lock()
         self._roots: dict[int, _Segment] = {}
         """The segments in use here, by the id of the array that all arrays on one are views of."""
         self._unused: deque[_Segment] = deque()
         self._idle: list[_Segment] = []
-        """The segments that no array here is on; some may still be leased."""
+        """The segments that no array here is on; some may still be pinned."""
         self.has_partners = False
         """Whether a process is known that can open this memory; before that, nothing is put here."""
 
     @property
     def address(self) -> Mapping[str, Any]:
-        """Where the control file is, for a hello; nothing where it is nobody else's business."""
+        """How another process opens the control file, for a hello; empty if nothing is shared."""
         if self._control is None or not self.wanted:
             return {}
         return {
@@ -116,7 +118,7 @@ class SharedMemory:
             return sum(s.size for s in (*self._roots.values(), *self._idle, *self._unused))
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array in shared memory, with what was there before in it."""
+        """An array in shared memory. Its contents are undefined."""
         dtype = np.dtype(dtype)
         length = math.prod(shape) * dtype.itemsize
         with self._lock:
@@ -125,7 +127,7 @@ class SharedMemory:
             key = id(root)
             self._roots[key] = segment
 
-            def gone(_: Any) -> None:  # Maybe in the middle of something else that this thread does here.
+            def gone(_: Any) -> None:  # May be called while this thread is in another method.
                 self._roots.pop(key, None)
                 if self.usable:
                     self._unused.append(segment)
@@ -135,7 +137,7 @@ class SharedMemory:
         return array
 
     def copied(self, array: Array) -> Array:
-        """A copy of an array, here where it is large and somebody may open it."""
+        """A copy of an array; in this memory if it is large and another process may open it."""
         if array.nbytes < SHARED_FROM or not self.has_partners or array.dtype.hasobject:
             return array.copy()
         copy = self.empty(array.shape, array.dtype)
@@ -143,21 +145,22 @@ class SharedMemory:
         return copy
 
     def holds(self, array: Array) -> bool:
-        """Whether an array lies here."""
+        """Whether an array lies in this memory."""
         return self._segment(array) is not None
 
-    def leased(self, array: Array) -> bool:
-        """Whether another process may be reading an array that lies here."""
+    def pinned(self, array: Array) -> bool:
+        """Whether another process may be reading an array that lies in this memory."""
         segment = self._segment(array)
         if segment is None:
             return False
         with self._lock:
             return self._in_use(segment)
 
-    def lease(self, array: Array, holder: Hashable) -> bytes | None:
-        """Where an array lies, for one process; None where that would not pay, or no lease is left.
+    def pin(self, array: Array, holder: Hashable) -> bytes | None:
+        """Pins an array for one process, and returns the handle by which that process finds it.
 
-        An array that does not lie here is copied here. It may not be written to while `leased`.
+        None if the array is too small to be worth it, or if no pin is left. An array that does not lie in this memory
+        is copied to it. It may not be written to while `pinned`.
         """
         if array.nbytes < SHARED_FROM:
             return None
@@ -171,34 +174,34 @@ class SharedMemory:
             if not self._numbers:
                 return None
             number = self._numbers.pop()
-            segment.leases[number] = holder
-            self._leased[number] = 1
+            segment.pins[number] = holder
+            self._pinned[number] = 1
         return HANDLE.pack(segment.file, segment.inode, segment.size, number)
 
     def abandon(self, holder: Hashable) -> None:
-        """A process is gone, or unreachable: what it has a lease of is not used again."""
+        """Gives up the segments that are pinned for a process that is gone or unreachable: they are not used again."""
         with self._lock:
             for segment in (*self._roots.values(), *self._idle, *self._unused):
-                if holder in segment.leases.values() and self._in_use(segment):
-                    segment.abandoned = holder in segment.leases.values()
+                if holder in segment.pins.values() and self._in_use(segment):
+                    segment.abandoned = holder in segment.pins.values()
             self._idle = [s for s in self._idle if not s.abandoned]
             self._collect()
 
     def trim(self) -> None:
-        """Frees what has not been used for some seconds."""
+        """Frees the segments that were not used for some seconds."""
         with self._lock:
             self._collect()
             limit = time.monotonic() - IDLE_SHARED_SECONDS
             self._idle = [s for s in self._idle if s.idle_since > limit or self._in_use(s)]
 
     def close(self) -> None:
-        """Frees what no array here is on; what partners still read stays until they are through."""
+        """Frees the segments that no array here is on. Partners keep what they are still reading."""
         with self._lock:
             self.usable = self.has_partners = False
             self._numbers.clear()
             self._idle.clear()
             self._unused.clear()
-            self._leased = np.ones(_CONTROL_BYTES, np.uint8)
+            self._pinned = np.ones(_CONTROL_BYTES, np.uint8)
             self._control = None
 
     # ---- with the lock ----------------------------------------------------------------------------------------------
@@ -221,15 +224,15 @@ class SharedMemory:
                 self._idle.append(segment)
 
     def _in_use(self, segment: _Segment) -> bool:
-        for number in [n for n in segment.leases if not self._leased[n]]:
-            del segment.leases[number]
+        for number in [n for n in segment.pins if not self._pinned[n]]:
+            del segment.pins[number]
             self._numbers.append(number)
-        return segment.abandoned or bool(segment.leases)
+        return segment.abandoned or bool(segment.pins)
 
-    # ---- without ----------------------------------------------------------------------------------------------------
+    # ---- without the lock -------------------------------------------------------------------------------------------
 
     def _segment(self, array: Array) -> _Segment | None:
-        root = lent(array).base
+        root = borrowed_from(array).base
         segment = self._roots.get(id(root))
         return (
             segment if segment is not None and segment.root is not None and segment.root() is root else None
@@ -237,9 +240,9 @@ class SharedMemory:
 
 
 class PartnerMemory:
-    """The memory that another process shares with this one. For one thread, except that its arrays may end anywhere.
+    """The memory that another process shares with this one. For one thread, but its arrays may be collected in any.
 
-    SharedMemoryError where this process cannot open it.
+    Raises SharedMemoryError if this process cannot open it.
     """
 
     def __init__(self, address: Mapping[str, Any]) -> None:
@@ -254,7 +257,7 @@ class PartnerMemory:
             raise SharedMemoryError(f"The other process shares no memory: {error}") from None
         if control[:_SECRET_BYTES] != secret:
             raise SharedMemoryError("There is another process's memory.")
-        self._leased = np.frombuffer(control, np.uint8)
+        self._pinned = np.frombuffer(control, np.uint8)
         self._owner = os.getpid()
         self._mapped: OrderedDict[int, mmap.mmap] = OrderedDict()
         self._used: set[int] = set()
@@ -262,7 +265,7 @@ class PartnerMemory:
         self._arrays: dict[int, weakref.ref[Array]] = {}
 
     def read(self, handle: bytes, length: int) -> Array:
-        """The bytes that a handle tells of, read-only; the lease ends with the last array on them."""
+        """The bytes that a handle stands for, read-only; the pin ends with the last array on them."""
         file, inode, size, number = HANDLE.unpack(handle)
         if length > size or not _SECRET_BYTES <= number < _CONTROL_BYTES:
             raise SharedMemoryError(f"{length} bytes cannot be in {size}.")
@@ -278,7 +281,7 @@ class PartnerMemory:
         def gone(_: Any) -> None:
             self._arrays.pop(number, None)
             if os.getpid() == self._owner:  # In a child the same array is still used by its parent.
-                self._leased[number] = 0
+                self._pinned[number] = 0
 
         self._arrays[number] = weakref.ref(root, gone)
         return root

@@ -42,7 +42,7 @@ class Sharing:
         except SharedMemoryError:
             return  # On another machine, or another user's.
         self._addresses[name] = address
-        self._shares[name] = partial(self.memory.lease, holder=name)
+        self._shares[name] = partial(self.memory.pin, holder=name)
         self.memory.has_partners = True
 
     def gone(self, name: Hashable) -> None:

@@ -1,4 +1,4 @@
-"""Protects memory of a GPU after its last use: nothing is freed while it can be lent, and what is freed is freed right.
+"""Protects memory of a GPU after its last use: nothing is freed while it is in use, and what is freed is freed right.
 
 The driver is a stand-in: the simulator has none.
 """
@@ -17,7 +17,7 @@ import pytest
 
 from graphflow._core.codegen.gpu import dropped
 from graphflow._core.codegen.gpu.pool import Pool
-from graphflow._core.runtime.gpu.arrays import _Lease
+from graphflow._core.runtime.gpu.arrays import _BlockOwner
 
 
 class DriverError(Exception):
@@ -101,16 +101,16 @@ def test_nothing_is_freed_when_the_process_ends(calls: list[Any], monkeypatch: p
 def test_memory_that_a_cycle_held_can_be_lent_again() -> None:
     freed: list[str] = []
     device = SimpleNamespace(pool=Pool(), stream=None, allocate=lambda size, dtype: Memory(freed, "memory"))
-    lease = _Lease(device, 100)  # type: ignore[arg-type]
-    lease.block.events = (event := Memory(freed, "event"),)
-    memory = weakref.ref(lease.block.memory)
+    owner = _BlockOwner(device, 100)  # type: ignore[arg-type]
+    owner.block.events = (event := Memory(freed, "event"),)
+    memory = weakref.ref(owner.block.memory)
     waited, event = weakref.ref(event), None  # type: ignore[assignment]
-    cycle: list[Any] = [lease]
+    cycle: list[Any] = [owner]
     cycle.append(cycle)
-    del lease, cycle
+    del owner, cycle
     gc.collect()
     assert not freed
-    again = _Lease(device, 100)  # type: ignore[arg-type]
+    again = _BlockOwner(device, 100)  # type: ignore[arg-type]
     assert again.block.memory is memory()
     assert waited() is None  # Was waited for, and is not needed any more.
     assert freed == ["event"]

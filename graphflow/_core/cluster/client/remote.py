@@ -81,7 +81,7 @@ class RemotePlanner(Planner):
         super().__init__(config, own + [d for d in found if d not in own], task)
 
     def executable(
-        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, lends: bool = False
+        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, borrows: bool = False
     ) -> Executable:
         """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
         if self._here is not None and self._here.takes(plan, list(self.partition(plan).parts)):

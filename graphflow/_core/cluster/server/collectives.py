@@ -124,7 +124,7 @@ class CollectiveLink:
                 self._send(task, small)
             return
         for task in self._other_tasks(formation):
-            handle = self._memory.lease(whole, task) if task in self._partners else None
+            handle = self._memory.pin(whole, task) if task in self._partners else None
             if handle is not None:
                 self._send(task, frame._replace(where=Where.SHARED, payload=handle).encode())
                 continue

@@ -112,7 +112,7 @@ class Server:
             addresses,
             incarnation,
             store,
-            lambda plan, options: planner.executable(plan, store, options, lends=True),
+            lambda plan, options: planner.executable(plan, store, options, borrows=True),
             access,
             self._told_to_stop,
             self._config.tcp_only,

@@ -24,32 +24,33 @@ class Block:
 class Pool:
     """The blocks of one device, free ones by size. Thread-safe; `give` may be called from a finaliser.
 
-    It holds the blocks that are lent too. Whoever has one may be collected as part of a cycle, and Python finalises all
-    that only a cycle holds before it asks the holder: the memory that is given back here would have been freed.
+    It keeps references to the blocks in use, too. Their holders may be collected as part of a cycle, and Python then
+    finalises everything that only the cycle refers to. Without this reference the block's memory would be freed before
+    the holder gives the block back.
     """
 
     def __init__(self) -> None:
         self._free: dict[int, deque[Block]] = {}
-        self._lent: set[Block] = set()
+        self._in_use: set[Block] = set()
 
     def take(self, size: int) -> Block | None:
-        """Lends a block; it may be written after its events. None where there is none of that size."""
+        """A free block, which may be written after its events; None if there is none of that size."""
         try:
             block = self._free[size].popleft()
         except (KeyError, IndexError):
             return None
-        self._lent.add(block)
+        self._in_use.add(block)
         return block
 
     def add(self, size: int, memory: Any) -> Block:
-        """Lends new memory."""
+        """A block for new memory."""
         block = Block(size, memory)
-        self._lent.add(block)
+        self._in_use.add(block)
         return block
 
     def give(self, block: Block) -> None:
         """Gives a block back."""
-        self._lent.discard(block)
+        self._in_use.discard(block)
         self._free.setdefault(block.size, deque()).append(block)
 
     def clear(self) -> None:

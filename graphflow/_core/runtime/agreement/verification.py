@@ -127,7 +127,7 @@ class Subject:
     store: ResourceStore
     kernels: KernelTable
     cells: Sequence[Any]
-    lends: bool
+    borrows: bool
     make: Make
     takes_over: bool
 
@@ -191,7 +191,7 @@ def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
 
 
 def _real_run(subject: Subject, tape: Tape, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-    part = assemble(subject.plan, subject.store, tape.recording(subject.kernels), lends=subject.lends)
+    part = assemble(subject.plan, subject.store, tape.recording(subject.kernels), borrows=subject.borrows)
     try:
         with computing():
             results: tuple[Any, ...] = part.function(run, *feeds)

@@ -67,14 +67,14 @@ class CompiledPlan:
         threads: int,
         store: ResourceStore,
         kernels: KernelTable,
-        lends: bool = False,
+        borrows: bool = False,
         watch: Watch | None = None,
     ) -> None:
-        """`lends`: it is a stage, whose results may lie in memory of the store, so that nothing need be copied.
+        """`borrows`: whether it is a stage, whose fetched values may be borrowed, so that they need not be copied.
 
         watch: is shown what each group has left, before the next one runs.
         """
-        self._lends = lends
+        self._borrows = borrows
         self._watch = watch
         self._left = (
             [] if watch is None else left_by(draft.groups, draft.stored, draft.lowering.values.items())
@@ -142,7 +142,7 @@ class CompiledPlan:
 
     def _find_handed(self) -> dict[str, Value]:
         """The results that each run computes in memory of their own: large ones, on their way to others."""
-        if not self._lends or not self._store.memory.usable:
+        if not self._borrows or not self._store.memory.usable:
             return {}
         lowering = self._lowering
         inside = {root for cluster in lowering.clusters.values() for root in cluster}
@@ -267,7 +267,7 @@ class CompiledPlan:
                 program = scalar_program(group, self._draft.stored, self._address)
                 keep.append(program)
                 steps.append(program.step(addresses[0]))
-        return _NativeSegment(machine.program(steps, threads, self._lends), groups, starts, keep)
+        return _NativeSegment(machine.program(steps, threads, self._borrows), groups, starts, keep)
 
     def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:
         nodes = [node for group in groups for node in group.nodes if isinstance(node, PythonNode)]
@@ -350,7 +350,7 @@ class CompiledPlan:
         memory = self._store.memory
         if value is None:
             return lambda objects: own(read(objects))
-        if not self._lends or not value.shape:
+        if not self._borrows or not value.shape:
             return lambda objects: copied(read(objects))
         if value.root in self._handed and value.dtype == self._handed[value.root].dtype:
             root, shape = value.root, value.shape
@@ -359,8 +359,8 @@ class CompiledPlan:
         for name, cell, shape in self._cells:
             whole = value.root == name and (value.shape, value.offset) == (shape, 0) and value.contiguous
             if whole and value.dtype == cell.dtype.name:
-                lend = cell.lend
-                return lambda objects: lend()
+                borrow = cell.borrow
+                return lambda objects: borrow()
         return lambda objects: memory.copied(read(objects))
 
     def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
@@ -391,7 +391,7 @@ class CompiledPlan:
                 raise Unusable
             try:
                 for cell in self._written:
-                    cell.recover()
+                    cell.copy_if_borrowed()
                 objects = self._bind(feeds)
                 with single_threaded() if self._uses_blas else _NOTHING:
                     for number, segment in enumerate(self._segments):

@@ -45,7 +45,7 @@ def observed_run(
         if known.setdefault(name, seen) != seen:
             varying.add(name)
 
-    observer = assemble(plan, store, kernels, observe=observe, lends=base.lends)
+    observer = assemble(plan, store, kernels, observe=observe, borrows=base.borrows)
     try:
         with computing():
             result: tuple[Any, ...] = observer.function(run, *feeds)

@@ -311,7 +311,7 @@ class TieredExecutable(Executable):
             self._store,
             self._kernels,
             self._base.cells,
-            self._base.lends,
+            self._base.borrows,
             lambda store, kernels, watch: self._built(draft, store, kernels, watch),
             self._policy.seeded or self._policy.mode == "always",
         )
@@ -320,7 +320,7 @@ class TieredExecutable(Executable):
         from graphflow._core.runtime.compiled.build import CompiledPlan
 
         machine, threads = shared.machine(), self._policy.threads
-        return CompiledPlan(draft, machine, threads, store, kernels, self._base.lends, watch)
+        return CompiledPlan(draft, machine, threads, store, kernels, self._base.borrows, watch)
 
 
 def usable_cores() -> int:

@@ -22,7 +22,7 @@ _GRAIN: Final = 512
 """Blocks of the pool have sizes that are multiples of so many bytes."""
 
 
-class _Lease:
+class _BlockOwner:
     """A block of a device's pool, given back when the last array on it is gone. Made with the device's lock held."""
 
     __slots__ = ("_device", "block")
@@ -46,12 +46,17 @@ class _Lease:
 class DeviceArray:
     """A value of a shape and a NumPy dtype in memory of a device, side by side. Nobody changes it. Thread-safe."""
 
-    __slots__ = ("__weakref__", "_host", "_lease", "_start", "block", "device", "dtype", "shape")
+    __slots__ = ("__weakref__", "_host", "_owner", "_start", "block", "device", "dtype", "shape")
     __array_ufunc__ = None
     """NumPy's operators leave it to this class."""
 
     def __init__(
-        self, device: Device, shape: tuple[int, ...], dtype: str, lease: _Lease | None = None, start: int = 0
+        self,
+        device: Device,
+        shape: tuple[int, ...],
+        dtype: str,
+        owner: _BlockOwner | None = None,
+        start: int = 0,
     ) -> None:
         from graphflow._core.codegen.gpu.toolkit import part
 
@@ -62,8 +67,8 @@ class DeviceArray:
         self._start = start
         count = math.prod(shape)
         with device.current():
-            self._lease = _Lease(device, count * self.dtype.itemsize) if lease is None else lease
-            self.block = part(self._lease.block.memory, start, count, dtype)
+            self._owner = _BlockOwner(device, count * self.dtype.itemsize) if owner is None else owner
+            self.block = part(self._owner.block.memory, start, count, dtype)
         """Its elements, as an array in device memory."""
 
     @property
@@ -91,7 +96,7 @@ class DeviceArray:
         """The value in memory of another device. The copy is made in the order of both devices' work."""
         found = DeviceArray(device, self.shape, self.dtype.name)
         if self.size:
-            self._lease.block.events += (device.receive(found.block, self.block, self.device),)
+            self._owner.block.events += (device.receive(found.block, self.block, self.device),)
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -141,7 +146,7 @@ class DeviceArray:
 
     def _rows(self, first: int, shape: tuple[int, ...]) -> DeviceArray:
         start = self._start + first * math.prod(self.shape[1:]) * self.dtype.itemsize
-        return DeviceArray(self.device, shape, self.dtype.name, self._lease, start)
+        return DeviceArray(self.device, shape, self.dtype.name, self._owner, start)
 
     def __add__(self, other: Any) -> Any:
         """The sum with an array of the same shape and dtype, on the device."""

@@ -59,9 +59,9 @@ class DeviceCell(VariableCell):
         """The host's array is about to be changed."""
         self._on_device = False
 
-    def _is_lent(self) -> bool:
+    def _is_borrowed(self) -> bool:
         host = getattr(self, "_host", None)
-        return host is not None and self.loans.any(host, self.store.memory)
+        return host is not None and self.borrows.any(host, self.store.memory)
 
     def shape(self) -> tuple[int, ...] | None:
         """The value's shape, without fetching it; None before it is initialised."""

@@ -177,7 +177,7 @@ class ControlledExecutable(Executable):
             lambda kind: kind == STRETCH or self._kernels.is_stateful(kind),
             self._kernels.may_view,
         )
-        function = assemble(cut, self._store, table, lends=self._base.lends)
+        function = assemble(cut, self._store, table, borrows=self._base.borrows)
         return _Program(function, stretches, scalars, there)
 
     def _specialised(self, feeds: Sequence[Any]) -> Plan:

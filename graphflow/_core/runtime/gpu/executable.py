@@ -216,7 +216,7 @@ class DeviceExecutable(Executable):
             self._store,
             self._kernels,
             self._base.cells,
-            self._base.lends,
+            self._base.borrows,
             make,
             True,
         )

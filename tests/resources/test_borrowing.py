@@ -1,4 +1,4 @@
-"""Protects lent values of variables: who has one sees none of the changes that follow; who has none costs no copy."""
+"""Protects borrowed values of variables: a borrower sees no later change; without one nothing is copied."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphflow._core.graph import dtypes
-from graphflow._core.resources.lending import LENT_FROM, lent
+from graphflow._core.resources.borrowing import BORROW_FROM_BYTES, borrowed_from
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory
 
-COUNT = max(LENT_FROM, 64 << 10) // 4
+COUNT = max(BORROW_FROM_BYTES, 64 << 10) // 4
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "shared"])
@@ -68,11 +68,11 @@ def test_a_change_is_made_in_place_when_the_loan_has_ended_and_not_before(
     store: ResourceStore, change: str
 ) -> None:
     cell = _cell(store, value=1)
-    loan = cell.lend()
-    view = loan.reshape(2, -1)[1].view(np.uint8)
+    borrowed = cell.borrow()
+    view = borrowed.reshape(2, -1)[1].view(np.uint8)
     kept = view.copy()
     before = cell.value
-    del loan
+    del borrowed
     CHANGES[change](cell, 2)
     assert cell.value is not before and cell.value[0] == cell.value[-1] == 2
     np.testing.assert_array_equal(view, kept)
@@ -84,31 +84,35 @@ def test_a_change_is_made_in_place_when_the_loan_has_ended_and_not_before(
 
 def test_a_loan_is_read_only_and_no_copy_from_the_second_on(store: ResourceStore) -> None:
     cell = _cell(store)
-    loan = cell.lend()
+    borrowed = cell.borrow()
     assert (
-        not loan.flags.writeable and lent(loan) is cell.value and cell.lend().ctypes.data == loan.ctypes.data
+        not borrowed.flags.writeable
+        and borrowed_from(borrowed) is cell.value
+        and cell.borrow().ctypes.data == borrowed.ctypes.data
     )
     small = store.variable("small", dtypes.float32, ("here.py", 1), ())
     small.assign(np.float32(3))
-    assert small.lend() == 3
+    assert small.borrow() == 3
 
 
 def test_a_value_is_made_ones_own_before_a_change_in_place(store: ResourceStore) -> None:
     cell = _cell(store, value=5)
-    loan = cell.lend()
+    borrowed = cell.borrow()
     before = cell.value
-    cell.recover()
+    cell.copy_if_borrowed()
     assert cell.value is not before and cell.value[0] == 5
-    del loan
+    del borrowed
     before = cell.value
-    cell.recover()
+    cell.copy_if_borrowed()
     assert cell.value is before
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     st.booleans(),
-    st.lists(st.tuples(st.sampled_from([*CHANGES, "lend", "lease", "end", "recover"]), st.integers(0, 1))),
+    st.lists(
+        st.tuples(st.sampled_from([*CHANGES, "borrow", "pin", "end", "copy_if_borrowed"]), st.integers(0, 1))
+    ),
 )
 def test_who_was_lent_a_value_keeps_it(shares: bool, steps: list[tuple[str, int]]) -> None:
     for store in _store(shares):
@@ -119,17 +123,17 @@ def test_who_was_lent_a_value_keeps_it(shares: bool, steps: list[tuple[str, int]
         out: list[tuple[Any, float]] = []
         for number, (what, which) in enumerate(steps, 1):
             cell = cells[which]
-            if what == "lend":
-                out.append((cell.lend(), float(cell.value[0])))
-            elif what == "lease" and memory.has_partners:
-                handle = memory.lease(cell.lend(), "partner")
+            if what == "borrow":
+                out.append((cell.borrow(), float(cell.value[0])))
+            elif what == "pin" and memory.has_partners:
+                handle = memory.pin(cell.borrow(), "partner")
                 assert handle is not None
                 read = np.frombuffer(partner.read(handle, 4 * COUNT).data, np.float32)
                 out.append((read, float(cell.value[0])))
             elif what == "end" and out:
                 del out[which % len(out)]
-            elif what == "recover":
-                cell.recover()
+            elif what == "copy_if_borrowed":
+                cell.copy_if_borrowed()
             elif what in CHANGES:
                 CHANGES[what](cell, number)
                 assert cell.value[0] == cell.value[-1] == number
