@@ -80,13 +80,13 @@ def test_a_run_counts_while_it_goes_on_and_one_that_fails_frees_what_it_holds(
     assert found == ((uses_variables, not uses_variables), 7)
 
     def fails(run: RunContext) -> None:
-        run.hold("it", lambda: freed.append("held"))
-        run.pledge("it", lambda: freed.append("pledged"))
+        run.add_cleanup("it", lambda: freed.append("cleanup"))
+        run.on_abort("it", lambda: freed.append("on_abort"))
         raise error
 
     with pytest.raises(error):
         carry_out(Does(fails, uses_variables), RunContext(store), ())
-    assert freed == ["held", "pledged"]
+    assert freed == ["cleanup", "on_abort"]
     assert carry_out(Does(lambda run: is_alone(store), True), RunContext(store), ())[0]
 
 

@@ -77,8 +77,8 @@ class Call:
         self.takes_rows = kind == "CollectiveGatherGrad"
         self.sends = kind == "CollectiveBcastSend"
         self.receives = kind == "CollectiveBcastRecv"
-        self.pledge = ("collective", group_key, instance_key, member)
-        """What a run names the operation by whose second half is still to come."""
+        self.abort_key = ("collective", group_key, instance_key, member)
+        """The key of the run's `on_abort` between the two halves of the operation."""
 
     def offered(self, round_: Round) -> Sequence[int]:
         """The ranks that have brought what this member needs, or all where it needs none of them."""
@@ -137,7 +137,7 @@ class Collectives:
                 offer.rows = len(extra)
             elif not call.fixed:
                 offer.rows, offer.fixed = len(array), False
-        if run.pledged(call.pledge):
+        if run.has_on_abort(call.abort_key):
             raise errors.InvalidArgumentError(
                 None, None,
                 f"{call.member} takes part in the instance {call.instance} of the group with group_key {call.group} "
@@ -148,7 +148,7 @@ class Collectives:
             group = self._group(call.group)
             ticket, instructions = group.begin(call.member, call.size, call.instance, offer)
             self._carry_out(group, instructions)
-        run.pledge(call.pledge, lambda: self._gave_up(call))
+        run.on_abort(call.abort_key, lambda: self._gave_up(call))
         return ticket
 
     def _gave_up(self, call: Call) -> None:
@@ -163,7 +163,7 @@ class Collectives:
             self._leave(call, _for_others(error, call))
             raise
         finally:
-            run.redeem(call.pledge)
+            run.remove_on_abort(call.abort_key)
 
     def _leave(self, call: Call, error: errors.OpError | None) -> None:
         with self.condition:

@@ -22,4 +22,4 @@ class Run(Protocol):
         """Raises CancelledError or DeadlineExceededError if the run should end; `awaited` says what it waits for."""
 
     def failed(self, error: BaseException) -> None:
-        """Frees what the calling thread holds and will not come to let go; tells those who count on the run."""
+        """Calls the cleanups of the calling thread, and tells other processes that wait for the run."""

@@ -420,7 +420,7 @@ class Once:
             if not count or not self._enter(epoch) or count <= self._applied:
                 return False
             self._busy = True
-            run.hold(self, self._free)
+            run.add_cleanup(self, self._free)
             return True
 
     def _free(self) -> None:
@@ -430,7 +430,7 @@ class Once:
 
     def done(self, run: Any, choice: Choice) -> None:
         """The change that was claimed has been made."""
-        run.let_go(self)
+        run.remove_cleanup(self)
         with self._condition:
             if choice.number[0] == self._epoch:
                 self._applied = choice.number[1]

@@ -1,4 +1,4 @@
-"""RunContext: what one Session.run shares between its instructions."""
+"""RunContext: the state of one Session.run, which its instructions share."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from graphflow._core.resources.store import CLOSED, ResourceStore
 class RunContext:
     """One run: its store, per-run resources and deadline. Shared by the threads of the run.
 
-    once: which attempt of a run this is, where runs are numbered so as to be repeated (cluster/once.py).
-    kept: what operations keep for the session where the store is not the session's own.
-    pausable: whether it counts as active in the store, and may leave the count while it waits, holding no variable's
-        memory then.
+    once: which attempt of a run this is, if runs are numbered so that they can be repeated (cluster/once.py).
+    kept: what operations keep for the session, if the store is not the session's own.
+    pausable: whether the run counts as active in the store, and may leave the count while it waits. It holds no
+        variable's memory then.
     replica_seconds: how long a round of synchronous training waits for workers that are gone; 0 means a few seconds.
     """
 
     __slots__ = (
         "__weakref__",
-        "_broken",
+        "_aborted",
         "_cancelled",
         "deadline",
         "kept",
@@ -46,68 +46,68 @@ class RunContext:
         self.once: Any = None
         self.replica_seconds = 0.0
         self._cancelled = False
-        self._broken = False
+        self._aborted = False
 
-    def hold(self, what: Any, free: Callable[[], None]) -> None:
-        """The calling thread holds something that others wait for; free() is called where it fails before let_go."""
-        self.per_run.setdefault(("held", threading.get_ident()), {})[what] = free
+    def add_cleanup(self, key: Any, function: Callable[[], None]) -> None:
+        """Has `function` called if the calling thread fails before `remove_cleanup`: it frees what others wait for."""
+        self.per_run.setdefault(("cleanups", threading.get_ident()), {})[key] = function
 
-    def let_go(self, what: Any) -> None:
-        """The calling thread holds it no more."""
-        del self.per_run["held", threading.get_ident()][what]
+    def remove_cleanup(self, key: Any) -> None:
+        """The calling thread has freed it itself."""
+        del self.per_run["cleanups", threading.get_ident()][key]
 
-    def pledge(self, what: Any, broken: Callable[[], None]) -> None:
-        """Others count on what the run will still do; broken() is called where it ends without `redeem`."""
-        self.per_run.setdefault("pledges", {})[what] = broken
-        if self._broken:  # Another device of the run has failed meanwhile.
-            self._break_pledges()
+    def on_abort(self, key: Any, function: Callable[[], None]) -> None:
+        """Has `function` called if the run ends before `remove_on_abort`: others wait for what it has begun."""
+        self.per_run.setdefault("on_abort", {})[key] = function
+        if self._aborted:  # Another device of the run has failed meanwhile.
+            self._abort()
 
-    def pledged(self, what: Any) -> bool:
-        """Whether a pledge of that name is not redeemed yet."""
-        return what in self.per_run.get("pledges", ())
+    def has_on_abort(self, key: Any) -> bool:
+        """Whether `on_abort` was called with that key, and `remove_on_abort` was not."""
+        return key in self.per_run.get("on_abort", ())
 
-    def redeem(self, what: Any) -> None:
-        """The run has done what others counted on."""
-        self.per_run.get("pledges", {}).pop(what, None)
+    def remove_on_abort(self, key: Any) -> None:
+        """The run has completed what others wait for."""
+        self.per_run.get("on_abort", {}).pop(key, None)
 
-    def _break_pledges(self) -> None:
-        self._broken = True
-        pledges = self.per_run.get("pledges")
-        while pledges:
+    def _abort(self) -> None:
+        self._aborted = True
+        functions = self.per_run.get("on_abort")
+        while functions:
             try:
-                _, broken = pledges.popitem()
+                _, function = functions.popitem()
             except KeyError:  # Another thread has taken the last one.
                 break
-            broken()
+            function()
 
     def failed(self, error: BaseException) -> None:
-        """Frees what the calling thread holds and will not come to let go; tells those who count on the run.
+        """Calls the cleanups of the calling thread, and the functions that were given to `on_abort`.
 
         error: what the run failed with, of the thread that calls.
         """
-        for free in self.per_run.pop(("held", threading.get_ident()), {}).values():
-            free()
-        self._break_pledges()
+        for function in self.per_run.pop(("cleanups", threading.get_ident()), {}).values():
+            function()
+        self._abort()
 
     gives_back = False
-    """Whether what it has taken goes back where nobody gets its results."""
+    """Whether elements that the run has taken are put back if nobody gets its results."""
 
     def took(self, give_back: Callable[[], None]) -> None:
         """Elements were taken from a queue, a reader or an iterator; give_back() puts them back to where they were.
 
-        Called while nobody else can take there, so that who comes after a run that was given up finds them; where it
-        was already, they go back at once, and this raises CancelledError. Nothing where who runs it always gets what it
-        has taken, or is not asked.
+        Called while nobody else can take there, so that the next run finds the elements of a run that was given up. If
+        it was given up already, they go back at once, and this raises CancelledError. Does nothing for a run whose
+        caller always gets its results.
         """
 
     def begin_change(self) -> None:
-        """Something is about to change that others see, so that what was taken has been used.
+        """Called before the run changes what others see: from then on the elements that it has taken are used.
 
-        CancelledError where it has gone back, since the run was given up.
+        Raises CancelledError if they have gone back, because the run was given up.
         """
 
     def mine(self, name: str, make: Callable[[], Any]) -> Any:
-        """What an operation keeps from run to run of one session, such as a random state; made on first use."""
+        """An object that an operation keeps between runs of a session, such as a random state; made at first use."""
         if self.kept is None:
             return self.store.other(name, make)
         found = self.kept.get(name)
@@ -120,7 +120,7 @@ class RunContext:
         target.flush()
 
     def say_awaited(self, text: str) -> None:
-        """Says to whoever waits for the run what it waits for; here that is in the same process, and can see it."""
+        """Tells the caller, if it is another process, what the run waits for. In this process the store shows it."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of the user's."""
@@ -130,16 +130,16 @@ class RunContext:
         """Asks the run to end at the next point where it checks, and ends what it waits for."""
         self._cancelled = True
         self.store.wake()
-        self._break_pledges()
+        self._abort()
 
     def remaining(self) -> float | None:
-        """The seconds to its deadline, at least a millisecond; None where it has none."""
+        """The seconds to its deadline, at least a millisecond; None if it has none."""
         return None if self.deadline is None else max(0.001, self.deadline - time.monotonic())
 
     def check(self, awaited: Callable[[], str] | None = None) -> None:
-        """Raises CancelledError or DeadlineExceededError where the run should end; called once a loop iteration.
+        """Raises CancelledError or DeadlineExceededError if the run should end; called once in each loop iteration.
 
-        `awaited` says what it waits for.
+        awaited: returns what the run waits for, for the message.
         """
         if self._cancelled:
             raise errors.CancelledError(None, None, "The run was cancelled.")

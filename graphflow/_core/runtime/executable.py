@@ -53,7 +53,7 @@ class Executable(Protocol):
 
 
 def carry_out(executable: Executable, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-    """One whole run: it counts as active if it uses variables, and what it holds and has pledged is freed if it fails.
+    """One whole run: it counts as active if it uses variables, and its cleanups are called if it fails.
 
     This is the way of sessions, tasks and functions alike.
     """
