@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any, NoReturn
 
+from graphflow import errors
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Tensor
@@ -28,6 +29,7 @@ from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.growth import GrowthWatch
 from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.trace import Recorder
+from graphflow._core.session_graph import SessionGraph, name_operations, operations_named
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
 
 _TASK = "/job:localhost/replica:0/task:0"
@@ -69,6 +71,7 @@ class BaseSession:
         self._growth = GrowthWatch(self._graph)
         self._target = target
         self._planner = self._store.planner = self._connected()
+        self._store.graph = SessionGraph(self._graph, self._planner)
         self._devices = self._planner.devices
 
     def _connected(self) -> Planner:
@@ -181,7 +184,11 @@ class BaseSession:
         run.trace = trace
         if self._target:
             run.once = self._once.attempt
-        return prepared.rebuild(carry_out(prepared.executable, run, feeds))
+        try:
+            return prepared.rebuild(carry_out(prepared.executable, run, feeds))
+        except errors.OpError as error:
+            name_operations(error, self._graph)
+            raise
 
     def _run_slowly(
         self,
@@ -222,7 +229,7 @@ class BaseSession:
         return prepared
 
     def _prepare(self, fetches: Any, feeds: list[Tensor], traced: bool = False) -> _Prepared:
-        with self._lock:
+        with self._lock, operations_named(self._graph):
             changes = self._graph.changes
             plan, structure = self.plan(fetches, feeds)
             options = self._planner.execution_options(gives_the_same(self._graph), traced)
@@ -236,13 +243,14 @@ class BaseSession:
     ) -> tuple[Plan, Fetches]:
         """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
         structure = Fetches(self._graph, fetches)
-        return self._planner.plan(structure.tensors, structure.targets, feeds, watch), structure
+        with operations_named(self._graph):
+            return self._planner.plan(structure.tensors, structure.targets, feeds, watch), structure
 
     def _log_placement(self, plan: Plan) -> None:
         lines = [
             (i.name, i.type, i.device)
             for i in walk(plan)
-            if i.name not in self._logged and i.op is not None and i.device
+            if i.name not in self._logged and i.origin is not None and i.device
         ]
         self._logged |= {name for name, _, _ in lines}
         width = max((len(f"{name}: ({kind}):") for name, kind, _ in lines), default=0)

@@ -15,8 +15,9 @@ import pytest
 
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources import readers
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements
 from graphflow._core.resources.datasets.batching import BatchDataset
 from graphflow._core.resources.datasets.iterators import IteratorResource
 from graphflow._core.resources.datasets.sources import RangeTable, TableDataset
@@ -33,7 +34,7 @@ from graphflow.errors import CancelledError, DeadlineExceededError, OutOfRangeEr
 from tests.cluster.giving_up import until
 
 ORDERS = list(itertools.permutations(range(3)))
-ORIGIN = Origin("Dataset", "d", None)
+ORIGIN = Origin("d", "Dataset", ("model.py", 1))
 
 
 @pytest.fixture

@@ -167,8 +167,8 @@ def test_a_plan_that_has_travelled_is_the_same(seed: int) -> None:
             plan, _ = session.plan(fetches, [x])
     found = _travelled(plan)
     assert str(found) == str(plan)
-    sites = [(i.op.name, i.op.line) for i in plan.instructions if i.op is not None]
-    assert [(i.op.name, i.op.line) for i in found.instructions if i.op is not None] == sites
+    sites = [(i.origin.name, i.origin.line) for i in plan.instructions if i.origin is not None]
+    assert [(i.origin.name, i.origin.line) for i in found.instructions if i.origin is not None] == sites
 
 
 def test_python_functions_travel_only_to_who_trusts_the_sender() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from graphflow._core.common.modules import import_all
 from graphflow._core.graph.claims import Claims
 from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.elements import Operation
+from graphflow._core.plan.ir import Origin
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -43,8 +43,12 @@ class Node(Protocol):
         """The dtype of each output."""
 
     @property
-    def op(self) -> Operation | None:
-        """The operation that it stands for, where there is one."""
+    def origin(self) -> Origin | None:
+        """The operation that it stands for, for messages; None if it stands for none."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the values that it takes, such as "queue:0"."""
 
     @property
     def used(self) -> tuple[bool, ...]:

@@ -16,25 +16,32 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import Instruction, Plan
+from graphflow._core.plan.ir import Instruction, Origin, Plan
 
 Value = tuple[str, DType, Dims]
 """The name of a value, its dtype and what is known of its shape."""
 
 
-def of_operation(op: Operation, inputs: Sequence[str], control: Sequence[str]) -> Instruction:
-    """What runs an operation of a graph, given the names that its inputs have in the plan."""
+def origin_of(op: Operation) -> Origin:
+    """What a plan keeps of an operation."""
+    return Origin(op.name, op.type, op.line)
+
+
+def of_operation(
+    op: Operation, inputs: Sequence[str], attrs: Mapping[str, Any], control: Sequence[str]
+) -> Instruction:
+    """What runs an operation of a graph, given the names that its inputs have in the plan, and its attributes there."""
     return Instruction(
         name=op.name,
         type=op.type,
         inputs=tuple(inputs),
         **_results(_values(op.outputs)),
-        attrs=op.attrs,
+        attrs=attrs,
         control=tuple(control),
         device=op.device,
         index=op._id,
         definition=op.op_def,
-        op=op,
+        origin=origin_of(op),
     )
 
 
@@ -48,9 +55,9 @@ def construct(
     control: Sequence[str],
     device: str,
     index: int,
-    op: Operation,
+    origin: Origin,
 ) -> Instruction:
-    """An "If" or a "While": `bodies` are its branches, or its condition and body; `op` is one of its operations."""
+    """An "If" or a "While": `bodies` are its branches, or its condition and body; `origin` is one of its operations."""
     return Instruction(
         name=name,
         type=kind,
@@ -59,7 +66,7 @@ def construct(
         control=tuple(control),
         device=device,
         index=index,
-        op=op,
+        origin=origin,
         bodies=bodies,
     )
 
@@ -78,7 +85,7 @@ def constants(
             control=tuple(control),
             device=i.device,
             index=i.index,
-            op=i.op,
+            origin=i.origin,
         )
         for position, (output, dtype, value) in enumerate(zip(i.outputs, i.dtypes, values, strict=True))
     ]
@@ -96,7 +103,7 @@ def identity_for(i: Instruction, position: int, value: str) -> Instruction:
         device=i.device,
         index=i.index,
         definition=lookup(kinds.IDENTITY),
-        op=i.op,
+        origin=i.origin,
     )
 
 
@@ -113,7 +120,7 @@ def send(
         control=tuple(control),
         device=maker.device,
         index=maker.index,
-        op=maker.op,
+        origin=maker.origin,
     )
 
 
@@ -129,7 +136,7 @@ def receive(
         attrs=attrs,
         device=device,
         index=maker.index,
-        op=maker.op,
+        origin=maker.origin,
     )
 
 
@@ -150,7 +157,7 @@ def region(
         attrs=attrs,
         device=work[0].device,
         index=work[0].index,
-        op=work[-1].op,
+        origin=work[-1].origin,
     )
 
 

@@ -9,41 +9,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.graph import dtypes
-from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.op_def import registry
 from graphflow._core.graph.shapes import Dims, TensorShape
 from graphflow._core.plan import kinds
-from graphflow._core.plan.functions import LoweredFunction, lowered
-from graphflow._core.plan.ir import Instruction, Plan
+from graphflow._core.plan.functions import LoweredFunction
+from graphflow._core.plan.ir import Instruction, Origin, Plan
 
 _DEEPEST: Final = 64
 """How deep branches and loops, and the attributes of one operation, may be nested."""
-
-_FOR_BUILDING: Final = frozenset({"_gradient_function"})
-"""Attributes that no kernel looks at: functions of the program, which may hold its graph, and need not be picklable."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """What stands for an operation in a process that has no graph: enough to say which one failed, and where it is."""
-
-    name: str
-    type: str
-    line: tuple[str, int]
-    node_def: Any = None
-    graph: Any = None
-    inputs: tuple[Any, ...] = ()
-
-    def describe(self) -> str:
-        """Type and name, as messages say it."""
-        return f"{self.type} {self.name!r}"
-
 
 _HAVE_BODIES: Final = (kinds.IF, kinds.WHILE)
 
@@ -77,7 +55,7 @@ class PlanWriter:
         ]
 
     def _instruction(self, i: Instruction) -> Any:
-        site = None if i.op is None else [i.op.name, i.op.type, *i.op.line]
+        origin = None if i.origin is None else [i.origin.name, i.origin.type, *i.origin.line]
         return [
             i.name,
             i.type,
@@ -85,12 +63,12 @@ class PlanWriter:
             list(i.outputs),
             [d.name for d in i.dtypes],
             [None if s is None else list(s) for s in i.shapes],
-            [[name, self._value(value)] for name, value in i.attrs.items() if name not in _FOR_BUILDING],
+            [[name, self._value(value)] for name, value in i.attrs.items()],
             list(i.control),
             i.device,
             i.index,
             i.definition is not None,
-            site,
+            origin,
             [self.plan(body) for body in i.bodies],
             list(i.used),
         ]
@@ -122,11 +100,8 @@ class PlanWriter:
             return {"tuple": [self._value(v) for v in value]}
         if isinstance(value, dict):
             return {"dict": [[self._value(k), self._value(v)] for k, v in value.items()]}
-        if isinstance(value, GraphFunction | LoweredFunction):
-            function = lowered(value)
-            return {
-                "function": [function.name, self.plan(function.plan), function.arguments, function.seeded]
-            }
+        if isinstance(value, LoweredFunction):
+            return {"function": [value.name, self.plan(value.plan), value.arguments, value.seeded]}
         if not self._functions:
             raise ValueError(f"The plan has a Python value, which is no plain data: {type(value).__name__}.")
         import cloudpickle
@@ -180,7 +155,7 @@ class PlanReader:
             device,
             index,
             defined,
-            site,
+            origin,
             bodies,
             used,
         ) = tree
@@ -202,7 +177,7 @@ class PlanReader:
             device=device,
             index=int(index),
             definition=known if defined else None,
-            op=None if site is None else _site(*site),  # type: ignore[arg-type]
+            origin=None if origin is None else _origin(*origin),
             bodies=tuple(self._plan(body, depth + 1) for body in bodies),
             used=tuple(bool(u) for u in used),
         )
@@ -259,5 +234,5 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(_text(v) for v in values)
 
 
-def _site(name: Any, kind: Any, file: Any, line: Any) -> Site:
-    return Site(_text(name), _text(kind), (_text(file), int(line)))
+def _origin(name: Any, kind: Any, file: Any, line: Any) -> Origin:
+    return Origin(_text(name), _text(kind), (_text(file), int(line)))

@@ -16,10 +16,20 @@ from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
 
 Extent: TypeAlias = int | tuple[str, int]
 """A number, or a value and an axis along which that is as long."""
-Makers: TypeAlias = Mapping[str, Instruction]
 _FAR: Final = 50
 """Operations through which an extent is followed."""
 _KEEP_SHAPE: Final = frozenset({"Identity", "StopGradient", "PreventGradient"})
+
+
+class Makers(dict[str, Instruction]):
+    """The instruction that makes each value of a level of a plan, and what is known of the values from outside of it.
+
+    given: the shape of each value that comes from outside and is no variable, as far as it is known.
+    """
+
+    def __init__(self, makers: Mapping[str, Instruction], given: Mapping[str, Dims]) -> None:
+        super().__init__(makers)
+        self.given = given
 
 
 def extents(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> list[Extent] | None:
@@ -58,10 +68,7 @@ def _dims(i: Instruction, position: int, makers: Makers) -> Dims:
     maker = makers.get(name)
     if maker is not None:
         return None if maker.type in VARIABLE_TYPES else maker.shapes[maker.outputs.index(name)]
-    tensors = () if i.op is None else i.op.inputs
-    if position < len(tensors) and tensors[position].name == name:
-        return None if tensors[position].op.type in VARIABLE_TYPES else tensors[position].dims
-    return None
+    return makers.given.get(name)
 
 
 def _extent(name: str, maker: Instruction | None, axis: int, makers: Makers, far: int) -> Extent:

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
@@ -22,8 +21,30 @@ from graphflow._core.plan import kinds
 VARIABLE_TYPES = frozenset({"VariableV2"})
 PASS_THROUGH: Final = frozenset({"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
 """Types whose result is their input."""
+LOCAL: Final = "_session_local"
+"""The attribute of a variable that the graph calls its session's own."""
 _SHORT: Final = 8
 """Constants of at most so many elements are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The operation of the user's graph that an instruction stands for, as data: there is no way from it to the graph.
+
+    line: file and line number of the user's code that built it.
+    """
+
+    name: str
+    type: str
+    line: tuple[str, int]
+
+    @property
+    def built(self) -> str:
+        """The line as messages quote it: "FILE:NUMBER"."""
+        return f"{self.line[0]}:{self.line[1]}"
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name!r} (built at {self.built})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +56,7 @@ class Instruction:
     inputs, outputs: names of values; outputs[i] has dtypes[i] and shapes[i].
     control: names of instructions that come first.
     index: when its operation was built, the order among equals.
-    op: the operation that it stands for, for error messages.
+    origin: the operation that it stands for, for messages; None if it stands for none.
     """
 
     name: str
@@ -49,7 +70,7 @@ class Instruction:
     device: str = ""
     index: int = 0
     definition: OpDef | None = None
-    op: Operation | None = None
+    origin: Origin | None = None
     bodies: tuple[Plan, ...] = ()
     used: tuple[bool, ...] = ()
     """Whether anything takes each output, () where all are taken; known once the plan is whole."""

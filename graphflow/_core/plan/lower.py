@@ -7,23 +7,32 @@ Enter/Merge/Switch/Exit/NextIteration operations, which are kept in the graph fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from graphflow import errors
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.function import GraphFunction
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.random_seed import gives_the_same
 from graphflow._core.plan import build, kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.functions import LoweredFunction
+from graphflow._core.plan.ir import LOCAL, VARIABLE_TYPES, Instruction, Plan
 
 _RENAMES = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
 """Operations that give a value another name inside a branch or a loop."""
+_FOR_BUILDING: Final = "_gradient_function"
+"""An attribute that only the building of a graph looks at: a function of the program, which may hold the graph."""
+_LOWERED: Final[WeakKeyDictionary[GraphFunction, LoweredFunction]] = WeakKeyDictionary()
+"""What functions have become. A function is the same one in all plans, as its random state outlives a plan."""
 
 
 def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Plan:
     """The unplaced, unordered plan that computes `fetches` and runs `targets`, given `feeds` in that order."""
     fed = frozenset(feeds)
     needed = _prune([t.op for t in fetches if t not in fed] + list(targets), fed)
-    lowering = _Lowering(needed, fed)
+    lowering = _Lowering(needed, fed, _local_variables(needed))
     return Plan(
         lowering.instructions(None, sorted(needed, key=lambda op: op._id)),
         feeds=tuple(t.name for t in feeds),
@@ -31,6 +40,37 @@ def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequen
         targets=tuple(dict.fromkeys(lowering.representative(op, None) or op.name for op in targets)),
         feed_types=tuple((t.dtype, t.dims) for t in feeds),
     )
+
+
+def lowered(function: GraphFunction) -> LoweredFunction:
+    """A function as a plan."""
+    found, seeded = _LOWERED.get(function), gives_the_same(function.graph)
+    if found is None or found.seeded != seeded:
+        plan = lower(function.outputs, [], function.inputs)
+        arguments = len(function.inputs) - len(function.captures)
+        found = _LOWERED[function] = LoweredFunction(function.name, plan, arguments, seeded)
+    return found
+
+
+def _local_variables(ops: set[Operation]) -> frozenset[Operation]:
+    """The operations of the variables that the graph calls its session's own."""
+    graph = next((op.graph for op in ops if op.type in VARIABLE_TYPES), None)
+    local = () if graph is None else graph.get_collection(GraphKeys.LOCAL_VARIABLES)
+    return frozenset(op for op in (getattr(variable, "op", None) for variable in local) if op is not None)
+
+
+def _attributes(op: Operation, is_local: bool) -> Mapping[str, Any]:
+    """The attributes of an operation without what leads back to its graph: functions are plans."""
+    attrs = {name: _plain(value) for name, value in op.attrs.items() if name != _FOR_BUILDING}
+    return attrs | {LOCAL: True} if is_local else attrs
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, GraphFunction):
+        return lowered(value)
+    if isinstance(value, list | tuple) and any(isinstance(item, GraphFunction) for item in value):
+        return type(value)([_plain(item) for item in value])
+    return value
 
 
 def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operation]:
@@ -68,9 +108,12 @@ def _construct_under(op: Operation, level: Any) -> Any:
 
 
 class _Lowering:
-    def __init__(self, needed: set[Operation], fed: frozenset[Tensor]) -> None:
+    def __init__(
+        self, needed: set[Operation], fed: frozenset[Tensor], local_variables: frozenset[Operation]
+    ) -> None:
         self._needed = needed
         self._fed = fed
+        self._local_variables = local_variables
 
     def resolve(self, tensor: Tensor) -> Tensor:
         """The tensor itself, or the one that it is another name of."""
@@ -129,7 +172,8 @@ class _Lowering:
         if op.op_def.writes:
             self._refuse_fed_place(op)
         inputs = [self.value(t) for t in op.inputs]
-        return build.of_operation(op, inputs, self._control([op], level, op.name))
+        attrs = _attributes(op, op in self._local_variables)
+        return build.of_operation(op, inputs, attrs, self._control([op], level, op.name))
 
     def _refuse_fed_place(self, op: Operation) -> None:
         for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
@@ -176,7 +220,7 @@ class _Lowering:
             control=self._control(members, level, construct.name),
             device=_device_of(construct, results, inner),
             index=max(op._id for op in members),
-            op=results[0] if results else inner[0],
+            origin=build.origin_of(results[0] if results else inner[0]),
         )
 
     def _branches(

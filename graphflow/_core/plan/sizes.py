@@ -1,14 +1,15 @@
 """Sizes of results that are values: the dense shapes of sparse tensors, and how many segments some ids name.
 
-Another device than the CPU can only take such an op where the host has these values before the device begins.
+Another device than the CPU can take such an op only if the host has these values before the device begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.plan import kinds
+from graphflow._core.plan.ir import Instruction, Plan, producers, walk
 
 DENSE_SHAPES: Final = {"SparseTensorDenseMatMul": 2, "SparseToDense": 1}
 """Types that take a dense shape, and which input it is."""
@@ -21,21 +22,36 @@ FOLLOWED: Final = frozenset(
     {"Cast", "Const", "Identity", "Reshape", "Slice", "Squeeze", "StopGradient", "StridedSlice"}
 )
 """Types of what may lie between a feed and a size."""
-_KNOWN: Final = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "Shape", "ShapeN", "Size"})
+_KNOWN: Final = frozenset({kinds.CONST, "Placeholder", "PlaceholderWithDefault", "Shape", "ShapeN", "Size"})
 
 
-def host_has_sizes(op: Operation | None, on_device: Callable[[str], bool]) -> bool:
-    """Whether the host knows the sizes of an operation's results before a device computes anything.
+def unknown_to_host(plan: Plan, on_device: Callable[[str], bool]) -> frozenset[str]:
+    """The names of the instructions whose sizes the host does not know before a device computes anything.
 
-    on_device: whether operations of a type are the device's.
+    What is inside a branch or a loop has its sizes from there. on_device: whether operations of a type are the
+    device's.
     """
-    position = None if op is None else DENSE_SHAPES.get(op.type, SEGMENT_IDS.get(op.type))
-    if op is None or position is None:
-        return True
-    todo: list[Tensor] = [op.inputs[position]]
+    if not any(i.type in DENSE_SHAPES or i.type in SEGMENT_IDS for i in walk(plan)):
+        return frozenset()
+    makers, outermost = producers(plan), frozenset(i.name for i in plan.instructions)
+    found = []
+    for i in walk(plan):
+        position = DENSE_SHAPES.get(i.type, SEGMENT_IDS.get(i.type))
+        if position is None:
+            continue
+        if i.name not in outermost or not _is_known(i.inputs[position], makers, on_device):
+            found.append(i.name)
+    return frozenset(found)
+
+
+def _is_known(value: str, makers: Mapping[str, Instruction], on_device: Callable[[str], bool]) -> bool:
+    todo = [value]
     while todo:
-        maker = todo.pop().op
-        if maker.control_flow_context is not None:
+        name = todo.pop()
+        maker = makers.get(name)
+        if maker is None:  # It is fed.
+            continue
+        if any(name in inner.outputs for body in maker.bodies for inner in walk(body)):
             return False
         if maker.type in FOLLOWED:
             todo += maker.inputs

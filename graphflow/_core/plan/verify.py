@@ -130,12 +130,12 @@ class _Check:
 
     def fail(self, what: str, instruction: Instruction | None = None) -> NoReturn:
         """Raises the error that names the pass and the instruction, and shows what is around that."""
-        op = None if instruction is None else instruction.op
+        origin = None if instruction is None else instruction.origin
         where = "" if instruction is None else f"{instruction.describe()}: "
-        built = "" if op is None else " Built at {}:{}.".format(*op.line)
+        built = "" if origin is None else f" Built at {origin.built}."
         passed = f" after the pass {self._after!r}" if self._after else ""
         around = "" if instruction is None else _neighbourhood(self._plan, instruction)
-        raise errors.InternalError(None, op, f"The plan is wrong{passed}: {where}{what}.{built}{around}")
+        raise errors.InternalError(None, origin, f"The plan is wrong{passed}: {where}{what}.{built}{around}")
 
     def names(self) -> None:
         """Checks that no two instructions have one name."""

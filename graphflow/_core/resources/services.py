@@ -77,6 +77,16 @@ class ElementFunction(Protocol):
         """Goes on from what get_state returned."""
 
 
+class GraphService(Protocol):
+    """What a session knows of its graph, and no plan says: session_graph.SessionGraph."""
+
+    def lacks_queue_runner(self, queue: str, store: Any) -> bool:
+        """Whether the op of that name is a queue with a runner that was not started for the session of a store."""
+
+    def evaluate(self, tensor: str, store: Any) -> Any:
+        """The value of the tensor of that name, which depends on nothing fed; KeyError if the graph has none."""
+
+
 class Threads(Protocol):
     """Threads that are there to work for a store: runtime.threads.ThreadPool."""
 
@@ -86,9 +96,6 @@ class Threads(Protocol):
 
 class FunctionService(Protocol):
     """Makes what runs functions: runtime.planner.Planner."""
-
-    def evaluate(self, tensor: Any, store: Any) -> Any:
-        """The value of a tensor that depends on nothing fed."""
 
     def function(self, function: Any, store: Any) -> ElementFunction:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""

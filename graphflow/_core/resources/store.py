@@ -23,7 +23,7 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.resources.borrowing import Memory, ProcessMemory
 from graphflow._core.resources.run import Run
-from graphflow._core.resources.services import AbsentTasks, CollectiveService, FunctionService
+from graphflow._core.resources.services import AbsentTasks, CollectiveService, FunctionService, GraphService
 from graphflow._core.resources.variables import VariableCell
 
 Result = TypeVar("Result")
@@ -64,6 +64,8 @@ class ResourceStore:
     """Where the members of groups meet those of other processes, if the store is a task's."""
     planner: FunctionService | None = None
     """Makes what runs functions, set by the owner of the store."""
+    graph: GraphService | None = None
+    """What the session knows of its graph, if the store is a session's."""
 
     def __init__(self, around: ResourceStore | None = None) -> None:
         self._around = None if around is None else weakref.ref(around)
@@ -256,9 +258,9 @@ class ResourceStore:
 
     def cell(self, instruction: Instruction) -> VariableCell:
         """The cell of the variable that an instruction of a plan stands for."""
-        assert instruction.op is not None
+        assert instruction.origin is not None
         name = resource_name(instruction.attrs, instruction.name)
-        return self.variable(name, instruction.dtypes[0], instruction.op.line, instruction.shapes[0])
+        return self.variable(name, instruction.dtypes[0], instruction.origin.line, instruction.shapes[0])
 
     def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
         """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
 
 from graphflow import errors
-from graphflow._core.graph.elements import Operation
-from graphflow._core.plan.ir import Instruction
+from graphflow._core.plan.ir import Instruction, Origin
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import Assembled
 
@@ -29,7 +28,7 @@ def first(part: Assembled) -> str:
 def _place_of(instruction: Instruction | None) -> str:
     if instruction is None:
         return "an operation"
-    built = "" if instruction.op is None else " (built at {}:{})".format(*instruction.op.line)
+    built = "" if instruction.origin is None else f" (built at {instruction.origin.built})"
     return f"{instruction.describe()} on {instruction.device}{built}"
 
 
@@ -45,9 +44,9 @@ def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | 
 
 def failure(instruction: Instruction, what: str, kind: type[Kind]) -> Kind:
     """What an instruction has found to be wrong, as an error that names its operation and the line that built it."""
-    op = instruction.op
-    built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
-    return kind(None, op, f"{instruction.describe()}: {what}{built}")
+    origin = instruction.origin
+    built = "" if origin is None else f"\nBuilt at {origin.built}."
+    return kind(None, origin, f"{instruction.describe()}: {what}{built}")
 
 
 def raise_explained(
@@ -69,32 +68,32 @@ def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | N
     `cells` are the variables of the whole run, by default those of the part.
     """
     instruction = _failed_instruction(error, part)
-    op = None if instruction is None else instruction.op
+    origin = None if instruction is None else instruction.origin
     if isinstance(error, errors.OpError) and error.op is not None:
         return error
     where = ""
-    if instruction is not None and op is not None:
+    if instruction is not None and origin is not None:
         where = f"{instruction.describe()}: "
-    built = "" if op is None else "\nBuilt at {}:{}.".format(*op.line)
+    built = "" if origin is None else f"\nBuilt at {origin.built}."
     if isinstance(error, errors.FailedPreconditionError) and "uninitialized" in error.message:
-        return _uninitialized(error, part.cells if cells is None else cells, op, where, built)
+        return _uninitialized(error, part.cells if cells is None else cells, origin, where, built)
     if isinstance(error, errors.OpError):
-        return type(error)(None, op, f"{where}{error.message}{built}")
+        return type(error)(None, origin, f"{where}{error.message}{built}")
     if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(None, op, f"{where}out of memory. {error}{built}")
+        return errors.ResourceExhaustedError(None, origin, f"{where}out of memory. {error}{built}")
     if isinstance(error, ValueError | IndexError | ZeroDivisionError | OverflowError | TypeError):
-        return errors.InvalidArgumentError(None, op, f"{where}{error}{built}")
-    return errors.InternalError(None, op, f"{where}{type(error).__name__}: {error}{built}")
+        return errors.InvalidArgumentError(None, origin, f"{where}{error}{built}")
+    return errors.InternalError(None, origin, f"{where}{type(error).__name__}: {error}{built}")
 
 
 def _uninitialized(
-    error: errors.OpError, cells: Sequence[VariableCell], op: Operation | None, where: str, built: str
+    error: errors.OpError, cells: Sequence[VariableCell], origin: Origin | None, where: str, built: str
 ) -> Exception:
     missing = [cell for cell in dict.fromkeys(cells) if cell.value is None]
     listing = "; ".join(f"{cell.name} (built at {cell.line[0]}:{cell.line[1]})" for cell in missing)
     return errors.FailedPreconditionError(
         None,
-        op,
+        origin,
         f"{where}{error.message}. All uninitialized variables of this run: {listing}. "
         f"Run gf.global_variables_initializer() (or restore a checkpoint) in this session first.{built}",
     )

@@ -11,11 +11,10 @@ from typing import Any, Final
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.gpu.stretches import LISTS, STACKS, has_decisions
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.function import GraphFunction
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel
 from graphflow._core.plan import kinds
-from graphflow._core.plan.functions import LoweredFunction, lowered
+from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.plan.lower import lower
 from graphflow._core.plan.partition import Partition, partition
@@ -248,13 +247,13 @@ class Planner:
         executable = self.executable(self.plan([tensor], [], []), store, self.execution_options(False))
         return carry_out(executable, RunContext(store), ())[0]
 
-    def function(self, function: GraphFunction | LoweredFunction, store: ResourceStore) -> FunctionRunner:
+    def function(self, function: LoweredFunction, store: ResourceStore) -> FunctionRunner:
         """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
-        found, own = lowered(function), ResourceStore(store)
+        own = ResourceStore(store)
         own.planner = self
-        plan = self.finish(found.plan)
-        executable = self.executable(plan, own, self.execution_options(found.seeded))
-        rowwise = Rowwise.of(plan, KERNELS, found.arguments) if self.batches_functions else None
+        plan = self.finish(function.plan)
+        executable = self.executable(plan, own, self.execution_options(function.seeded))
+        rowwise = Rowwise.of(plan, KERNELS, function.arguments) if self.batches_functions else None
         return FunctionRunner(plan, executable, own, rowwise)
 
     def threads(self) -> ThreadPool:

@@ -154,7 +154,7 @@ def constant(i: Instruction, name: str, value: Any) -> Instruction:
         shapes=(value.shape,),
         attrs={"value": value, "dtype": dtype},
         control=(),
-        op=None,
+        origin=None,
     )
 
 

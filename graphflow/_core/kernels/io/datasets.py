@@ -10,7 +10,8 @@ import numpy as np
 from graphflow import errors
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.resources.datasets.base import Dataset, Origin
+from graphflow._core.plan.ir import Origin
+from graphflow._core.resources.datasets.base import Dataset
 from graphflow._core.resources.datasets.batching import BatchDataset, PaddedBatchDataset
 from graphflow._core.resources.datasets.caching import CacheDataset
 from graphflow._core.resources.datasets.files import FilesDataset, TextLineDataset, TFRecordDataset
@@ -33,9 +34,8 @@ from graphflow._core.resources.datasets.transforms import (
 )
 
 
-def _origin(node: Any) -> Origin:
-    op = getattr(node, "op", None)
-    return Origin(node.type, node.name, None if op is None else op.line)
+def _origin(node: Node) -> Origin:
+    return node.origin or Origin(node.name, node.type, ("<unknown>", 0))
 
 
 def _dataset(*op_types: str) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
@@ -242,29 +242,24 @@ def _resource_of(node: Node) -> str:
 
 
 @kernel("IteratorV2", stateful=True)
-def _iterator(node: Any) -> Kernel:
-    name, origin, op = _resource_of(node), _origin(node), getattr(node, "op", None)
+def _iterator(node: Node) -> Kernel:
+    name, origin = _resource_of(node), _origin(node)
 
     def give(run: Any) -> Any:
         store = run.store
 
         def make(dataset: str) -> Dataset | None:
-            return (
-                None
-                if op is None or op.graph is None or not dataset
-                else _dataset_of(op.graph, dataset, store, origin)
-            )
+            return None if store.graph is None or not dataset else _dataset_of(dataset, store, origin)
 
         return store.other(name, lambda: IteratorResource(origin, store, make))
 
     return give
 
 
-def _dataset_of(graph: Any, name: str, store: Any, origin: Origin) -> Dataset | None:
+def _dataset_of(name: str, store: Any, origin: Origin) -> Dataset | None:
     """The dataset that the iterator had when it was saved, made again without its initializer."""
     try:
-        tensor = graph.get_tensor_by_name(f"{name}:0")
-        dataset: Dataset = store.planner.evaluate(tensor, store)
+        dataset: Dataset = store.graph.evaluate(f"{name}:0", store)
         return dataset
     except (KeyError, errors.InvalidArgumentError, errors.FailedPreconditionError) as error:
         raise errors.FailedPreconditionError(

@@ -8,8 +8,6 @@ import numpy as np
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.elements import Operation
-from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.resources.queue_kinds import KINDS
@@ -98,25 +96,21 @@ def _enqueue_many(node: Node) -> Kernel:
     return enqueue_many
 
 
-def check_runners(queue: Operation | None, store: Any) -> None:
-    """FailedPreconditionError where what is waited for in a queue is put by a queue runner that was not started."""
-    if queue is None:
-        return
-    for runner in queue.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
-        if runner.name == queue.name and not runner.started(store):
-            raise FailedPreconditionError(
-                None,
-                None,
-                f"The queue {queue.name!r} is empty, and its queue runner, which fills it, was not started in this "
-                "session. Call gf.train.start_queue_runners(sess) before the first run, or use a MonitoredSession, "
-                "which does.",
-            )
+def check_runners(queue: str, store: Any) -> None:
+    """FailedPreconditionError if what fills a queue, by its op's name, is a queue runner that was not started."""
+    if store.graph is not None and store.graph.lacks_queue_runner(queue, store):
+        raise FailedPreconditionError(
+            None,
+            None,
+            f"The queue {queue!r} is empty, and its queue runner, which fills it, was not started in this "
+            "session. Call gf.train.start_queue_runners(sess) before the first run, or use a MonitoredSession, "
+            "which does.",
+        )
 
 
-def source_of(node: Node, position: int) -> Operation | None:
-    """The operation that an input comes from; None where the graph is not in this process."""
-    inputs = () if node.op is None else node.op.inputs
-    return inputs[position].op if position < len(inputs) else None
+def source_of(node: Node, position: int) -> str:
+    """The name of the op that makes an input."""
+    return node.inputs[position].partition(":")[0]
 
 
 @kernel("QueueDequeueV2", stateful=True)

@@ -75,13 +75,13 @@ def _refuse_circle(needs: Mapping[str, list[str]], initialisers: Mapping[str, In
                 done.add(variable)
             elif variable in path:
                 circle = [*path[path.index(variable) :], variable]
-                op = initialisers[variable].op
-                where = "" if op is None else " {} was built at {}:{}.".format(variable, *op.line)
+                origin = initialisers[variable].origin
+                built = "" if origin is None else f" {variable} was built at {origin.built}."
                 raise errors.FailedPreconditionError(
                     None,
-                    op,
+                    origin,
                     "The initial values of variables depend on each other in a circle: "
-                    f"{' needs '.join(circle)}.{where} Give one of them an initial value of its own.",
+                    f"{' needs '.join(circle)}.{built} Give one of them an initial value of its own.",
                 )
             elif variable not in done:
                 path.append(variable)

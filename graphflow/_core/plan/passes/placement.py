@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import difflib
 import functools
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from graphflow import errors
 from graphflow._core.graph import devices, dtypes
-from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import LOCAL, VARIABLE_TYPES, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
-from graphflow._core.plan.sizes import host_has_sizes
+from graphflow._core.plan.sizes import unknown_to_host
 
 _HANDLES = (dtypes.resource, dtypes.variant)
 _NUMBERS = frozenset(
@@ -40,13 +40,29 @@ _LISTS = frozenset({"TensorArrayV3", "TensorArrayGradV3"})
 _QUEUES = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
 
 
+@dataclass(frozen=True)
+class _Context(PassContext):
+    """The surroundings of a plan that is placed.
+
+    unsized: for each type of device beside the CPU the names of the instructions that it cannot run, as the host does
+        not know their sizes before.
+    """
+
+    unsized: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
 def place(plan: Plan, ctx: PassContext) -> Plan:
-    """The plan with a full device name on every instruction; InvalidArgumentError where one cannot be placed."""
-    placed: dict[str, str] = {}
-    return _place(plan, ctx, placed, {}, "")
+    """The plan with a full device name on every instruction; InvalidArgumentError if one cannot be placed."""
+    kinds = {_device_type(device) for device in ctx.devices} - {"CPU"}
+    unsized = {kind: unknown_to_host(plan, functools.partial(_is_on, ctx, kind)) for kind in kinds}
+    return _place(plan, _Context(**vars(ctx), unsized=unsized), {}, {}, "")
 
 
-def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[str, str], around: str) -> Plan:
+def _is_on(ctx: PassContext, kind: str, op_type: str) -> bool:
+    return ctx.has_kernel(op_type, kind)
+
+
+def _place(plan: Plan, ctx: _Context, placed: dict[str, str], values: dict[str, str], around: str) -> Plan:
     instructions: list[Instruction] = []
     variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
     for instruction in variables.values():
@@ -71,7 +87,7 @@ def _place(plan: Plan, ctx: PassContext, placed: dict[str, str], values: dict[st
     return plan.with_instructions(instructions)
 
 
-def _with_job(instruction: Instruction, ctx: PassContext) -> str:
+def _with_job(instruction: Instruction, ctx: _Context) -> str:
     """What was asked for a variable or a queue; where it names no task, with that where all clients look for it."""
     wanted = instruction.device
     asked = devices.DeviceSpec.from_string(wanted)
@@ -94,13 +110,10 @@ def _first_task(wanted: str, names: tuple[str, ...]) -> str:
 
 def _is_local(instruction: Instruction) -> bool:
     """Whether it is among the variables that a graph calls its session's own."""
-    if instruction.op is None:
-        return False
-    local = instruction.op.graph.get_collection(GraphKeys.LOCAL_VARIABLES)
-    return any(getattr(variable, "op", None) is instruction.op for variable in local)
+    return LOCAL in instruction.attrs
 
 
-def _device_of_group(group: list[Instruction], ctx: PassContext, values: dict[str, str]) -> str:
+def _device_of_group(group: list[Instruction], ctx: _Context, values: dict[str, str]) -> str:
     """Where the instructions go that hand each other handles.
 
     What outlives a run is where it would be in a run without the branches and loops that use it.
@@ -117,7 +130,7 @@ def _device_of_group(group: list[Instruction], ctx: PassContext, values: dict[st
     if len(tasks) > 1:
         raise errors.InvalidArgumentError(
             None,
-            next(iter(held.values()))[1].op,
+            next(iter(held.values()))[1].origin,
             "Branches and loops that share "
             f"{group[0].describe()}, which is on {device}, change variables on other tasks: "
             f"{', '.join(f'{name} on {place}' for place, (name, _) in held.items())}. Put them on one task.",
@@ -125,14 +138,14 @@ def _device_of_group(group: list[Instruction], ctx: PassContext, values: dict[st
     return next(iter(held))
 
 
-def _chooses(i: Instruction, group: list[Instruction], device: str, ctx: PassContext) -> bool:
+def _chooses(i: Instruction, group: list[Instruction], device: str, ctx: _Context) -> bool:
     """Whether a branch or loop runs where it asks to, as that is in the task of its group; a GPU's lists bind it."""
     asked = devices.merge(ctx.default_task, i.device)
     bound = "GPU" in (_device_type(device), _device_type(asked)) and any(m.type in _LISTS for m in group)
     return bool(i.bodies) and not bound and _task_part(asked) == _task_part(device)
 
 
-def _joined_by_handles(plan: Plan, ctx: PassContext) -> list[list[Instruction]]:
+def _joined_by_handles(plan: Plan, ctx: _Context) -> list[list[Instruction]]:
     """The groups of instructions that hand each other handles, makers of resources first.
 
     Among them are branches and loops where there are several tasks: within one, they may be on another device.
@@ -166,7 +179,7 @@ def _stacks(construct: Instruction, op_type: str) -> list[str]:
 
 def _device_of(
     instruction: Instruction,
-    ctx: PassContext,
+    ctx: _Context,
     placed: dict[str, str],
     values: dict[str, str],
     around: str,
@@ -176,7 +189,7 @@ def _device_of(
     if len(held) > 1:
         raise errors.InvalidArgumentError(
             None,
-            instruction.op,
+            instruction.origin,
             f"{instruction.describe()} changes variables on several devices: "
             f"{', '.join(f'{name} on {device}' for device, name in held.items())}. Put them on one device.",
         )
@@ -204,7 +217,7 @@ def _device_of(
     return _inside(around, device, ctx) if around else device
 
 
-def _inside(around: str, device: str, ctx: PassContext) -> str:
+def _inside(around: str, device: str, ctx: _Context) -> str:
     """Where what is inside a branch or loop runs, in one part with that: there, or on the CPU beside a GPU."""
     if _device_type(around) == "CPU" or _device_type(device) != "CPU":
         return around
@@ -218,7 +231,7 @@ def cpu_beside(device: str, ctx: PassContext) -> str:
     return next(cpus, device)
 
 
-def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
+def _resolve(instruction: Instruction, wanted: str, ctx: _Context) -> str:
     candidates = [d for d in ctx.devices if matches(wanted, d, ctx.default_task)]
     runnable = [d for d in candidates if _can_run(instruction, d, ctx)]
     if runnable:
@@ -229,16 +242,16 @@ def _resolve(instruction: Instruction, wanted: str, ctx: PassContext) -> str:
         return fallback[0]
     raise errors.InvalidArgumentError(
         None,
-        instruction.op,
+        instruction.origin,
         _complaint(instruction, wanted, candidates, same_task, ctx),
     )
 
 
 def _complaint(
-    instruction: Instruction, wanted: str, candidates: list[str], same_task: list[str], ctx: PassContext
+    instruction: Instruction, wanted: str, candidates: list[str], same_task: list[str], ctx: _Context
 ) -> str:
     there = ", ".join(ctx.devices)
-    built = "" if instruction.op is None else " Built at {}:{}.".format(*instruction.op.line)
+    built = "" if instruction.origin is None else f" Built at {instruction.origin.built}."
     start = f"Cannot assign a device for operation {instruction.name!r} ({instruction.type})"
     if candidates:
         return f"{start}: no kernel for {instruction.type} on {wanted or 'any device'}. Devices here: {there}.{built}"
@@ -267,13 +280,13 @@ def _more_of(wanted: str) -> str:
     return f'A session has {count} CPU devices with gf.ConfigProto(device_count={{"CPU": {count}}}). '
 
 
-def _can_run(instruction: Instruction, device: str, ctx: PassContext) -> bool:
+def _can_run(instruction: Instruction, device: str, ctx: _Context) -> bool:
     kind = _device_type(device)
     if kind != "CPU" and not instruction.bodies and not _is_of_numbers(instruction):
         return False
     if instruction.bodies or instruction.type in VARIABLE_TYPES:
         return True
-    if kind != "CPU" and not host_has_sizes(instruction.op, lambda op_type: ctx.has_kernel(op_type, kind)):
+    if instruction.name in ctx.unsized.get(kind, ()):
         return False
     return ctx.has_kernel(instruction.type, kind)
 

@@ -9,15 +9,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from graphflow._core.graph.op_def import lookup
+from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
-from graphflow._core.plan.extents import elements, extents
+from graphflow._core.plan.extents import Makers, elements, extents
 from graphflow._core.plan.ir import Instruction, Plan, producers, rename_inputs
 from graphflow._core.plan.pass_context import PassContext
 
 _DEEPEST: Final = 8
 """Operations, one behind the other, that may all be found to wait for nothing else."""
-Rule: TypeAlias = "Callable[[Instruction, Mapping[str, Instruction]], Instruction | str | None]"
-"""From an instruction and the producers: another instruction, the name of a value that it equals, or None."""
+Rule: TypeAlias = "Callable[[Instruction, Makers], Instruction | str | None]"
+"""From an instruction and what makes the values: another instruction, the name of a value that it equals, or None."""
 
 
 def _constant(name: str, makers: Mapping[str, Instruction]) -> Any:
@@ -62,7 +63,7 @@ def _reshape_to_same(i: Instruction, makers: Mapping[str, Instruction]) -> str |
     return i.inputs[0] if _same_type(i, i.inputs[0], makers) else None
 
 
-def _reshape_to_own_extents(i: Instruction, makers: Mapping[str, Instruction]) -> str | None:
+def _reshape_to_own_extents(i: Instruction, makers: Makers) -> str | None:
     """Where all extents are the same, though some are known at the run alone; one may be left open."""
     have, wanted = extents(i, 0, makers), elements(i, 1, makers)
     if have is None or wanted is None or len(have) != len(wanted):
@@ -111,14 +112,21 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 def simplify(plan: Plan, ctx: PassContext) -> Plan:
     """The plan after every rule was tried on every instruction until none applies."""
+    return _simplify(plan, {name: dims for name, (_, dims) in zip(plan.feeds, plan.feed_types, strict=False)})
+
+
+def _simplify(plan: Plan, given: Mapping[str, Dims]) -> Plan:
+    """One level of a plan and those inside it, given the shapes of what is fed."""
     rules: dict[str, list[Rule]] = {}
     for op_type, rule in RULES:
         rules.setdefault(op_type, []).append(rule)
     instructions = [
-        replace(i, bodies=tuple(simplify(body, ctx) for body in i.bodies)) if i.bodies else i
+        replace(i, bodies=tuple(_simplify(b, dict(zip(b.feeds, i.shapes, strict=False))) for b in i.bodies))
+        if i.bodies
+        else i
         for i in plan.instructions
     ]
-    makers = dict(producers(plan))
+    makers = Makers(producers(plan), given)
     changed = True
     while changed:
         changed = False

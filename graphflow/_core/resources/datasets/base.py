@@ -20,24 +20,12 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.common.timeouts import ITERATOR_HOLD_SECONDS
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.states import State
 from graphflow._core.resources.services import ElementFunction, FunctionService
 
 Element: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The op that a dataset comes from, for messages and for the names of states."""
-
-    type: str
-    name: str
-    line: tuple[str, int] | None
-
-    def __str__(self) -> str:
-        built = "" if self.line is None else " (built at {}:{})".format(*self.line)
-        return f"{self.type} {self.name!r}{built}"
 
 
 class Table(Protocol):
@@ -101,7 +89,7 @@ class Context:
         return self._store()
 
     def function(self, function: Any) -> ElementFunction:
-        """The runner of a GraphFunction, made at its first use."""
+        """The runner of a LoweredFunction, made at its first use."""
         runner = self._functions.get(function)
         if runner is None:
             planner: FunctionService = self.store.planner

@@ -15,8 +15,9 @@ import numpy as np
 from graphflow import errors
 from graphflow._core.checkpoint.atomic import atomic_file
 from graphflow._core.common import numpy_files
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, Origin, owned
+from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, owned
 from graphflow._core.resources.datasets.sources import ArrayTable
 from graphflow._core.resources.datasets.states import State
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.compressed import open_to_read, read_lines, reading_errors
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements
 from graphflow._core.resources.datasets.states import State
 from graphflow._core.resources.records import read_records
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.common.timeouts import ITERATOR_LOOK_SECONDS
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin, owned
+from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, owned
 from graphflow._core.resources.datasets.states import State
 
 END: Final = "End of sequence"

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphflow import errors
-from graphflow._core.graph.function import GraphFunction
+from graphflow._core.plan.functions import LoweredFunction
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, Origin, owned
+from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, owned
 from graphflow._core.resources.datasets.states import State
 
 _TOGETHER = 256
@@ -25,7 +26,7 @@ class FunctionDataset(Dataset):
     """
 
     def __init__(
-        self, origin: Origin, source: Dataset, function: GraphFunction, captured: Sequence[Any]
+        self, origin: Origin, source: Dataset, function: LoweredFunction, captured: Sequence[Any]
     ) -> None:
         super().__init__(origin)
         self.source = source
@@ -199,7 +200,7 @@ class InterleaveDataset(FunctionDataset):
         self,
         origin: Origin,
         source: Dataset,
-        function: GraphFunction,
+        function: LoweredFunction,
         captured: Sequence[Any],
         cycle: int = 1,
         length: int = 1,

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common.philox import Philox
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements
 from graphflow._core.resources.datasets.states import State
 
 _MOST_BLOCKS: Final = 1 << 10

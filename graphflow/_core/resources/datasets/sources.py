@@ -11,13 +11,13 @@ from graphflow import errors
 from graphflow._core.common.denormals import kept
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import TensorShape, compatible, text
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import (
     Context,
     Dataset,
     Element,
     Elements,
-    Origin,
     Table,
     TableElements,
     boxed,

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Origin, Worker
+from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Worker
 from graphflow._core.resources.datasets.mapping import MapDataset
 from graphflow._core.resources.datasets.states import State
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import NO_IDS, Block, Context, Dataset, Element, Elements, Origin
+from graphflow._core.resources.datasets.base import NO_IDS, Block, Context, Dataset, Element, Elements
 from graphflow._core.resources.datasets.states import State
 
 

@@ -69,8 +69,8 @@ class Beginning:
     difference: Difference
 
     def __str__(self) -> str:
-        op = self.instruction.op
-        built = "" if op is None else " (built at {}:{})".format(*op.line)
+        origin = self.instruction.origin
+        built = "" if origin is None else f" (built at {origin.built})"
         beside = f", which is one kernel with {_listed(self.beside)}" if self.beside else ""
         word = "and" if beside else "which"
         others = f", {word} shares its memory with kernels of {_listed(self.others)}" if self.others else ""

@@ -213,7 +213,7 @@ class DevicePlan:
         told = ", ".join(f"{count / 2**20:.1f} MB for {kind}" for kind, count in needs.items())
         return errors.ResourceExhaustedError(
             None,
-            None if maker is None else maker.op,
+            None if maker is None else maker.origin,
             f"{self._name} has not enough memory for this plan, which needs {told}. The largest result is that of "
             f"{what} with {largest / 2**20:.1f} MB. Feed smaller batches, or place a part of the graph elsewhere.",
         )
