@@ -29,7 +29,7 @@ class Use:
         self.flat: list[Any] = []
         values: list[Any] = []
         for position, (spec, value) in enumerate(zip(definition.inputs, sample.inputs, strict=True)):
-            if spec.place or spec.written:
+            if spec.ref or spec.written:
                 self.variables.append(gf.Variable(value, trainable=False, dtype=gf.as_dtype(value.dtype)))
                 values.append(self.variables[-1]._ref())
                 continue

@@ -38,7 +38,7 @@ CONVERTED = {"Range", "Conj", "ConjugateTranspose", "AdjustContrastv2", "AdjustH
 def test_an_array_keeps_its_dtype_in_every_op(name: str) -> None:
     definition = registry()[name]
     for spec in definition.inputs:
-        if spec.variable is None or spec.place or spec.preferred is not None:
+        if spec.variable is None or spec.ref or spec.preferred is not None:
             continue
         for array in ARRAYS:
             dtype = gf.as_dtype(array.dtype)

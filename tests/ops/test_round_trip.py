@@ -33,7 +33,7 @@ def built(op_type: str, taken: list[Sample]) -> tuple[list[str], list[str], list
     for sample in taken:
         values: list[Any] = []
         for spec, value in zip(definition.inputs, sample.inputs, strict=True):
-            if spec.place or spec.written:
+            if spec.ref or spec.written:
                 variable = gf.Variable(value, trainable=False, dtype=gf.as_dtype(value.dtype))
                 initializers.append(variable.initializer.name)
                 values.append(variable._ref())

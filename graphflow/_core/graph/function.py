@@ -86,7 +86,7 @@ class FunctionGraph(Graph):
     def _stand_in(self, definition: OpDef, tensor: Tensor) -> Tensor:
         if not self._is_around(tensor.op.graph):
             return super().adopt(definition, tensor)
-        if definition.writes or definition.takes_places:
+        if definition.writes or definition.takes_refs:
             raise ValueError(
                 f"{definition.name}: the variable {tensor.op.name!r} cannot be changed inside a function of a "
                 "dataset. Change it in the training step."

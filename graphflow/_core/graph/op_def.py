@@ -87,10 +87,13 @@ _TYPE_GROUPS: Final[dict[str, tuple[DType, ...]]] = {
 class InputSpec:
     """One declared input: its name and type.
 
-    `variable` names the type variable it shares with others (None where it has a type of its own), `allowed` the
-    dtypes it may have, `variadic` that it takes a list, `written` that it is a variable to be written, `place` that
-    the kernel gets the variable itself and not its value. `preferred` is the dtype that an array of another one becomes
-    where no kind of value is lost, and None where an array keeps its own.
+    variable: the type variable that it shares with other inputs; None if it has a type of its own.
+    allowed: the dtypes that it may have.
+    variadic: whether it takes a list.
+    written: whether it is a variable to be written.
+    ref: whether the kernel gets the variable itself, and not its value.
+    preferred: the dtype to which an array of another dtype is converted if no kind of value is lost; None if an array
+        keeps its own.
     """
 
     name: str
@@ -98,7 +101,7 @@ class InputSpec:
     allowed: tuple[DType, ...]
     variadic: bool
     written: bool
-    place: bool
+    ref: bool
     preferred: DType | None = None
 
     @staticmethod
@@ -169,9 +172,9 @@ class OpDef:
         return any(spec.written for spec in self.inputs)
 
     @cached_property
-    def takes_places(self) -> bool:
+    def takes_refs(self) -> bool:
         """Whether it takes a variable itself, and not its value."""
-        return any(spec.place for spec in self.inputs)
+        return any(spec.ref for spec in self.inputs)
 
 
 _REGISTRY: Final[dict[str, OpDef]] = {}

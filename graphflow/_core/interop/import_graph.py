@@ -367,7 +367,7 @@ class Builder:
             attrs["_input_lengths"] = lengths
         for spec, length in zip(definition.inputs, lengths, strict=True):
             for tensor in inputs[position : position + length]:
-                if spec.place and tensor.op.type != "VariableV2":
+                if spec.ref and tensor.op.type != "VariableV2":
                     raise ValueError(f"its input {spec.name!r} must be a variable, not {tensor.name!r}.")
                 accept(definition, spec, spec.name, tensor, attrs, chosen)
             position += length

@@ -206,7 +206,7 @@ def _convert_input(
 ) -> Tensor:
     if isinstance(item, Tensor):
         return item
-    if spec.place:
+    if spec.ref:
         reference = getattr(item, "_ref", None)
         if reference is None:
             raise TypeError(f"Input '{label}' of '{definition.name}' must be a gf.Variable, got {item!r}.")

@@ -113,13 +113,13 @@ class Instruction:
         """The inputs that must be variables themselves, those inside its bodies included."""
         if self.bodies:
             return tuple(name for body in self.bodies for i in body.instructions for name in i.held())
-        return tuple(n for n, place in zip(self.inputs, self.places(), strict=True) if place)
+        return tuple(n for n, ref in zip(self.inputs, self.ref_mask(), strict=True) if ref)
 
-    def places(self) -> tuple[bool, ...]:
+    def ref_mask(self) -> tuple[bool, ...]:
         """For each input whether it is a variable itself and not its value."""
-        if self.definition is None or not self.definition.takes_places:
+        if self.definition is None or not self.definition.takes_refs:
             return (False,) * len(self.inputs)
-        return tuple(spec.place for spec in self.definition.inputs)
+        return tuple(spec.ref for spec in self.definition.inputs)
 
     def describe(self) -> str:
         """Type and name, as messages say it."""

@@ -62,8 +62,8 @@ class _Cut:
         part = self._parts.setdefault(instruction.device, [])
         written = set(instruction.written())
         inputs = tuple(
-            n if place else self._bring(n, instruction.device, instruction.control)
-            for n, place in zip(instruction.inputs, instruction.places(), strict=True)
+            n if ref else self._bring(n, instruction.device, instruction.control)
+            for n, ref in zip(instruction.inputs, instruction.ref_mask(), strict=True)
         )
         control = tuple(
             self._bring_control(c, instruction.device)

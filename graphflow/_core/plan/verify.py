@@ -199,13 +199,13 @@ class _Check:
     def _inputs(
         self, i: Instruction, there: Mapping[str, Instruction | None], whole: Mapping[str, Instruction | None]
     ) -> None:
-        for name, place in zip(i.inputs, i.places(), strict=False):
+        for name, ref in zip(i.inputs, i.ref_mask(), strict=False):
             if name not in there:
                 self.fail(
                     f"it takes {name!r}, which " + ("is made later" if name in whole else "nothing makes"), i
                 )
             maker = there[name]
-            if place and (maker is None or maker.type not in VARIABLE_TYPES):
+            if ref and (maker is None or maker.type not in VARIABLE_TYPES):
                 self.fail(f"its input {name!r} must be a variable", i)
 
     # ---- dtypes and shapes ------------------------------------------------------------------------------------------

@@ -48,10 +48,10 @@ class QueueConfig:
     seeds: tuple[int, int] = (0, 0)
 
 
-class _Place:
-    """A place in a line; `taken` is what a request has so far, `pending` what an enqueue still has to put.
+class _Request:
+    """A request that waits in line: `taken` is what it has so far, `pending` what an enqueue still has to put.
 
-    owed: nobody stands there: its elements waited for room when a state was saved, and go before all others.
+    owed: whether no run waits for it: its elements waited for room when a state was saved, and go before all others.
     """
 
     __slots__ = ("cancelled", "owed", "pending", "taken")
@@ -73,8 +73,8 @@ class Queue:
         self.name = name
         self.config = config
         self._condition = threading.Condition()
-        self._givers: deque[_Place] = deque()
-        self._takers: deque[_Place] = deque()
+        self._givers: deque[_Request] = deque()
+        self._takers: deque[_Request] = deque()
         self._closed = False
         self._elements: Any = deque()
         self._numbers = itertools.count()
@@ -125,18 +125,18 @@ class Queue:
                     self._put(element)
                 self._condition.notify_all()
                 return
-        self._stand(run, self._givers, lambda place: self._giving(run, place, elements), "room in")
+        self._stand(run, self._givers, lambda request: self._giving(run, request, elements), "room in")
 
-    def _giving(self, run: Any, place: _Place, elements: Sequence[Element]) -> Callable[[], bool | None]:
-        pending = place.pending
+    def _giving(self, run: Any, request: _Request, elements: Sequence[Element]) -> Callable[[], bool | None]:
+        pending = request.pending
         pending.extend(elements)
 
         def attempt() -> bool | None:
-            if place.cancelled:
+            if request.cancelled:
                 raise CancelledError(
                     None, None, f"Enqueue operation was cancelled: {self._title()} was closed."
                 )
-            if self._givers[0] is not place:
+            if self._givers[0] is not request:
                 return None
             if self._closed:
                 raise CancelledError(None, None, f"{self._title()} is closed.")
@@ -161,17 +161,17 @@ class Queue:
             with self._condition:
                 self._closed = True
                 self._forget_owed()
-                for place in self._givers:
-                    place.cancelled = True
+                for request in self._givers:
+                    request.cancelled = True
                 self._condition.notify_all()
             return
         self._stand(run, self._givers, self._closing, "the enqueues that came before in")
 
-    def _closing(self, place: _Place) -> Callable[[], bool | None]:
+    def _closing(self, request: _Request) -> Callable[[], bool | None]:
         def attempt() -> bool | None:
-            if place.cancelled:
+            if request.cancelled:
                 return True
-            if self._givers[0] is not place:
+            if self._givers[0] is not request:
                 return None
             if self._closed:
                 raise CancelledError(None, None, f"{self._title()} is already closed.")
@@ -211,7 +211,7 @@ class Queue:
                 return taken
         what = "an element of" if count == 1 else f"{count} elements of"
         found: list[Element] = self._stand(
-            run, self._takers, lambda place: self._taking(run, place, count, up_to, instead), what, doubt
+            run, self._takers, lambda request: self._taking(run, request, count, up_to, instead), what, doubt
         )
         return found
 
@@ -228,14 +228,14 @@ class Queue:
             self._condition.notify_all()
 
     def _taking(
-        self, run: Any, place: _Place, count: int, up_to: bool, instead: Callable[[], bool] | None
+        self, run: Any, request: _Request, count: int, up_to: bool, instead: Callable[[], bool] | None
     ) -> Callable[[], list[Element] | None]:
         def attempt() -> list[Element] | None:
             if instead is not None and instead():
                 return []
-            if self._takers[0] is not place:
+            if self._takers[0] is not request:
                 return None
-            there = len(self._elements) + len(place.taken)
+            there = len(self._elements) + len(request.taken)
             wanted = count
             if self._closed and there < count:
                 if not up_to or not there:
@@ -247,15 +247,15 @@ class Queue:
                     )
                 wanted = there
             moved = False
-            while len(place.taken) < wanted and self._available() > 0:
-                place.taken.append(self._take())
+            while len(request.taken) < wanted and self._available() > 0:
+                request.taken.append(self._take())
                 self._settle()
                 moved = True
             if moved:
                 self._condition.notify_all()
-            if len(place.taken) < wanted:
+            if len(request.taken) < wanted:
                 return None
-            result, place.taken = place.taken, []
+            result, request.taken = request.taken, []
             if instead is None:
                 run.took(partial(self._give_back, result, self._life))
             return result
@@ -273,22 +273,22 @@ class Queue:
             self._givers.popleft()
 
     def _forget_owed(self) -> None:
-        for place in [place for place in self._givers if place.owed]:
-            self._givers.remove(place)
+        for request in [request for request in self._givers if request.owed]:
+            self._givers.remove(request)
 
     # ---- waiting --------------------------------------------------------------------------------------------------
 
     def _stand(
         self,
         run: Any,
-        line: deque[_Place],
-        begin: Callable[[_Place], Callable[[], Any]],
+        line: deque[_Request],
+        begin: Callable[[_Request], Callable[[], Any]],
         what: str,
         doubt: Callable[[], None] | None = None,
     ) -> Any:
         """Stands in a line until an attempt gives something."""
-        place = _Place()
-        attempt = begin(place)
+        request = _Request()
+        attempt = begin(request)
 
         def awaited() -> str:
             held = len(self._elements)
@@ -299,13 +299,13 @@ class Queue:
 
         try:
             with self._condition:
-                line.append(place)
+                line.append(request)
             return run.store.wait(self._condition, attempt, run, awaited, doubt)
         finally:
             with self._condition:
-                line.remove(place)
-                if place.taken:
-                    self._put_back(place.taken)
+                line.remove(request)
+                if request.taken:
+                    self._put_back(request.taken)
                 self._condition.notify_all()
 
     # ---- what it is -----------------------------------------------------------------------------------------------
@@ -376,8 +376,8 @@ class Queue:
         A component whose elements have one shape is one array; otherwise the elements are "0/0", "0/1", ...
         """
         with self._condition:
-            taken = [e for place in self._takers for e in place.taken]
-            pending = [e for place in self._givers if not place.cancelled for e in place.pending]
+            taken = [e for request in self._takers for e in request.taken]
+            pending = [e for request in self._givers if not request.cancelled for e in request.pending]
             elements = taken + self._listed() + pending
             counts = {"size": len(elements), "waiting": len(taken) + len(pending), "closed": self._closed}
             state = {name: np.array(count) for name, count in counts.items()} | self._own_state()
@@ -407,14 +407,14 @@ class Queue:
                 self._take()
             self._closed = bool(state["closed"])
             self._forget_owed()
-            for place in (*self._takers, *self._givers):
-                place.taken.clear()
-                place.pending.clear()
+            for request in (*self._takers, *self._givers):
+                request.taken.clear()
+                request.pending.clear()
             room = max(0, self._room())
             for element in elements[:room]:
                 self._put(element)
             if elements[room:]:
-                self._givers.appendleft(_Place(elements[room:]))
+                self._givers.appendleft(_Request(elements[room:]))
             self._condition.notify_all()
 
     def _own_state(self) -> dict[str, Any]:

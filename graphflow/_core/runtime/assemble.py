@@ -222,10 +222,9 @@ class _Assembler:
 
     def _call(self, i: Instruction) -> str:
         keep = self._kernels.may_view(i.type) or i.type in PASS_THROUGH
-        places = i.places()
+        refs = i.ref_mask()
         arguments = [
-            self._cells[n] if place else self._use(n, keep=keep)
-            for n, place in zip(i.inputs, places, strict=True)
+            self._cells[n] if ref else self._use(n, keep=keep) for n, ref in zip(i.inputs, refs, strict=True)
         ]
         if i.type in PASS_THROUGH:
             return arguments[0]

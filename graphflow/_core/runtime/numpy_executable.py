@@ -69,10 +69,10 @@ class NumpyExecutable(Executable):
             return False
         variables = set(plan.variables())
         return any(
-            name in variables and not place
+            name in variables and not ref
             for i in instructions
             if i.bodies or i.type in PASS_THROUGH or kernels.may_view(i.type)
-            for name, place in zip(i.inputs, i.places(), strict=True)
+            for name, ref in zip(i.inputs, i.ref_mask(), strict=True)
         )
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:

@@ -151,7 +151,7 @@ class Rowwise:
         if i.type in PASS_THROUGH:
             return lambda run, count, value: value, step.stacked[0]
         random = i.type in _RANDOM
-        if (i.stateful and not random and i.type not in _CHECKS) or i.definition.takes_places:
+        if (i.stateful and not random and i.type not in _CHECKS) or i.definition.takes_refs:
             raise NotRowwise
         kernel = self._kernels.make(i)
         if i.type in ("RandomUniform", "RandomStandardNormal") and not any(step.stacked):

@@ -479,7 +479,7 @@ class DevicePlan:
             self._outbox.wait()
             raise_failure(self._outbox.status.tolist(), self.groups)
         for name, value in coming.items():
-            array = self._outbox.place(name).view(value.dtype).reshape(value.shape)
+            array = self._outbox.slot(name).view(value.dtype).reshape(value.shape)
             found[name] = array.copy() if value.shape else array[()]
         return tuple([found[name] for name in self._plan.fetches])
 

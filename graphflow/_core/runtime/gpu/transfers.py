@@ -36,7 +36,7 @@ def bytes_of(value: Value) -> int:
 
 
 class Layout:
-    """Places of blocks that follow each other, each aligned."""
+    """The offsets of blocks that follow each other, each aligned."""
 
     def __init__(self) -> None:
         self.starts: dict[str, int] = {}
@@ -120,13 +120,13 @@ class Inbox:
 
     @property
     def status(self) -> Any:
-        """Where kernels say what went wrong."""
+        """The memory in which kernels say what went wrong."""
         from graphflow._core.codegen.gpu.toolkit import part
 
         return part(self._received, 0, WORDS, "int64")
 
     def words(self, number: int, count: int) -> Any:
-        """Where the words that a node asked for lie."""
+        """The memory of the words that a node asked for."""
         from graphflow._core.codegen.gpu.toolkit import part
 
         return part(self._received, self._sent.starts[f"words {number}"], count, "int64")
@@ -192,7 +192,7 @@ class Inbox:
 
 
 class Outbox:
-    """The host's memory for what a plan gives back. places: where each value lies on the device."""
+    """The host's memory for what a plan gives back."""
 
     def __init__(self, values: Mapping[str, Value | None]) -> None:
         self._layout = Layout()
@@ -217,7 +217,7 @@ class Outbox:
         self._made.wait(device.departures)
         device.download(status, self.status, device.departures)
         for name, array in arrays.items():
-            device.download(array, self.place(name), device.departures)
+            device.download(array, self.slot(name), device.departures)
         self._there.record(device.departures)
 
     def wait(self) -> None:
@@ -226,13 +226,13 @@ class Outbox:
 
     @property
     def status(self) -> Any:
-        """Where the status comes to lie."""
+        """The memory of the host into which the status is copied."""
         from graphflow._core.codegen.gpu.toolkit import part
 
         return part(self._returned, 0, WORDS, "int64")
 
-    def place(self, name: str) -> Any:
-        """Where a value comes to lie."""
+    def slot(self, name: str) -> Any:
+        """The memory of the host into which a value is copied."""
         from graphflow._core.codegen.gpu.toolkit import part
 
         value = self._values[name]
