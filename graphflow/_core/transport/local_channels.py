@@ -309,14 +309,14 @@ class Listener:
         if not isinstance(secret, str) or len(secret) != 2 * SECRET_BYTES:
             return None
         all_are_in = self._let_in()
-        for place, (_, end) in enumerate(self._waiting):
+        for position, (_, end) in enumerate(self._waiting):
             try:
                 found = end.recv(SECRET_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
             except OSError:
                 continue
             if hmac.compare_digest(found.hex().encode(), secret.encode("utf-8", "replace")):
                 end.recv(SECRET_BYTES)
-                del self._waiting[place]
+                del self._waiting[position]
                 return LocalChannel(end)
         if not all_are_in:
             raise NoFiles("No file is left for a local channel.")

@@ -248,11 +248,11 @@ class PartnerMemory:
     def __init__(self, address: Mapping[str, Any]) -> None:
         try:
             self._pid = int(address["pid"])
-            place = int(address["file"]), int(address["inode"])
+            file = int(address["file"]), int(address["inode"])
             secret = bytes.fromhex(address["secret"])
             if address["user"] != os.geteuid() or len(secret) != _SECRET_BYTES:
                 raise ValueError("It is another user's.")
-            control = self._open(*place, _CONTROL_BYTES, True)
+            control = self._open(*file, _CONTROL_BYTES, True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SharedMemoryError(f"The other process shares no memory: {error}") from None
         if control[:_SECRET_BYTES] != secret:

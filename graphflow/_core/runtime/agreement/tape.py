@@ -44,12 +44,12 @@ def written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[tuple[str,
     The kernel may be given a run first. None are found of a loop or a branch.
     """
     specs = () if i.definition is None else i.definition.inputs
-    places = [
+    positions = [
         (name, k - len(i.inputs))
         for k, (name, spec) in enumerate(zip(i.inputs, specs, strict=False))
         if spec.written
     ]
-    return lambda arguments: [(name, arguments[k]) for name, k in places]
+    return lambda arguments: [(name, arguments[k]) for name, k in positions]
 
 
 @dataclass
@@ -88,17 +88,17 @@ class Tape:
 
     def replaying(self, kernels: KernelTable) -> KernelTable:
         """Kernels that give again what is here, from its beginning."""
-        places: dict[str, Iterator[Any]] = {}
+        recorded: dict[str, Iterator[Any]] = {}
 
         def make(i: Instruction) -> Callable[..., Any]:
             if is_repeatable(i):
                 return kernels.make(i)
-            place = places.setdefault(i.name, iter(self.results.get(i.name, ())))
+            results = recorded.setdefault(i.name, iter(self.results.get(i.name, ())))
             cells = written_cells(i)
 
             def replayed(*arguments: Any) -> Any:
                 try:
-                    result, *writes = next(place)
+                    result, *writes = next(results)
                 except StopIteration:
                     raise LookupError(
                         f"{i.describe()} was called more often than when it was recorded."

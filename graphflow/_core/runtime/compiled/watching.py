@@ -1,4 +1,4 @@
-"""What a compiled plan shows of itself while it runs kernel by kernel, for who looks for the place where it goes wrong.
+"""What a compiled plan shows of itself while it runs kernel by kernel, to find the kernel that is wrong.
 
 A kernel shows the values in the memory that it was the last to fill, at once: another value may come to lie there
 later. Memory that several kernels fill, such as that of a concatenation, is shown by the last of them, with the
@@ -64,28 +64,28 @@ def left_by(
     """For each group what it leaves, in the order of its nodes.
 
     stored: the roots that lie in memory at all. values: the values by name, and where they lie; one may lie in several
-    places.
+    blocks.
     """
     nodes = [(number, node) for number, group in enumerate(groups) for node in group.nodes]
     makers: dict[str, list[int]] = {}
     written: dict[tuple[str, str], int] = {}
     last: dict[tuple[int, str], int] = {}
-    for place, (number, node) in enumerate(nodes):
+    for position, (number, node) in enumerate(nodes):
         for root in node.makes:
-            makers.setdefault(root, []).append(place)
+            makers.setdefault(root, []).append(position)
         for root in node.variables:
-            written[node.instruction.name, root] = last[number, root] = place
+            written[node.instruction.name, root] = last[number, root] = position
     lying: dict[str, dict[str, Value]] = {}
     for name, value in values:
         lying.setdefault(value.root, {})[name] = value
     found: list[list[Left]] = [[] for _ in groups]
-    for place, (number, node) in enumerate(nodes):
+    for position, (number, node) in enumerate(nodes):
         for root in dict.fromkeys(node.makes):
-            if makers[root][-1] == place and root in stored and root in lying:
+            if makers[root][-1] == position and root in stored and root in lying:
                 before = dict.fromkeys(nodes[maker][0] for maker in makers[root])
                 others = [i for other in before if other != number for i in groups[other].instructions]
                 found[number].append(Left(lying[root], others))
         for root in dict.fromkeys(node.variables):
-            if written[node.instruction.name, root] == place == last[number, root]:
+            if written[node.instruction.name, root] == position == last[number, root]:
                 found[number].append(Left(variable=root, writer=node.instruction))
     return found
