@@ -44,7 +44,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.observe import observed_run
-from graphflow._core.runtime.compiled.tier_book import TierBook, TierRecord, fingerprint
+from graphflow._core.runtime.compiled.tier_state import TierRecord, TierState, fingerprint
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, Unusable
@@ -131,9 +131,9 @@ class TieredExecutable(Executable):
         self._deciding = deciding_feeds(plan)
         self._states: dict[Any, _State] = {}
         self._told: set[type[StaysOnNumpy]] = set()
-        self._book = TierBook.of(store) if policy.seeded or policy.mode == "always" else None
-        if self._book is not None:
-            self._book.add(self)
+        self._tier_state = TierState.of(store) if policy.seeded or policy.mode == "always" else None
+        if self._tier_state is not None:
+            self._tier_state.add(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -155,7 +155,7 @@ class TieredExecutable(Executable):
         return [state.compiled for state in list(self._states.values()) if state.compiled is not None]
 
     def forget(self) -> None:
-        """Begins again, with what the book now says."""
+        """Begins again, with what the restored tier state says."""
         self._states = {}
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -201,7 +201,7 @@ class TieredExecutable(Executable):
         """The state of a combination of shapes that has not run here: that of the checkpoint, where there is one."""
         names = [self._plan.feeds[position] for position in self._deciding]
         decisions = dict(zip(names, key[len(self._plan.feeds) :], strict=True))
-        record = None if self._book is None else self._book.restored(self, str(key))
+        record = None if self._tier_state is None else self._tier_state.restored(self, str(key))
         if record is None:
             return _State(decisions)
         state = _State(decisions, record.runs)

@@ -1,4 +1,4 @@
-"""How far each plan of a seeded program has come on its way to compiled code, so that a checkpoint can hold it.
+"""The tier state: how far each plan of a seeded program has come on its way to compiled code. Checkpoints hold it.
 
 The tiers agree to rounding and not to the bit. A program that is started again from a checkpoint therefore gives the
 bits of one that was never stopped only if each plan goes on in the tier that it had reached, and with the shapes that
@@ -32,14 +32,14 @@ class TierRecord:
 
 
 class Recorded(Protocol):
-    """What a book holds: an executable with several tiers."""
+    """An executable with several tiers, which are kept in the tier state."""
 
     def records(self) -> dict[str, TierRecord]:
         """What is known of each combination of fed shapes, by its text."""
         ...
 
     def forget(self) -> None:
-        """Begins again, with what the book now says."""
+        """Begins again, with what the restored tier state says."""
         ...
 
     @property
@@ -53,7 +53,7 @@ def fingerprint(plan_text: str) -> str:
     return hashlib.sha256(plan_text.encode()).hexdigest()[:32]
 
 
-class TierBook:
+class TierState:
     """The records of all plans of one store; Saveable. Thread-safe."""
 
     def __init__(self) -> None:
@@ -62,10 +62,10 @@ class TierBook:
         self._restored: dict[str, dict[str, TierRecord]] = {}
 
     @staticmethod
-    def of(store: ResourceStore) -> TierBook:
-        """The book of a store."""
-        book: TierBook = store.other(_STORED_AS, TierBook)
-        return book
+    def of(store: ResourceStore) -> TierState:
+        """The tier state of a store."""
+        found: TierState = store.other(_STORED_AS, TierState)
+        return found
 
     def add(self, executable: Recorded) -> None:
         """Enters an executable; it stays for as long as it lives."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.runtime.compiled.tier_book import TierBook
+from graphflow._core.runtime.compiled.tier_state import TierState
 
 _STEPS = 14
 
@@ -87,4 +87,4 @@ def test_a_session_that_is_set_back_goes_on_in_the_tier_of_that_time() -> None:
 )
 def test_other_values_are_not_taken_for_a_record(state: dict[str, np.ndarray]) -> None:
     with pytest.raises(ValueError, match="no record of the tiers"):
-        TierBook().set_state(state)
+        TierState().set_state(state)
