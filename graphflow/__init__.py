@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from graphflow import data as data
     from graphflow import distribute as distribute
     from graphflow import distributions as distributions
+    from graphflow import extend as extend
     from graphflow import flags as flags
     from graphflow import gfile as gfile
     from graphflow import graph_util as graph_util
@@ -168,9 +169,9 @@ sparse = namespace(
 
 
 _MODULES = (
-    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "flags", "gfile", "graph_util",
-    "image", "io", "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos", "python_io",
-    "resource_loader", "saved_model", "summary", "test", "testing", "train",
+    "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "extend", "flags", "gfile",
+    "graph_util", "image", "io", "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos",
+    "python_io", "resource_loader", "saved_model", "summary", "test", "testing", "train",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),

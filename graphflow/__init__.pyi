@@ -174,6 +174,7 @@ from . import errors as errors
 from graphflow._core.ops.math.transcendental import exp as exp
 from graphflow._core.ops.array.shaping import expand_dims as expand_dims
 from graphflow._core.ops.math.transcendental import expm1 as expm1
+from . import extend as extend
 from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
 from graphflow._core.ops.array.compositions import eye as eye
 from graphflow._core.ops.array.creation import fill as fill

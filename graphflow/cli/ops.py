@@ -10,6 +10,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import graphflow
+from graphflow._core.common.extensions import load_extensions
 from graphflow._core.compiler.gpu.without_kernel import REASONS
 from graphflow._core.compiler.support import Support, op_types, support
 from graphflow._core.graph.op_def import OpDef
@@ -43,7 +44,7 @@ Under soft placement these run on the CPU, wherever they are asked for. `*` stan
 |--|--|
 """
 _HEAD: Final = ("op", "gradient", "NumPy", "compiled", "GPU", "TensorFlow", "gf.")
-_ALIASES: Final = frozenset({"compat", "contrib", "protos", "test", "testing"})
+_ALIASES: Final = frozenset({"compat", "contrib", "extend", "protos", "test", "testing"})
 """Packages that hold what others define, or what is for tests."""
 _SHOWN: Final = 4
 """So many names of functions are shown for an op."""
@@ -69,6 +70,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the ops that were asked for, by default all; returns the exit status."""
+    load_extensions()
     functions = functions_of_ops()
     rows = [support(name) for name in op_types()]
     if arguments.names:
@@ -80,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
                 )
         rows = [row for row in rows if _asked_for(row, functions, arguments.names)]
     if arguments.markdown:
-        tell(page(rows, functions).rstrip("\n"))
+        tell(page([row for row in rows if not row.extension], functions).rstrip("\n"))
         return 0
     tell(table([tuple(h.upper() if h != "gf." else h for h in _HEAD), *(_cells(r, functions) for r in rows)]))
     if arguments.names:
@@ -189,7 +191,11 @@ def _cells(row: Support, functions: dict[str, list[str]]) -> tuple[str, ...]:
     names = functions.get(row.name, [])
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     marks = ("yes" if row.gpu else "", "yes" if row.tensorflow else "")
-    return (row.name, row.gradient, row.numpy, row.compiled, *marks, shown)
+    return (row.name, row.gradient, row.numpy, row.compiled, *marks, _of(row) if row.extension else shown)
+
+
+def _of(row: Support) -> str:
+    return f"of the extension {row.extension}"
 
 
 def _patterns(patterns: Sequence[str]) -> str:

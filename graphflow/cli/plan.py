@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from graphflow._core.common.extensions import load_extensions
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 
@@ -172,6 +173,7 @@ def _load(path: str) -> Plan:
     from graphflow._core.runtime.agreement import report
 
     load_all()
+    load_extensions()
     try:
         with open(path, "rb") as file:
             is_archive = file.read(2) == b"PK"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from graphflow._core.common.extensions import load_extensions
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 
@@ -36,6 +37,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     from graphflow._core.runtime.agreement.replaying import replayed
     from graphflow._core.runtime.agreement.report import load
 
+    load_extensions()
     try:
         recorded = load(arguments.file)
     except (OSError, ValueError) as error:

@@ -21,6 +21,7 @@ from graphflow._core.cluster.environment import (
     task_from_environment,
 )
 from graphflow._core.cluster.log import LOG
+from graphflow._core.common.extensions import load_extensions
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
@@ -69,6 +70,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     from graphflow._core.cluster.server.server import Server
 
     import_module("graphflow.logging")  # So that warnings have their level and time.
+    load_extensions()
     cluster, job, index, devices = _task(arguments)
     if devices < 1 or arguments.idle_minutes < 0:
         raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")

@@ -75,32 +75,61 @@ class DistributionStrategy:
     # ---- the five methods that make a strategy --------------------------------------------------------------------
 
     def tower_devices(self) -> Sequence[str]:
-        """The device of each tower."""
+        """The device of each tower.
+
+        Returns:
+            Names of devices, such as "/cpu:1" or "/job:worker/task:0"; a model is built once on each.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} does not say which devices it has: override tower_devices()."
         )
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Device]:
-        """The device of each copy of a variable: one for all towers, or as many as there are towers.
+        """The device of each copy of a variable. By default there is one copy, on the first tower's device.
 
-        arguments: those of gf.Variable, by name. By default there is one copy, on the first tower's device.
+        Args:
+            arguments: Those of gf.Variable, by name.
+
+        Returns:
+            One device for a variable that all towers share, or as many as there are towers.
         """
         return [self.tower_devices()[0]]
 
     def reduce_towers(self, aggregation: int, value: PerDevice, destinations: Any) -> Any:
-        """The sum or mean of a value of each tower, on the devices of `destinations`.
+        """Reduces a value of each tower. By default `self.reducer` does.
 
-        aggregation: VariableAggregation.SUM or MEAN. destinations: a device, devices, or a variable, which is where
-        the result is needed; see values.devices_from. Returns a tensor where that is one device, otherwise a Mirrored.
+        Args:
+            aggregation: VariableAggregation.SUM or MEAN.
+            value: The values, tensors of one dtype and shape or IndexedSlices, and their devices.
+            destinations: Where the result is needed: a device, a list of devices, or a variable.
+
+        Returns:
+            A Mirrored; a tensor or IndexedSlices if that is one device.
         """
         return self.reducer.reduce(aggregation, value, destinations)
 
     def apply_update(self, copy: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """Applies an update to one copy of a variable, on its device; returns the operation or tensor."""
+        """Applies an update to one copy of a variable. It is called on that copy's device.
+
+        Args:
+            copy: The copy.
+            function: A function of the copy and `args` that builds the update, such as an assignment.
+            args: Tensors for this copy.
+
+        Returns:
+            The operation or tensor that the function returns.
+        """
         return function(copy, *args)
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
-        """A dataset for each tower of this program; or a single one, whose elements go to the towers in turn."""
+        """Splits input between the towers of this program.
+
+        Args:
+            dataset: A gf.data.Dataset.
+
+        Returns:
+            A dataset for each tower; or a single one, whose elements go to the towers in turn.
+        """
         return [dataset]
 
     # ---- for users --------------------------------------------------------------------------------------------------

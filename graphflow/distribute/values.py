@@ -127,7 +127,14 @@ def regroup(results: Sequence[Any], devices: Sequence[str], wrap: type[Distribut
 
 
 def devices_from(destinations: Any) -> list[str]:
-    """The devices that are meant by a device, a list of them, a variable, a tensor, or a distributed value."""
+    """The devices that are meant.
+
+    Args:
+        destinations: A device, a list of devices, a variable (those of its copies), a tensor or a distributed value.
+
+    Returns:
+        The names of the devices.
+    """
     if isinstance(destinations, DistributedValues):
         return destinations.devices
     copies = getattr(destinations, "copies", None)

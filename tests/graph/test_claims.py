@@ -12,9 +12,10 @@ from graphflow._core.graph.claims import Claims
 CLAIMS = Claims("The thing")
 
 MODULE = """
+from graphflow._core.graph.claims import calling_module
 from tests.graph.test_claims import CLAIMS
 def define(name):
-    CLAIMS.claim(name, 1)
+    CLAIMS.claim(name, calling_module(1))
 define("{name}")
 {then}
 """

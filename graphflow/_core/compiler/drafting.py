@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from graphflow._core.codegen import shared
+from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.draft import Draft, LoopDraft
 from graphflow._core.compiler.lower import Lowering, has_native_work
@@ -32,7 +33,7 @@ def draft_plan(
         raise MayReshape
     plan = specialise(plan, known, ctx)
     complete(plan, known, store)
-    lowering = Lowering(plan, known, kernels, RULES)
+    lowering = Lowering(plan, known, kernels, {**RULES, **added_rules("cpu")})
     lowering.run()
     makers = producers(plan)
 

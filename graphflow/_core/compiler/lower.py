@@ -181,10 +181,16 @@ class Lowering:
         )
 
     def reduction(
-        self, instruction: Instruction, kind: str, axes: tuple[int, ...], value: Value, text: str = "{0}"
+        self,
+        instruction: Instruction,
+        kind: str,
+        axes: tuple[int, ...],
+        value: Value,
+        text: str = "{0}",
+        target: Value | None = None,
     ) -> None:
-        """Adds the reduction of a text of one value over axes, as the instruction's result."""
-        target = self.result(instruction)
+        """Adds the reduction of a text of one value over axes, by default as the instruction's result."""
+        target = self.result(instruction) if target is None else target
         if not axes or all(value.shape[a] == 1 for a in axes):
             flat = whole(target.root, target.dtype, value.shape)
             self.elementwise(instruction, text, [value], flat)

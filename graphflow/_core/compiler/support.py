@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.rules import has_kernel
 from graphflow._core.compiler.gpu.without_kernel import reason_without_kernel
 from graphflow._core.compiler.specialise import OF_SHAPES
-from graphflow._core.graph.op_def import NotDifferentiable, lookup, registry
+from graphflow._core.graph.op_def import NotDifferentiable, defined_in, is_extension, lookup, registry
 from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
@@ -31,6 +32,7 @@ class Support:
         between compiled stretches.
     gpu: whether a GPU runs it. gpu_reason: why not, "" if it does.
     tensorflow: whether TensorFlow 1.15 has an op of this name.
+    extension: the package that defines it where that is not graphflow itself, "" where it is.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Support:
     gpu: bool
     gpu_reason: str
     tensorflow: bool
+    extension: str = ""
 
 
 def support(op_type: str) -> Support:
@@ -52,14 +55,19 @@ def support(op_type: str) -> Support:
         differentiable = "refused" if gradient.refused else "none"
     numpy = _numpy(op_type)
     gpu = has_kernel(op_type)
+    extension = defined_in(op_type).partition(".")[0] if is_extension(op_type) else ""
+    reason = (
+        "its extension has no lowering rule for one" if extension else reason_without_kernel(op_type) or ""
+    )
     return Support(
         op_type,
         differentiable,
         numpy,
         _compiled(op_type) if numpy == "kernel" else numpy,
         gpu,
-        "" if gpu else reason_without_kernel(op_type) or "",
+        "" if gpu else reason,
         tensorflow_op(op_type) is not None,
+        extension,
     )
 
 
@@ -82,7 +90,7 @@ def _compiled(op_type: str) -> str:
         return "shapes"
     if op_type in PASS_THROUGH:
         return "view"
-    if op_type in RULES:
+    if op_type in RULES or op_type in added_rules("cpu"):
         return "rule"
     if definition.scalar is not None:
         return "scalar"

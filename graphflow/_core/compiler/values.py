@@ -49,6 +49,17 @@ class Value:
             return None
         return walked[-1][1] if walked else 0
 
+    def reshaped(self, shape: tuple[int, ...]) -> Value:
+        """The same elements in another shape; ValueError if they do not lie side by side, or are not so many."""
+        if not self.contiguous or math.prod(shape) != self.size:
+            raise ValueError(f"A value of shape {self.shape}, strides {self.strides} has no shape {shape}.")
+        return Value(self.root, self.dtype, shape, row_major(shape), self.offset)
+
+    def transposed(self, axes: Sequence[int]) -> Value:
+        """The same elements with the axes in another order."""
+        shape, strides = (tuple(of[a] for a in axes) for of in (self.shape, self.strides))
+        return Value(self.root, self.dtype, shape, strides, self.offset)
+
     def broadcast(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Its strides when it is repeated to `shape`, by NumPy's rule."""
         missing = len(shape) - len(self.shape)

@@ -17,15 +17,21 @@ class Claims:
         self._kind: Final = kind
         self._modules: dict[str, dict[str, Any]] = {}
 
-    def claim(self, name: str, depth: int) -> None:
-        """The module whose code is `depth` calls further out defines a name.
-
-        ValueError where another module has, or this one in the same import.
-        """
-        module = sys._getframe(depth + 1).f_globals
+    def claim(self, name: str, module: dict[str, Any]) -> None:
+        """The module with these globals defines a name; ValueError if another one has, or it has in this import."""
         before = self._modules.get(name)
         if before is module or (before is not None and before["__name__"] != module["__name__"]):
             raise ValueError(
                 f"{self._kind} {name!r} is defined twice: in {before['__name__']} and in {module['__name__']}."
             )
         self._modules[name] = module
+
+    def owner(self, name: str) -> str:
+        """The name of the module that has defined a name; KeyError if none has."""
+        module: str = self._modules[name]["__name__"]
+        return module
+
+
+def calling_module(depth: int) -> dict[str, Any]:
+    """The globals of the module whose code is `depth` calls further out than the caller of this."""
+    return sys._getframe(depth + 1).f_globals

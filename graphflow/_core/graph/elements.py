@@ -24,12 +24,17 @@ _PACKAGE = __name__.split(".")[0]
 
 
 def user_line() -> tuple[str, int]:
-    """File and line of the innermost frame outside this package: where the user built what is being built."""
+    """File and line of the innermost frame outside this package: where the user built what is being built.
+
+    A function with a local variable __tracebackhide__ builds for its caller and is passed over, as pytest does.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
-            return frame.f_code.co_filename, frame.f_lineno
+            code = frame.f_code
+            if "__tracebackhide__" not in code.co_varnames:
+                return code.co_filename, frame.f_lineno
         frame = frame.f_back
     return "<unknown>", 0
 

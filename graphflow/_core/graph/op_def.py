@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from graphflow._core.graph import dtypes
-from graphflow._core.graph.claims import Claims
+from graphflow._core.graph.claims import Claims, calling_module
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dims
 
@@ -196,15 +196,34 @@ def op_def(
     dynamic_shape: bool = False,
     outputs: tuple[str, ...] = ("output",),
     blocks: bool = False,
+    module: dict[str, Any] | None = None,
 ) -> OpDef:
-    """Defines and registers an op type; ValueError where the name is taken."""
-    _CLAIMS.claim(name, 1)
+    """Defines and registers an op type; ValueError where the name is taken.
+
+    module: the globals of the module that defines it, by default those of the caller.
+    """
+    _CLAIMS.claim(name, calling_module(1) if module is None else module)
     specs = tuple(InputSpec.parse(text) for text in inputs)
     definition = OpDef(
         name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks
     )
     _REGISTRY[name] = definition
     return definition
+
+
+def defined_in(name: str) -> str:
+    """The name of the module that defines an op type; KeyError where there is none."""
+    return _CLAIMS.owner(name)
+
+
+def is_extension(name: str) -> bool:
+    """Whether an op type is defined outside of graphflow; KeyError where there is none."""
+    return defined_in(name).partition(".")[0] != __name__.partition(".")[0]
+
+
+def own_types() -> list[str]:
+    """The op types that graphflow itself has defined so far, sorted."""
+    return sorted(name for name in _REGISTRY if not is_extension(name))
 
 
 def gradient_of(*op_types: str) -> Callable[[GradientRule], GradientRule]:

@@ -113,7 +113,8 @@ def _list_of_unknown(unknown: Mapping[str, list[str]]) -> str:
     return (
         f"The GraphDef has {len(lines)} op types that graphflow does not have, with the nodes that use them:\n  "
         + "\n  ".join(lines[:50])
-        + "\nTake them out of the graph, for example with gf.graph_util.extract_sub_graph."
+        + "\nImport the package that defines them, or take them out of the graph, for example with "
+        "gf.graph_util.extract_sub_graph."
     )
 
 

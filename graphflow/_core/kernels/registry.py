@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from graphflow._core.common.modules import import_all
-from graphflow._core.graph.claims import Claims
+from graphflow._core.graph.claims import Claims, calling_module
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.plan.ir import Origin
 
@@ -72,7 +72,7 @@ def kernel(*op_types: str, stateful: bool = False, view: bool = False) -> Callab
     """
 
     def register(factory: Factory) -> Factory:
-        _register(op_types, factory, stateful, view)
+        add_kernel(op_types, factory, stateful, view, calling_module(1))
         return factory
 
     return register
@@ -80,12 +80,18 @@ def kernel(*op_types: str, stateful: bool = False, view: bool = False) -> Callab
 
 def simple(op_type: str, function: Kernel, view: bool = False) -> None:
     """Registers a function of the input arrays alone."""
-    _register((op_type,), lambda node: function, False, view)
+    add_kernel((op_type,), lambda node: function, False, view, calling_module(1))
 
 
-def _register(op_types: Sequence[str], factory: Factory, stateful: bool, view: bool) -> None:
+def add_kernel(
+    op_types: Sequence[str], factory: Factory, stateful: bool, view: bool, module: dict[str, Any]
+) -> None:
+    """Registers a factory as that of op types, defined by the module with these globals.
+
+    ValueError if there is one already.
+    """
     for op_type in op_types:
-        _CLAIMS.claim(op_type, 2)
+        _CLAIMS.claim(op_type, module)
         _FACTORIES[op_type] = factory
         if stateful:
             _STATEFUL.add(op_type)

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import lookup
+from graphflow._core.graph.op_def import OpDef, Signature, lookup
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Origin, Plan
@@ -42,6 +42,28 @@ def of_operation(
         index=op._id,
         definition=op.op_def,
         origin=origin_of(op),
+    )
+
+
+def of_definition(
+    definition: OpDef,
+    name: str,
+    inputs: Sequence[str],
+    results: Signature,
+    attrs: Mapping[str, Any],
+    near: Instruction,
+) -> Instruction:
+    """What an op definition says, where no operation stands for it, on the device of another instruction."""
+    return Instruction(
+        name=name,
+        type=definition.name,
+        inputs=tuple(inputs),
+        **_results([(f"{name}:{position}", *result) for position, result in enumerate(results)]),
+        attrs=attrs,
+        device=near.device,
+        index=near.index,
+        definition=definition,
+        origin=near.origin,
     )
 
 

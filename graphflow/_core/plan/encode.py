@@ -163,7 +163,13 @@ class PlanReader:
         known = registry().get(kind)
         # What it may do is told by its type: none may pass for one that only has bodies, or for none at all.
         hidden = not defined and known is not None and known.stateful
-        if (defined and known is None) or hidden or (bodies and kind not in _HAVE_BODIES):
+        if defined and known is None:
+            raise BadPlan(
+                f"The instruction {name!r} is of the op type {kind!r}, which this process does not know. Import the "
+                "package that defines it there before it serves: in the program that makes the gf.train.Server, or, "
+                "for `graphflow serve`, by an entry point of the package (docs/extend.md)."
+            )
+        if hidden or (bodies and kind not in _HAVE_BODIES):
             raise BadPlan(f"The instruction {name!r} of type {kind!r} is none that a plan can have.")
         return Instruction(
             name=name,

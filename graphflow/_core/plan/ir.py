@@ -155,7 +155,14 @@ class Plan:
 
 
 def walk(plan: Plan) -> Iterator[Instruction]:
-    """All instructions, those of the bodies included."""
+    """All instructions, those of the bodies included.
+
+    Args:
+        plan: A plan.
+
+    Returns:
+        An iterator of instructions, each before those of its bodies.
+    """
     for instruction in plan.instructions:
         yield instruction
         for body in instruction.bodies:

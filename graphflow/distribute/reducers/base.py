@@ -25,19 +25,48 @@ class Reducer:
     """
 
     def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
-        """The sum or mean of the values, on the devices of `destinations`: a Mirrored, or a tensor for one device."""
+        """Reduces a value of each tower.
+
+        Args:
+            aggregation: VariableAggregation.SUM or MEAN.
+            per_device_value: The values, and the devices on which they are: tensors of one dtype and shape, or
+                IndexedSlices.
+            destinations: Where the result is needed: a device, a list of devices, or a variable.
+
+        Returns:
+            A Mirrored with the result on each of these devices; for one device a tensor or IndexedSlices.
+
+        Raises:
+            ValueError: It is another aggregation.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not say how it reduces: override reduce().")
 
     def batch_reduce(
         self, aggregation: int, value_destination_pairs: Sequence[tuple[PerDevice, Any]]
     ) -> list[Any]:
-        """The same for several (value, destinations), which a derived class may do together."""
+        """Reduces several values, which a derived class may do together.
+
+        Args:
+            aggregation: VariableAggregation.SUM or MEAN.
+            value_destination_pairs: What `reduce` takes, in pairs.
+
+        Returns:
+            What `reduce` returns, for each pair.
+        """
         return [
             self.reduce(aggregation, value, destinations) for value, destinations in value_destination_pairs
         ]
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """The tensor on each of the devices: a Mirrored, or a tensor for one device."""
+        """Copies a tensor to devices.
+
+        Args:
+            tensor: A tensor, or IndexedSlices.
+            destinations: A device, a list of devices, or a variable.
+
+        Returns:
+            A Mirrored; for one device the tensor itself.
+        """
         return spread(tensor, devices_from(destinations))
 
 
@@ -49,9 +78,18 @@ def is_mean(aggregation: int) -> bool:
 
 
 def total(aggregation: int, values: Sequence[Any]) -> Any:
-    """The sum or mean of tensors, or of IndexedSlices, built on the current device.
+    """The sum or mean of values, built on the current device.
 
-    TypeError where dense and sparse ones are mixed, ValueError for another aggregation.
+    Args:
+        aggregation: VariableAggregation.SUM or MEAN.
+        values: Tensors of one shape, or IndexedSlices, whose slices are put behind one another.
+
+    Returns:
+        A tensor, or IndexedSlices.
+
+    Raises:
+        TypeError: Some values are dense and others sparse.
+        ValueError: It is another aggregation.
     """
     mean = is_mean(aggregation) and len(values) > 1
     sparse = [isinstance(value, IndexedSlices) for value in values]
@@ -83,7 +121,15 @@ def part(value: Tensor, count: int) -> Any:
 
 
 def spread(value: Any, devices: Sequence[str]) -> Any:
-    """The value on each of the devices: a Mirrored, or the value itself for one device."""
+    """Copies a value to each of the devices.
+
+    Args:
+        value: A tensor, or IndexedSlices.
+        devices: Names of devices.
+
+    Returns:
+        A Mirrored; for one device the value itself.
+    """
     if len(devices) == 1:
         return value
     graph = get_default_graph()

@@ -16,7 +16,15 @@ class AllToAll(Reducer):
     """A reducer that leaves a sum on the device of each tower. A derived class overrides `exchange`."""
 
     def exchange(self, values: Sequence[Tensor], devices: Sequence[str]) -> list[Tensor]:
-        """The sum of flat values of one size, on each of their devices."""
+        """Adds values up, so that each device has the sum. This is the all-reduce algorithm.
+
+        Args:
+            values: A tensor of rank 1 for each device, all of one dtype and size; there are at least two.
+            devices: The names of the devices; operations are built under gf.device(name).
+
+        Returns:
+            The sum, one tensor a device, in the order of the devices.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} does not say how it exchanges: override exchange()."
         )

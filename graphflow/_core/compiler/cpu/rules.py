@@ -78,15 +78,7 @@ def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
         lowering.elementwise(i, "{0} * {0} * 0.5", [value], lowering.result(i))
         return True
     total = lowering.temporary(i.name, value.dtype, ())
-    from graphflow._core.compiler.nodes import Statements
-
-    lowering.add(
-        Statements(
-            i, [value], [total.root], space=value.shape,
-            lines=[("out", value.dtype, "{0} * {0}")], results=[("out", total)],
-            reduce=("sum", tuple(range(len(value.shape)))),
-        )
-    )  # fmt: skip
+    lowering.reduction(i, "sum", tuple(range(len(value.shape))), value, "{0} * {0}", total)
     lowering.elementwise(i, "{0} * 0.5", [total], lowering.result(i))
     return True
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.check_rules import CHECK_RULES
 from graphflow._core.compiler.gpu.index_rules import INDEX_RULES
@@ -267,9 +268,13 @@ FOLDED: Final = OF_SHAPES | {
 """Types that become constants once the shapes of the feeds are known."""
 
 
-@cache
 def has_kernel(op_type: str) -> bool:
     """Whether a GPU runs an op type."""
+    return op_type in added_rules("gpu") or _has_kernel(op_type)
+
+
+@cache
+def _has_kernel(op_type: str) -> bool:
     if op_type in DEVICE_RULES or op_type in PASS_THROUGH or op_type in VARIABLE_TYPES or op_type in FOLDED:
         return True
     if op_type in ("Const", "NoOp"):

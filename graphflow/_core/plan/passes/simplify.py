@@ -109,6 +109,20 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("Transpose", _transpose_of_transpose),
 )
 
+_ADDED: Final[list[tuple[str, Rule]]] = []
+"""Rules of extensions."""
+
+
+def add_rule(op_type: str, rule: Rule) -> None:
+    """Has all plans that are made from now on go through a rule of an extension, behind graphflow's own."""
+    _ADDED.append((op_type, rule))
+
+
+def remove_rule(op_type: str, rule: Rule) -> None:
+    """Takes out a rule that was added, if it is there."""
+    if (op_type, rule) in _ADDED:
+        _ADDED.remove((op_type, rule))
+
 
 def simplify(plan: Plan, ctx: PassContext) -> Plan:
     """The plan after every rule was tried on every instruction until none applies."""
@@ -118,7 +132,7 @@ def simplify(plan: Plan, ctx: PassContext) -> Plan:
 def _simplify(plan: Plan, given: Mapping[str, Dims]) -> Plan:
     """One level of a plan and those inside it, given the shapes of what is fed."""
     rules: dict[str, list[Rule]] = {}
-    for op_type, rule in RULES:
+    for op_type, rule in (*RULES, *_ADDED):
         rules.setdefault(op_type, []).append(rule)
     instructions = [
         replace(i, bodies=tuple(_simplify(b, dict(zip(b.feeds, i.shapes, strict=False))) for b in i.bodies))

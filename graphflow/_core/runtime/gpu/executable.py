@@ -346,6 +346,7 @@ class DeviceExecutable(Executable):
         watch: is shown what each launch has made; that plan is for no other run.
         """
         from graphflow._core.codegen.gpu.toolkit import device_named
+        from graphflow._core.compiler.added_rules import added_rules
         from graphflow._core.compiler.gpu.repeated_rows import REPEATED_RULES, with_repeated_rows
         from graphflow._core.compiler.gpu.rules import DEVICE_RULES
         from graphflow._core.compiler.lower import Lowering
@@ -369,7 +370,8 @@ class DeviceExecutable(Executable):
         plan = specialise(plan, known, self._ctx)
         complete(plan, known, store)
         plan, known = with_repeated_rows(plan, known)
-        lowering = Lowering(plan, known, kernels, {**DEVICE_RULES, **REPEATED_RULES})
+        rules = {**DEVICE_RULES, **REPEATED_RULES, **added_rules("gpu")}
+        lowering = Lowering(plan, known, kernels, rules)
         lowering.run()
         self._look_at_moved(lowering)
         arguments = (plan, lowering, device_named(self._name), self._name, store, kernels, handed)
