@@ -100,7 +100,7 @@ class Convolution(Layer):
 
     def add_bias(self) -> None:
         """Makes the bias, where there is one."""
-        self.bias = None
+        self.bias: Any = None
         if self.use_bias:
             self.bias = self.add_weight(
                 "bias", [self.filters], initializer=self.bias_initializer, regularizer=self.bias_regularizer,

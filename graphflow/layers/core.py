@@ -85,7 +85,7 @@ class Dense(Layer):
             "kernel", [size, self.units], initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
         )  # fmt: skip
-        self.bias = None
+        self.bias: Any = None
         if self.use_bias:
             self.bias = self.add_weight(
                 "bias", [self.units], initializer=self.bias_initializer, regularizer=self.bias_regularizer,

@@ -212,7 +212,7 @@ class BatchNormalization(Layer):
         assert dims is not None
         rank, wide = len(dims), self.moving_mean.dtype
         over = [axis for axis in range(rank) if axis not in self.axis]
-        spread = [dims[axis] if axis in self.axis else 1 for axis in range(rank)]
+        spread: list[Any] = [dims[axis] if axis in self.axis else 1 for axis in range(rank)]
 
         def broadcast(vector: Any) -> Any:
             needed = vector is not None and len(vector.shape) != rank and over != list(range(rank - 1))

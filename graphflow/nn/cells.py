@@ -242,8 +242,9 @@ class GRUCell(RNNCell):
     def build(self, inputs_shape: TensorShape) -> None:
         """Makes the kernels and biases of gates and candidate."""
         units, rows = self._num_units, _depth(inputs_shape) + self._num_units
-        gates = self._bias_initializer or Constant(1.0, dtype=self._dtype)
-        candidate = self._bias_initializer or Zeros(dtype=self._dtype)
+        dtype: Any = self._dtype
+        gates = self._bias_initializer or Constant(1.0, dtype=dtype)
+        candidate = self._bias_initializer or Zeros(dtype=dtype)
         self._gate_kernel = self.add_variable("gates/kernel", [rows, 2 * units], self._kernel_initializer)
         self._gate_bias = self.add_variable("gates/bias", [2 * units], gates)
         self._candidate_kernel = self.add_variable(

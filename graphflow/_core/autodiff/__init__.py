@@ -10,6 +10,7 @@ from graphflow._core.autodiff.reverse import Task, as_tensor, backpropagate
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.array import concat, fill, reshape, shape, size, zeros_like
 from graphflow._core.ops.control_flow.control_flow import while_loop
 from graphflow._core.ops.control_flow.tensor_array import TensorArray, gradient_source
@@ -33,16 +34,16 @@ class AggregationMethod:
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: TensorLike | Sequence[TensorLike],
+    xs: TensorLike | Sequence[TensorLike],
+    grad_ys: TensorLike | Sequence[TensorLike | None] | None = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
-    stop_gradients: Any = None,
+    stop_gradients: TensorLike | Sequence[TensorLike] | None = None,
     unconnected_gradients: str = UnconnectedGradients.NONE,
-) -> list[Any]:
+) -> list[Tensor | Any]:
     """The derivative of the sum of `ys` with respect to each of `xs` (tf.gradients).
 
     Each is a Tensor, an IndexedSlices where x is only gathered from, or None where ys do not depend on x
@@ -68,8 +69,8 @@ def gradients(
 
 
 def hessians(
-    ys: Any,
-    xs: Any,
+    ys: TensorLike | Sequence[TensorLike],
+    xs: TensorLike | Sequence[TensorLike],
     name: str = "hessians",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,

@@ -5,9 +5,12 @@ Strings are NumPy object arrays of `bytes`, as TensorFlow's Python API returns t
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphflow._core.graph.types import DTypeLike
 
 
 class DType:
@@ -93,7 +96,7 @@ class DType:
             return np.iinfo(self.as_numpy_dtype)
         raise TypeError(f"Cannot find the range of values of {self.name}.")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DTypeLike) -> bool:
         """Whether a value of type `other` may stand where this type is asked for."""
         return as_dtype(other) is self
 
@@ -103,7 +106,7 @@ class DType:
         if other is None or isinstance(other, DType):
             return False
         try:
-            return as_dtype(other) is self
+            return _found(other) is self
         except TypeError:
             return False
 
@@ -158,11 +161,16 @@ _BY_PYTHON: Final = {
 }
 
 
-def as_dtype(type_value: Any) -> DType:
+def as_dtype(type_value: DTypeLike) -> DType:
     """The DType for a DType, a name, a TensorFlow enum number, a NumPy dtype or a Python type.
 
     Raises TypeError where there is none.
     """
+    return _found(type_value)
+
+
+def _found(type_value: Any) -> DType:
+    """The DType of a value that may be anything."""
     if isinstance(type_value, DType):
         return type_value
     if type_value is None:

@@ -6,7 +6,7 @@ Operators on tensors are installed by the ops package (`Tensor.install_operator`
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,11 +14,13 @@ import numpy as np
 from graphflow._core.graph import devices
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.op_def import OpDef
+from graphflow._core.graph.operators import Operators
 from graphflow._core.graph.shapes import Dims, TensorShape, as_dims, merge, text
 from graphflow._core.graph.writers import WRITERS
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
+    from graphflow._core.graph.types import DeviceLike, SessionLike, ShapeLike
 
 _PACKAGE = __name__.split(".")[0]
 
@@ -154,11 +156,11 @@ class Operation:
         classes: list[bytes] = self._attrs.get("_class", [])
         return classes or [b"loc:@" + self._name.encode()]
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> None:
         """Runs the operation in a session, by default the default one; ValueError where there is none."""
         self.graph.session_for("run", self._name, session).run(self, feed_dict)
 
-    def set_device(self, device: Any) -> None:
+    def set_device(self, device: DeviceLike | None) -> None:
         """Sets the device asked for."""
         self._device = devices.name_of(device)
 
@@ -199,7 +201,7 @@ class Operation:
             return repr(self)
 
 
-class Tensor:
+class Tensor(Operators):
     """One result of an operation: a symbol for an array that exists while the graph runs.
 
     `shape` is what is known of its shape while the graph is built, `dtype` the type of its elements.
@@ -210,39 +212,6 @@ class Tensor:
     __array_priority__: ClassVar[int] = 100
     __array_ufunc__: ClassVar[None] = None
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
-
-    if TYPE_CHECKING:  # Installed by the ops package, see install_operator.
-
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __rfloordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __rmod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __rmatmul__(self, other: Any) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __rand__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __ror__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __rxor__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __getitem__(self, key: Any) -> Tensor: ...
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims) -> None:
         self._op = op
@@ -295,7 +264,7 @@ class Tensor:
         """What is known of its shape."""
         return TensorShape(self._dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Adds what the caller knows of the shape; ValueError where it contradicts what is known."""
         try:
             self._dims = merge(self._dims, as_dims(shape))
@@ -308,7 +277,7 @@ class Tensor:
         """The operations that take it as an input."""
         return list(dict.fromkeys(self._consumers))
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> Any:
         """Its value in a session, by default the default one; ValueError where there is none."""
         return self.graph.session_for("eval", self.name, session).run(self, feed_dict)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from graphflow._core.graph import defaults, devices
 from graphflow._core.graph.elements import Operation, Tensor, user_line
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.scopes import ContainerScope, ControlFrame, Scopes
+from graphflow._core.graph.types import CollectionNames, DeviceLike, SessionLike
 from graphflow._core.graph.writers import WRITERS
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*\Z")
@@ -239,7 +240,7 @@ class Graph(ContainerScope):
     # ---- scopes ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: DeviceLike | None) -> Iterator[None]:
         """Asks for a device for operations built inside.
 
         A string or DeviceSpec completes what inner scopes left open, a function of the operation returns its device,
@@ -272,7 +273,7 @@ class Graph(ContainerScope):
             self._scopes.colocation, self._scopes.devices = outer, outer_devices
 
     @contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Makes operations built inside run after `control_inputs`; None forgets the outer dependencies.
 
         None also leaves the branch or loop being built.
@@ -408,7 +409,7 @@ class Graph(ContainerScope):
             "the form 'op:0'."
         )
 
-    def is_feedable(self, tensor: Any) -> bool:
+    def is_feedable(self, tensor: Tensor) -> bool:
         """Whether the tensor may be fed."""
         return tensor not in self._unfeedable and tensor._op._context is None
 
@@ -416,7 +417,7 @@ class Graph(ContainerScope):
         """Forbids feeding a tensor."""
         self._unfeedable.add(tensor)
 
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: object) -> bool:
         """Whether the element may be fetched."""
         return _operation_of(tensor_or_op) not in self._unfetchable
 
@@ -426,24 +427,23 @@ class Graph(ContainerScope):
 
     # ---- collections ----------------------------------------------------------------------------------------------
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: str, value: Any) -> None:
         """Appends a value to a collection."""
         self._check_not_finalized(f"a value of the collection {name!r}")
         with self._lock:
             self._collections.setdefault(name, []).append(value)
 
-    def add_to_collections(self, names: Any, value: Any) -> None:
+    def add_to_collections(self, names: CollectionNames, value: Any) -> None:
         """Appends a value to several collections, once to each."""
-        names = (names,) if isinstance(names, str) else set(names)
-        for name in names:
+        for name in (names,) if isinstance(names, str) else set(names):
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> list[Any]:
+    def get_collection_ref(self, name: str) -> list[Any]:
         """The collection itself; changing the list changes the collection."""
         with self._lock:
             return self._collections.setdefault(name, [])
 
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
         """A copy of a collection, of the items whose name matches the regular expression `scope`, if one is given."""
         with self._lock:
             items = list(self._collections.get(name, ()))
@@ -451,7 +451,7 @@ class Graph(ContainerScope):
             return items
         return [item for item in items if hasattr(item, "name") and re.match(scope, item.name)]
 
-    def get_all_collection_keys(self) -> list[Any]:
+    def get_all_collection_keys(self) -> list[str]:
         """The names of all collections."""
         with self._lock:
             return [k for k in self._collections if isinstance(k, str)]
@@ -461,7 +461,7 @@ class Graph(ContainerScope):
         """The names of all collections."""
         return list(self._collections)
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: str) -> None:
         """Empties a collection."""
         self._check_not_finalized(f"clearing the collection {name!r}")
         with self._lock:
@@ -469,7 +469,7 @@ class Graph(ContainerScope):
 
     # ---- sessions -------------------------------------------------------------------------------------------------
 
-    def session_for(self, verb: str, name: str, session: Any) -> Any:
+    def session_for(self, verb: str, name: str, session: SessionLike | None) -> Any:
         """The session in which to run or evaluate an element of this graph; ValueError where there is none."""
         if session is None:
             session = defaults.get_default_session()

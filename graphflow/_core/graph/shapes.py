@@ -7,7 +7,12 @@ Shape rules work on `Dims`, a tuple of int or None, or None where not even the r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphflow._core.graph.types import ShapeLike
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 
@@ -20,7 +25,7 @@ class Dimension:
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: int | np.integer[Any] | str | Dimension | None) -> None:
         if isinstance(value, Dimension):
             value = value._value
         if value is not None:
@@ -33,8 +38,8 @@ class Dimension:
         self._value: int | None = value
 
     @property
-    def value(self) -> int | None:
-        """The extent, or None."""
+    def value(self) -> int | Any:
+        """The extent, or None; typed as `int | Any` for programs that know it."""
         return self._value
 
     def __repr__(self) -> str:
@@ -102,12 +107,12 @@ class Dimension:
     def __mod__(self, other: Any) -> Dimension:
         return _combine(self, other, lambda a, b: a % b)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: int | Dimension | None) -> bool:
         """Whether both may be the same extent."""
         value = Dimension(other)._value
         return self._value is None or value is None or self._value == value
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: int | Dimension | None) -> Dimension:
         """The more precise of two extents; ValueError where they differ."""
         other = Dimension(other)
         if not self.is_compatible_with(other):
@@ -164,7 +169,7 @@ class TensorShape:
 
     __slots__ = ("raw",)
 
-    def __init__(self, dims: Any = None) -> None:
+    def __init__(self, dims: ShapeLike = None) -> None:
         self.raw: Dims = as_dims(dims)
 
     @property
@@ -179,8 +184,8 @@ class TensorShape:
 
     rank = ndims
 
-    def as_list(self) -> list[int | None]:
-        """The extents as a list; ValueError where the rank is unknown."""
+    def as_list(self) -> list[int | Any]:
+        """The extents as a list, None if unknown; ValueError if the rank is. Typed as Dimension.value is."""
         if self.raw is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self.raw)
@@ -203,26 +208,26 @@ class TensorShape:
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: ShapeLike) -> None:
         """Raises ValueError where both ranks are known and differ."""
         other = as_shape(other)
         if None not in (self.ndims, other.ndims) and self.ndims != other.ndims:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: ShapeLike) -> bool:
         """Whether both may be the same shape."""
         return compatible(self.raw, as_dims(other))
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Raises ValueError unless both may be the same shape."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: ShapeLike) -> TensorShape:
         """The more precise of two shapes; ValueError where they differ."""
         return TensorShape(merge(self.raw, as_dims(other)))
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: ShapeLike) -> TensorShape:
         """This shape followed by another."""
         other_dims = as_dims(other)
         return TensorShape(None if self.raw is None or other_dims is None else self.raw + other_dims)
@@ -265,7 +270,11 @@ class TensorShape:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
         return iter([Dimension(d) for d in self.raw])
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: slice) -> TensorShape: ...
+    @overload
+    def __getitem__(self, key: int) -> Dimension: ...
+    def __getitem__(self, key: int | slice) -> Dimension | TensorShape:
         if self.raw is not None:
             return TensorShape(self.raw[key]) if isinstance(key, slice) else Dimension(self.raw[key])
         if not isinstance(key, slice):

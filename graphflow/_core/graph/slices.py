@@ -6,7 +6,7 @@ package needs no op.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from graphflow._core.graph.dtypes import DType
@@ -15,6 +15,7 @@ from graphflow._core.graph.shapes import Dims, TensorShape, merge, text
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
+    from graphflow._core.graph.types import IntTensorLike, SessionLike, SparseTensorLike, TensorLike
 
 
 class IndexedSlices:
@@ -134,7 +135,7 @@ class SparseTensor:
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]
     _known_shape: ClassVar[Callable[[Tensor], Dims]]
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: IntTensorLike, values: TensorLike, dense_shape: IntTensorLike) -> None:
         self._indices, self._values, self._dense_shape = type(self)._convert(indices, values, dense_shape)
         places, elements, shape = self._indices.dims, self._values.dims, self._dense_shape.dims
         for dims, rank, what in ((places, 2, "indices"), (elements, 1, "values"), (shape, 1, "dense_shape")):
@@ -147,7 +148,7 @@ class SparseTensor:
             merge((places[1],), shape)
 
     @classmethod
-    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: SparseTensorLike) -> SparseTensor:
         """A SparseTensor of a SparseTensor or SparseTensorValue; TypeError for anything else."""
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
@@ -216,7 +217,9 @@ class SparseTensor:
         """The operations that take the values."""
         return self._values.consumers()
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
+    def eval(
+        self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None
+    ) -> SparseTensorValue:
         """Its value in a session, by default the default one; ValueError where there is none."""
         parts = [self._indices, self._values, self._dense_shape]
         found = self.graph.session_for("eval", self.name, session).run(parts, feed_dict)

@@ -6,7 +6,7 @@ and default names are the same everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from graphflow._core.graph.op_def import (
     op_def,
 )
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
+from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.values import as_array, holds_numpy
 from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
@@ -254,11 +255,11 @@ def _dtype_of(value: Any) -> DType | None:
 
 
 def convert_to_tensor(
-    value: Any,
-    dtype: Any = None,
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
-    preferred_dtype: Any = None,
-    dtype_hint: Any = None,
+    preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
     """A tensor of a tensor, variable, array, number, string or nested list of these.
 
@@ -302,7 +303,9 @@ def pack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     return apply(PACK, (values,), {"axis": int(axis), "N": len(values)}, name).outputs[0]
 
 
-def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
+def convert_n_to_tensor(
+    values: Iterable[TensorLike], dtype: DTypeLike | None = None, name: str | None = None
+) -> list[Tensor]:
     """A tensor of each of a list of values, named name_0, name_1, ..."""
     return [
         convert_to_tensor(v, dtype=dtype, name=None if name is None else f"{name}_{i}")
@@ -311,7 +314,7 @@ def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None)
 
 
 def register_tensor_conversion_function(
-    base_type: Any, conversion_func: Converter, priority: int = 100
+    base_type: type | tuple[type, ...], conversion_func: Converter, priority: int = 100
 ) -> None:
     """Teaches convert_to_tensor a type: conversion_func(value, dtype, name, as_ref) -> Tensor or NotImplemented."""
     _CONVERTERS.append((priority, base_type, conversion_func))
@@ -348,7 +351,11 @@ def _shape_constant(shape: TensorShape, dtype: DType | None, name: str | None) -
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str | None = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A constant tensor.
 
@@ -388,7 +395,7 @@ _LONGEST_KNOWN: Final = 1 << 20
 """Elements of a vector whose value is looked for while the graph is built."""
 
 
-def constant_value(tensor: Any, partial: bool = False) -> Any:
+def constant_value(tensor: object, partial: bool = False) -> Any:
     """The value of a tensor as a NumPy array, or None where it is not known while the graph is built.
 
     With `partial`, a vector of which only some elements are known is an array of objects, None for the others

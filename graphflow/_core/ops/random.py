@@ -15,6 +15,7 @@ from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import FLOATS, NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.random_seed import get_seed, set_random_seed
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.array import shape as shape_of
 from graphflow._core.ops.array.array import slice_, zeros_like
@@ -154,10 +155,10 @@ def _scaled(
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: IntTensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -169,10 +170,10 @@ def random_normal(
 
 
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: IntTensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -181,10 +182,10 @@ def truncated_normal(
 
 
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: IntTensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -211,12 +212,14 @@ def random_uniform(
         return add(drawn * (high - low), low, name=scope)
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices of the first axis in random order (tf.random_shuffle)."""
     return apply(RANDOM_SHUFFLE, (value,), _seeds(seed), name).outputs[0]
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: IntTensorLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """A slice of shape `size` at a random place of `value` (tf.random_crop).
 
     InvalidArgumentError at the run where `value` is smaller.
@@ -246,7 +249,11 @@ def _draw_classes(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -
 
 
 def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+    logits: TensorLike,
+    num_samples: IntTensorLike,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Classes drawn with the unnormalised log-probabilities `logits` (tf.multinomial).
 
@@ -257,7 +264,11 @@ def multinomial(
 
 
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+    logits: TensorLike,
+    num_samples: IntTensorLike,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Classes drawn with the unnormalised log-probabilities `logits` (tf.random.categorical); see multinomial."""
     with op_scope(name, "categorical", [logits]):
@@ -265,10 +276,10 @@ def categorical(
 
 
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: IntTensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -290,7 +301,11 @@ def random_gamma(
 
 
 def random_poisson(
-    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    lam: TensorLike,
+    shape: IntTensorLike,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Poisson draws (tf.random_poisson): `shape` of them for each rate in `lam`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.rules import deprecated, same_as_input, same_shape
 
@@ -77,8 +79,8 @@ def _one(definition: OpDef, value: Any, name: str | None, **attrs: Any) -> Tenso
 
 
 def as_string(
-    input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
-    name: str | None = None,
+    input: TensorLike, precision: int = -1, scientific: bool = False, shortest: bool = False,
+    width: int = -1, fill: str = "", name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Numbers and booleans as text (tf.as_string); ValueError for a format that does not go with the dtype."""
     if scientific and shortest:
@@ -97,16 +99,16 @@ def as_string(
     )
 
 
-def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
     """Strings of several tensors joined element by element; scalars broadcast (tf.string_join)."""
     parts = list(inputs)
     return apply(STRING_JOIN, (parts,), {"separator": separator, "N": len(parts)}, name).outputs[0]
 
 
 def string_split(
-    source: Any = None, sep: Any = None, skip_empty: bool = True, delimiter: Any = None,
-    result_type: Any = "SparseTensor",
-    input: Any = None, name: str | None = None,
+    source: TensorLike | None = None, sep: TensorLike | None = None, skip_empty: bool = True,
+    delimiter: TensorLike | None = None, result_type: str = "SparseTensor", input: TensorLike | None = None,
+    name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
     """Each string of a vector split at any character of `sep` (a space), as a SparseTensor (tf.string_split)."""
     if result_type != "SparseTensor":
@@ -119,51 +121,55 @@ def string_split(
         return SparseTensor(*apply(STRING_SPLIT, (strings, where), {"skip_empty": skip_empty}).outputs)
 
 
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SparseTensor:
+def split(
+    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
+) -> SparseTensor:
     """Each string of a vector split as Python's str.split does, as a SparseTensor (tf.strings.split)."""
     with op_scope(name, "StringSplit", [input]):
         where = "" if sep is None else sep
         return SparseTensor(*apply(STRING_SPLIT_V2, (input, where), {"maxsplit": maxsplit}).outputs)
 
 
-def string_to_number(string_tensor: Any, out_type: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def string_to_number(
+    string_tensor: TensorLike, out_type: DTypeLike = dtypes.float32, name: str | None = None
+) -> Tensor:
     """The number that each string writes (tf.string_to_number); InvalidArgumentError where it writes none."""
     return _one(STRING_TO_NUMBER, string_tensor, name, out_type=as_dtype(out_type))
 
 
-def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Tensor:
+def substr(input: TensorLike, pos: IntTensorLike, len: IntTensorLike, name: str | None = None) -> Tensor:
     """`len` bytes from byte `pos` of each string (tf.substr); InvalidArgumentError where pos is out of range."""
     return apply(SUBSTR, (input, pos, len), name=name).outputs[0]
 
 
 def regex_replace(
-    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+    input: TensorLike, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
     r"""Matches of a pattern replaced; \1 to \9 in `rewrite` are its groups (tf.regex_replace)."""
     return _one(REGEX_REPLACE, input, name, pattern=pattern, rewrite=rewrite, replace_global=replace_global)
 
 
-def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:
     """Whether each whole string matches a pattern (tf.strings.regex_full_match)."""
     return _one(REGEX_FULL_MATCH, input, name, pattern=pattern)
 
 
-def string_strip(input: Any, name: str | None = None) -> Tensor:
+def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """The strings without white space at their ends (tf.string_strip)."""
     return _one(STRING_STRIP, input, name)
 
 
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """The strings in lower case (tf.strings.lower)."""
     return _one(STRING_LOWER, input, name, encoding=encoding)
 
 
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """The strings in upper case (tf.strings.upper)."""
     return _one(STRING_UPPER, input, name, encoding=encoding)
 
 
-def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The length of each string in bytes, or with unit UTF8_CHAR in characters (tf.strings.length)."""
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise ValueError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}.")
@@ -171,8 +177,9 @@ def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Te
 
 
 def reduce_join(
-    inputs: Any, axis: Any = None, keep_dims: Any = None, separator: str = "", name: str | None = None,
-    reduction_indices: Any = None, keepdims: Any = None,
+    inputs: TensorLike, axis: IntTensorLike | None = None, keep_dims: bool | None = None,
+    separator: str = "", name: str | None = None, reduction_indices: IntTensorLike | None = None,
+    keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Strings joined along axes, all of them by default (tf.reduce_join)."""
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
@@ -187,22 +194,22 @@ def reduce_join(
         return apply(REDUCE_JOIN, (tensor, axes), attrs).outputs[0]
 
 
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """The strings in web-safe base64 (tf.encode_base64)."""
     return _one(ENCODE_BASE64, input, name, pad=pad)
 
 
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The strings that web-safe base64 stands for (tf.decode_base64)."""
     return _one(DECODE_BASE64, input, name)
 
 
 def decode_raw(
-    input_bytes: Any = None,
-    out_type: Any = None,
+    input_bytes: TensorLike | None = None,
+    out_type: DTypeLike | None = None,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: TensorLike | None = None,
 ) -> Tensor:
     """The bytes of each string read as numbers along a new last axis (tf.decode_raw)."""
     data = deprecated(input_bytes, bytes, "input_bytes", "bytes")

@@ -81,7 +81,7 @@ def _ask_all(
     return list(answer.details["tasks"])
 
 
-def cluster_status(target: Any, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[dict[str, Any]]:
+def cluster_status(target: str, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[dict[str, Any]]:
     """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
 
     A dictionary for each task: task, address, state ("serving" or "unreachable"), and where it serves incarnation,
@@ -98,7 +98,7 @@ def cluster_journals(
     return _ask_all(target, "STATUS", timeout_seconds, {"journal": True}, cluster_keys)
 
 
-def stop_cluster(target: Any, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[str]:
+def stop_cluster(target: str, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[str]:
     """Stops every task of a cluster in order; `target` is the address of any of them, zmq://host:port.
 
     `Server.join()` returns in each, within 5 s. Steps that run end with an error. Returns the names of tasks that did

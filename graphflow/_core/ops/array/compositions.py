@@ -10,6 +10,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array.creation import one_hot, ones, range_
 from graphflow._core.ops.array.extents import size
 from graphflow._core.ops.array.indexing import gather, where
@@ -21,10 +22,10 @@ from graphflow._core.ops.math import arithmetic, casting, comparison, reductions
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: IntTensorLike,
+    num_columns: IntTensorLike | None = None,
+    batch_shape: IntTensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """The identity matrix, or a batch of them (tf.eye)."""
@@ -40,7 +41,10 @@ def eye(
 
 
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+    lengths: IntTensorLike,
+    maxlen: IntTensorLike | None = None,
+    dtype: DTypeLike = dtypes.bool_,
+    name: str | None = None,
 ) -> Tensor:
     """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask)."""
     with op_scope(name, "SequenceMask", [lengths, maxlen]):
@@ -82,7 +86,9 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
         return [arithmetic.multiply(column, whole) for column in columns]
 
 
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: IntTensorLike, axis: int | None = None, name: str | None = None
+) -> Tensor:
     """Each element along an axis repeated, all as often or each its own number of times (tf.repeat).
 
     Without `axis` the tensor is flattened first.
@@ -104,7 +110,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         if times.dims in ((), (1,)):
             count = reshape(times, [1])
             ones = np.ones(len(data.dims) + 1, times.dtype.as_numpy_dtype)
-            pieces = [ones[: axis + 1], count, ones[axis + 2 :]]
+            pieces: list[Any] = [ones[: axis + 1], count, ones[axis + 2 :]]
             whole = tile(
                 expand_dims(data, axis + 1),
                 concat([p for p in pieces if not isinstance(p, np.ndarray) or p.size], 0),
@@ -129,7 +135,9 @@ def _one(like: Tensor) -> Tensor:
     return convert_to_tensor(1, like.dtype)
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: Any = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, name: str | None = "boolean_mask", axis: IntTensorLike | None = None
+) -> Tensor:
     """The elements, or slices, of a tensor at which a mask holds (tf.boolean_mask).
 
     The mask's shape is that of the tensor's axes from `axis` on. ValueError where it is unknown, scalar or another.

@@ -14,6 +14,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape
 from graphflow._core.ops.array.values import as_array
@@ -76,7 +77,7 @@ ONES_LIKE = op_def(
 )
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: IntTensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape `dims` of which every element is the scalar `value` (tf.fill)."""
     return apply(FILL, (dims, value), name=name).outputs[0]
 
@@ -111,17 +112,19 @@ def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
         return fill(shape, constant(element, element_type), name=scope)
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Zeros, False or empty strings of a shape (tf.zeros)."""
     return _filled(0, shape, dtype, name or "zeros")
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Ones or True of a shape (tf.ones)."""
     return _filled(1, shape, dtype, name or "ones")
 
 
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Zeros of the shape, and by default the dtype, of a tensor (tf.zeros_like)."""
     with op_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -133,7 +136,9 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
         return apply(ZEROS_LIKE, (tensor,), name=scope).outputs[0]
 
 
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Ones of the shape, and by default the dtype, of a tensor (tf.ones_like)."""
     with op_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -191,7 +196,11 @@ _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = "range",
 ) -> Tensor:
     """start, start + delta, ... below `limit` (tf.range); with one argument, from 0 to it."""
     if limit is None:
@@ -238,7 +247,7 @@ LIN_SPACE = op_def(
 )
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+def linspace(start: TensorLike, stop: TensorLike, num: IntTensorLike, name: str | None = None) -> Tensor:
     """`num` evenly spaced values from start to stop, both included (tf.linspace)."""
     return apply(LIN_SPACE, (start, stop, num), name=name).outputs[0]
 
@@ -266,8 +275,9 @@ ONE_HOT = op_def(
 
 
 def one_hot(
-    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
-    dtype: Any = None, name: str | None = None,
+    indices: TensorLike, depth: IntTensorLike, on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None, axis: int | None = None, dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A row of `depth` elements for each index: on_value (1) at the index, off_value (0) elsewhere (tf.one_hot).
 

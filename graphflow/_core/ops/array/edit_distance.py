@@ -8,6 +8,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, Signature, op_def
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
+from graphflow._core.graph.types import SparseTensorLike
 from graphflow._core.ops.array.shaping import full_value
 from graphflow._core.ops.core import apply
 
@@ -43,7 +44,10 @@ def _sparse(value: Any, what: str) -> SparseTensor:
 
 
 def edit_distance(
-    hypothesis: Any, truth: Any, normalize: bool = True, name: str | None = "edit_distance"
+    hypothesis: SparseTensorLike,
+    truth: SparseTensorLike,
+    normalize: bool = True,
+    name: str | None = "edit_distance",
 ) -> Tensor:
     """The Levenshtein distances between the sequences along the last axes of two SparseTensors (tf.edit_distance).
 

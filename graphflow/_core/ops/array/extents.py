@@ -9,6 +9,7 @@ from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, op_def
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import DTypeLike, SparseTensorLike, TensorLike
 from graphflow._core.ops.array.shaping import RANK, value_dims
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import casting, reductions
@@ -19,7 +20,9 @@ SIZE = op_def(
 )  # fmt: skip
 
 
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def size(
+    input: TensorLike | SparseTensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32
+) -> Tensor:
     """The number of elements; a constant where it is known (tf.size)."""
     out_type = as_dtype(out_type)
     with op_scope(name, "Size", [input]) as scope:
@@ -33,7 +36,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
         return apply(SIZE, (tensor,), {"out_type": out_type}, scope).outputs[0]
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike | SparseTensorLike, name: str | None = None) -> Tensor:
     """The number of dimensions; a constant where it is known (tf.rank)."""
     with op_scope(name, "Rank", [input]) as scope:
         if isinstance(input, SparseTensor):

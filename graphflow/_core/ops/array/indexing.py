@@ -12,6 +12,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_, zeros_like
 from graphflow._core.ops.array.joining import concat
@@ -64,11 +65,11 @@ GATHER = op_def(
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
+    params: TensorLike,
+    indices: IntTensorLike,
+    validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: IntTensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """The slices of `params` along `axis` that `indices` names (tf.gather).
@@ -80,7 +81,7 @@ def gather(
     return apply(GATHER, (params, indices, where), {"batch_dims": int(batch_dims)}, name).outputs[0]
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: IntTensorLike, name: str | None = None) -> Tensor:
     """For each row of `indices`, the elements of the same row of `params` (tf.batch_gather)."""
     with op_scope(name, "BatchGather", [params, indices]):
         places = convert_to_tensor(indices, name="indices")
@@ -122,7 +123,9 @@ GATHER_ND = op_def(
 )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: IntTensorLike, name: str | None = None, batch_dims: int = 0
+) -> Tensor:
     """The elements, or slices, of `params` at the coordinates in the last axis of `indices` (tf.gather_nd)."""
     if batch_dims == 0:
         return apply(GATHER_ND, (params, indices), name=name).outputs[0]
@@ -173,7 +176,9 @@ SCATTER_ND = op_def(
 )  # fmt: skip
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(
+    indices: IntTensorLike, updates: TensorLike, shape: IntTensorLike, name: str | None = None
+) -> Tensor:
     """`updates` added into zeros of a shape, at the coordinates in the last axis of `indices` (tf.scatter_nd)."""
     return apply(SCATTER_ND, (indices, updates, shape), name=name).outputs[0]
 
@@ -208,17 +213,23 @@ TENSOR_SCATTER_SUB = op_def(
 )
 
 
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(
+    tensor: TensorLike, indices: IntTensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """The tensor with the elements at some coordinates replaced (tf.tensor_scatter_nd_update)."""
     return apply(TENSOR_SCATTER_UPDATE, (tensor, indices, updates), name=name).outputs[0]
 
 
-def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_add(
+    tensor: TensorLike, indices: IntTensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """The tensor with updates added at some coordinates (tf.tensor_scatter_nd_add)."""
     return apply(TENSOR_SCATTER_ADD, (tensor, indices, updates), name=name).outputs[0]
 
 
-def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_sub(
+    tensor: TensorLike, indices: IntTensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """The tensor with updates subtracted at some coordinates (tf.tensor_scatter_nd_sub)."""
     return apply(TENSOR_SCATTER_SUB, (tensor, indices, updates), name=name).outputs[0]
 
@@ -276,7 +287,9 @@ SELECT_V2 = op_def(
 )  # fmt: skip
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """x where the condition holds, else y; alone, the coordinates at which it holds (tf.where).
 
     x and y have one shape; the condition has that shape, or is a vector that chooses whole rows, or a scalar.
@@ -285,7 +298,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return _choice(SELECT, condition, x, y, name)
 
 
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v2(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """As gf.where, with the three broadcast together (tf.compat.v2.where)."""
     return _choice(SELECT_V2, condition, x, y, name)
 

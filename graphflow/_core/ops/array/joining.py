@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,12 +12,15 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.shaping import full_value, identity, scalar_value
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, pack, partial_vector
 from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 
-def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+def stack(
+    values: Sequence[TensorLike] | np.ndarray[Any, Any], axis: int = 0, name: str | None = "stack"
+) -> Tensor:
     """Tensors of one shape joined along a new axis (tf.stack); a constant where all are Python values and axis is 0."""
     name = name or "stack"
     if isinstance(values, Tensor):
@@ -32,7 +36,9 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     return pack(values, axis, name)
 
 
-def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
+def parallel_stack(
+    values: Sequence[TensorLike] | np.ndarray[Any, Any], name: str | None = "parallel_stack"
+) -> Tensor:
     """Tensors of one shape joined along a new first axis (tf.parallel_stack)."""
     with op_scope(name, "parallel_stack", [values]):
         return pack(values)
@@ -64,7 +70,9 @@ UNPACK = op_def(
 )  # fmt: skip
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
+) -> list[Tensor]:
     """The slices along an axis, of which there are `num` (tf.unstack); ValueError where their number is unknown."""
     name = name or "unstack"
     if num is None:
@@ -134,22 +142,21 @@ CONCAT = op_def(
 )  # fmt: skip
 
 
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+def concat(values: TensorLike, axis: IntTensorLike, name: str | None = "concat") -> Tensor:
     """Tensors joined along an axis that they have (tf.concat)."""
     name = name or "concat"
-    if not isinstance(values, list | tuple):
-        values = [values]
-    if not values:
+    parts: Sequence[Any] = values if isinstance(values, list | tuple) else [values]
+    if not parts:
         raise ValueError("concat needs at least one tensor, got an empty list.")
-    if len(values) == 1:
-        with op_scope(name, "concat", values):
+    if len(parts) == 1:
+        with op_scope(name, "concat", parts):
             where = convert_to_tensor(axis, dtype=dtypes.int32, name="concat_dim")
             if where.dims not in (None, ()):
                 raise ValueError(
                     f"The axis of concat must be a scalar, but has shape {shapes.text(where.dims)}."
                 )
-            return identity(values[0], name=name)
-    return apply(CONCAT, (list(values), axis), {"N": len(values)}, name).outputs[0]
+            return identity(parts[0], name=name)
+    return apply(CONCAT, (list(parts), axis), {"N": len(parts)}, name).outputs[0]
 
 
 def _split_infer(op: Operation) -> Signature:
@@ -223,7 +230,11 @@ SPLIT_V = op_def(
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+    value: TensorLike,
+    num_or_size_splits: IntTensorLike,
+    axis: IntTensorLike = 0,
+    num: int | None = None,
+    name: str | None = "split",
 ) -> list[Tensor]:
     """The tensor in pieces along an axis: `num_or_size_splits` equal ones, or of the sizes given (tf.split).
 

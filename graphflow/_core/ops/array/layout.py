@@ -8,6 +8,7 @@ from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import IntTensorLike, ShapeLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.shaping import full_value, reshape, shape
 from graphflow._core.ops.array.slicing import slice_
@@ -71,7 +72,7 @@ TILE = op_def(
 )  # fmt: skip
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: IntTensorLike, name: str | None = None) -> Tensor:
     """The tensor repeated `multiples[i]` times along axis i (tf.tile)."""
     return apply(TILE, (input, multiples), name=name).outputs[0]
 
@@ -154,7 +155,11 @@ MIRROR_PAD_GRAD = op_def(
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: TensorLike,
+    paddings: IntTensorLike,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """The tensor with `paddings[i] = (before, after)` elements added to axis i (tf.pad).
 
@@ -198,7 +203,7 @@ REVERSE = op_def(
 )  # fmt: skip
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: IntTensorLike, name: str | None = None) -> Tensor:
     """The tensor backwards along some axes (tf.reverse)."""
     return apply(REVERSE, (tensor, axis), name=name).outputs[0]
 
@@ -230,8 +235,9 @@ REVERSE_SEQUENCE = op_def(
 
 
 def reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None, name: str | None = None,
-    seq_dim: int | None = None, batch_dim: int | None = None,
+    input: TensorLike, seq_lengths: IntTensorLike, seq_axis: int | None = None,
+    batch_axis: int | None = None, name: str | None = None, seq_dim: int | None = None,
+    batch_dim: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Each sequence of a batch with its first `seq_lengths[i]` elements backwards (tf.reverse_sequence)."""
     along = rules.deprecated(seq_axis, seq_dim, "seq_axis", "seq_dim")
@@ -248,7 +254,7 @@ ROLL = op_def(
 )  # fmt: skip
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: IntTensorLike, axis: IntTensorLike, name: str | None = None) -> Tensor:
     """The tensor with its elements moved by `shift` along `axis`, those that leave coming in again (tf.roll)."""
     return apply(ROLL, (input, shift, axis), name=name).outputs[0]
 
@@ -313,22 +319,22 @@ ENSURE_SHAPE = op_def(
 )
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: IntTensorLike, name: str | None = None) -> Tensor:
     """The tensor repeated along new axes and axes of length 1 to a shape (tf.broadcast_to)."""
     return apply(BROADCAST_TO, (input, shape), name=name).outputs[0]
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: IntTensorLike, shape_y: IntTensorLike) -> Tensor:
     """The shape vector of two shapes broadcast together (tf.broadcast_dynamic_shape)."""
     return apply(BROADCAST_ARGS, (shape_x, shape_y)).outputs[0]
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """The TensorShape of two shapes broadcast together (tf.broadcast_static_shape); ValueError where they do not."""
     return TensorShape(shapes.broadcast(shapes.as_dims(shape_x), shapes.as_dims(shape_y)))
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor, whose shape is checked when it runs and known from here on (tf.ensure_shape)."""
     return apply(ENSURE_SHAPE, (x,), {"shape": TensorShape(shape)}, name).outputs[0]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, constant
 from graphflow._core.ops.nn.convolution import DEPTHWISE_INPUT, check_padding, windows_along
@@ -59,13 +61,13 @@ def _four(values: Any, what: str) -> list[int]:
 
 
 def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
+    images: TensorLike,
+    ksizes: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    rates: Sequence[int] | None = None,
+    padding: str | None = None,
     name: str | None = None,
-    sizes: Any = None,
+    sizes: Sequence[int] | None = None,
 ) -> Tensor:
     """Windows of NHWC images, each flattened into the depth (tf.extract_image_patches).
 
@@ -83,7 +85,12 @@ def extract_image_patches(
 
 
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None
+    images: TensorLike,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """extract_image_patches under the names of arguments that tf.image.extract_patches has."""
     return extract_image_patches(images, sizes, strides, rates, padding, name)

@@ -6,6 +6,7 @@ TensorFlow knows it, so that programs which rely on a static shape, or on its ab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims, TensorShape
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import (
+    DTypeLike,
+    IntsLike,
+    IntTensorLike,
+    ShapeLike,
+    SparseTensorLike,
+    TensorLike,
+)
 from graphflow._core.ops import rules
 from graphflow._core.ops.core import (
     apply,
@@ -95,7 +104,7 @@ def _refuse_gradient(op: Operation) -> Any:
     raise LookupError(f"Gradient explicitly disabled at {op.describe()}: {op.attrs['message']}")
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed at each run (tf.placeholder).
 
     A `shape` of None may be fed anything; running without feeding it raises InvalidArgumentError.
@@ -104,7 +113,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return get_default_graph().add(PLACEHOLDER, (), attrs, name or "Placeholder").outputs[0]
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """A tensor that is `input` where it is not fed (tf.placeholder_with_default)."""
     attrs = {"shape": TensorShape(shape)}
     op = apply(PLACEHOLDER_WITH_DEFAULT, (input,), attrs, name)
@@ -112,22 +121,22 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return op.outputs[0]
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """The same values in a new tensor (tf.identity)."""
     return apply(IDENTITY, (input,), name=name).outputs[0]
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """The same values in new tensors, which exist when all of them do (tf.identity_n)."""
     return apply(IDENTITY_N, (list(input),), name=name).outputs
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """The same values; TensorFlow's promise that they never change is not needed here (tf.guarantee_const)."""
     return identity(input, name or "GuaranteeConst")
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The same values, through which no gradient flows (tf.stop_gradient)."""
     return apply(STOP_GRADIENT, (input,), name=name).outputs[0]
 
@@ -172,7 +181,9 @@ RANK = op_def(
 )
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def shape(
+    input: TensorLike | SparseTensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32
+) -> Tensor:
     """The shape of a tensor as an int32 (or `out_type`) vector; a constant where it is known (tf.shape)."""
     out_type = as_dtype(out_type)
     with op_scope(name, "Shape", [input]) as scope:
@@ -185,7 +196,9 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
         return apply(SHAPE, (tensor,), {"out_type": out_type}, scope).outputs[0]
 
 
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(
+    input: Sequence[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> list[Tensor]:
     """The shapes of several tensors of one dtype (tf.shape_n)."""
     return apply(SHAPE_N, (list(input),), {"out_type": as_dtype(out_type)}, name).outputs
 
@@ -264,7 +277,7 @@ RESHAPE = op_def(
 )  # fmt: skip
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: IntTensorLike, name: str | None = None) -> Tensor:
     """The same elements in row-major order under another shape, of which one extent may be -1 (tf.reshape)."""
     return apply(RESHAPE, (tensor, index_vector(shape)), name=name).outputs[0]
 
@@ -289,7 +302,12 @@ EXPAND_DIMS = op_def(
 )  # fmt: skip
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike,
+    axis: IntTensorLike | None = None,
+    name: str | None = None,
+    dim: IntTensorLike | None = None,
+) -> Tensor:
     """The tensor with an axis of length 1 put in at `axis` (tf.expand_dims; `dim` is its old name)."""
     axis = rules.deprecated(axis, dim, "axis", "dim")
     if axis is None:
@@ -320,7 +338,12 @@ SQUEEZE = op_def(
 )
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(
+    input: TensorLike,
+    axis: IntsLike | None = None,
+    name: str | None = None,
+    squeeze_dims: IntsLike | None = None,
+) -> Tensor:
     """The tensor without its axes of length 1, or without those named (tf.squeeze; `squeeze_dims` is the old name)."""
     axis = rules.deprecated(axis, squeeze_dims, "axis", "squeeze_dims")
     axes = [] if axis is None else list(rules.axes_list(axis))
@@ -345,7 +368,7 @@ def _bitcast_infer(op: Operation) -> Signature:
 BITCAST = op_def("Bitcast", ("input: T=number",), infer=_bitcast_infer, gradient=NOT_DIFFERENTIABLE)
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """The same bytes read as another type (tf.bitcast)."""
     return apply(BITCAST, (input,), {"type": as_dtype(type)}, name).outputs[0]
 

@@ -9,6 +9,7 @@ import numpy as np
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.extents import rank
@@ -50,7 +51,9 @@ CONJUGATE_TRANSPOSE = op_def(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: IntTensorLike | None = None, name: str | None = "transpose", conjugate: bool = False
+) -> Tensor:
     """The tensor with its axes in the order `perm`, by default reversed (tf.transpose)."""
     with op_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
@@ -64,7 +67,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
         return apply(definition, (tensor, index_vector(perm)), name=scope).outputs[0]
 
 
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError where it has fewer."""
     with op_scope(name, "matrix_transpose", [a]):
         tensor = convert_to_tensor(a, name="a")
@@ -96,7 +99,7 @@ INVERT_PERMUTATION = op_def(
 )
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError where it is none."""
     return apply(INVERT_PERMUTATION, (x,), name=name).outputs[0]
 

@@ -10,6 +10,7 @@ import numpy as np
 from graphflow import errors
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array.creation import zeros_like
 from graphflow._core.ops.array.extents import rank as rank_of
 from graphflow._core.ops.array.shaping import reshape, shape
@@ -63,9 +64,9 @@ def _binary(
 
 
 def assert_equal(
-    x: Any,
-    y: Any,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -77,9 +78,9 @@ def assert_equal(
 
 
 def assert_none_equal(
-    x: Any,
-    y: Any,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -90,9 +91,9 @@ def assert_none_equal(
 
 
 def assert_less(
-    x: Any,
-    y: Any,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -102,9 +103,9 @@ def assert_less(
 
 
 def assert_less_equal(
-    x: Any,
-    y: Any,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -115,9 +116,9 @@ def assert_less_equal(
 
 
 def assert_greater(
-    x: Any,
-    y: Any,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -128,9 +129,9 @@ def assert_greater(
 
 
 def assert_greater_equal(
-    x: Any,
-    y: Any,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -158,8 +159,8 @@ def _sign(name: str | None, default: str, sign: str, x: Any, rest: Any) -> Opera
 
 
 def assert_positive(
-    x: Any,
-    data: Any = None,
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -169,8 +170,8 @@ def assert_positive(
 
 
 def assert_negative(
-    x: Any,
-    data: Any = None,
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -180,8 +181,8 @@ def assert_negative(
 
 
 def assert_non_negative(
-    x: Any,
-    data: Any = None,
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -191,8 +192,8 @@ def assert_non_negative(
 
 
 def assert_non_positive(
-    x: Any,
-    data: Any = None,
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -202,11 +203,11 @@ def assert_non_positive(
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -271,9 +272,9 @@ def _rank(
 
 
 def assert_rank(
-    x: Any,
-    rank: Any,
-    data: Any = None,
+    x: TensorLike,
+    rank: IntTensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -286,9 +287,9 @@ def assert_rank(
 
 
 def assert_rank_at_least(
-    x: Any,
-    rank: Any,
-    data: Any = None,
+    x: TensorLike,
+    rank: IntTensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -298,9 +299,9 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any,
+    x: TensorLike,
     ranks: Sequence[Any],
-    data: Any = None,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -309,7 +310,9 @@ def assert_rank_in(
     return _rank(name, "assert_rank_in", x, list(ranks), False, message, (data, summarize))
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Raises TypeError now unless the tensor has a dtype; an operation that does nothing (tf.assert_type)."""
     with op_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -321,7 +324,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
         return no_op(name="statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError now unless the tensor is of an integer type (tf.assert_integer)."""
     with op_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
@@ -332,7 +335,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return no_op(name="statically_determined_was_integer")
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """The tensor; ValueError now where it is known to be no scalar (tf.assert_scalar)."""
     with op_scope(name, "assert_scalar", [tensor]):
         checked = convert_to_tensor(tensor, name="tensor")
@@ -343,12 +346,12 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         return checked
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether `x` is a tensor, a variable or a sparse value (tf.is_tensor)."""
     return isinstance(x, Tensor) or hasattr(x, "_as_graph_element") or hasattr(x, "dense_shape")
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether `tensor` is a tensor of numbers (tf.is_numeric_tensor)."""
     return isinstance(tensor, Tensor) and (
         tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_complex
@@ -362,12 +365,12 @@ def _ordered(x: Any, compare: _Compare, name: str | None, default: str) -> Tenso
         return found
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether each element is greater than the one before, in row-major order (tf.is_strictly_increasing)."""
     return _ordered(x, less, name, "is_strictly_increasing")
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element is less than the one before, in row-major order (tf.is_non_decreasing)."""
     return _ordered(x, less_equal, name, "is_non_decreasing")
 

@@ -9,6 +9,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
@@ -67,7 +68,7 @@ PY_FUNC_STATELESS = op_def(
 
 
 def print_(
-    input_: Any,
+    input_: TensorLike,
     data: Sequence[Any],
     message: str | None = None,
     first_n: int | None = None,
@@ -87,7 +88,7 @@ def print_(
 
 
 def assert_(
-    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+    condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """An operation that raises InvalidArgumentError with the values of `data` unless `condition` holds (tf.Assert)."""
     if not data:
@@ -105,17 +106,22 @@ def assert_true(condition: Any, message: str, data: Sequence[Any], name: str | N
     return assert_(condition, [message, *data], name=name or "Assert")
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """The tensor itself; InvalidArgumentError with `message` where it has a NaN or infinity (tf.check_numerics)."""
     return apply(CHECK_NUMERICS, (tensor,), {"message": message}, name).outputs[0]
 
 
 def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+    t: TensorLike | None = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: TensorLike | None = None,
+    message: str | None = None,
 ) -> Tensor:
     """The tensor itself; InvalidArgumentError where it has a NaN or infinity (tf.verify_tensor_all_finite)."""
     with op_scope(name, "VerifyFinite", [t, x]):
-        tensor = convert_to_tensor(x if t is None else t)
+        given: Any = x if t is None else t
+        tensor = convert_to_tensor(given)
         checked = check_numerics(tensor, (message if msg is None else msg) or "", None)
         return identity(checked, name="control_dependency")
 
@@ -132,7 +138,11 @@ def add_check_numerics_ops() -> Operation:
 
 
 def py_func(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    stateful: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Calls a Python function with the values of `inp` as NumPy arrays, each time it runs (tf.py_func).
 
@@ -142,7 +152,8 @@ def py_func(
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r}")
     many = isinstance(Tout, list | tuple)
-    types = [dtypes.as_dtype(t) for t in Tout] if many else [dtypes.as_dtype(Tout)]
+    wanted: Sequence[Any] = Tout if isinstance(Tout, list | tuple) else [Tout]
+    types = [dtypes.as_dtype(t) for t in wanted]
     definition = PY_FUNC if stateful else PY_FUNC_STATELESS
     op = apply(definition, (list(inp),), {"function": func, "Tout": types}, name)
     if not types:
@@ -150,7 +161,12 @@ def py_func(
     return op.outputs if many else op.outputs[0]
 
 
-def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    name: str | None = None,
+) -> Any:
     """Calls a Python function with NumPy arrays (tf.numpy_function)."""
     return py_func(func, inp, Tout, True, name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from graphflow import nest
 from graphflow._core.graph import dtypes, shapes
@@ -11,6 +11,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.array import stack
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.checking import assert_true
@@ -97,8 +98,26 @@ def _build_branch(
     return structure, leaves, tensors
 
 
+@overload
 def cond(
-    pred: Any,
+    pred: TensorLike,
+    true_fn: Callable[[], Tensor],
+    false_fn: Callable[[], Tensor | float],
+    strict: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any: ...
+def cond(
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -124,12 +143,12 @@ def cond(
         raise TypeError("pred must not be a Python bool")
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
-        pred = _predicate(pred, "cond")
+        choice = _predicate(pred, "cond")
         if graph.context is not None:
-            pred = graph.context.add_value(pred)
-        sides = graph.add(SWITCH, (pred, pred), {"T": pred.dtype}, "Switch").outputs
+            choice = graph.context.add_value(choice)
+        sides = graph.add(SWITCH, (choice, choice), {"T": choice.dtype}, "Switch").outputs
         pivots = [identity(sides[1], name="switch_t").op, identity(sides[0], name="switch_f").op]
-        predicate = identity(pred, name="pred_id")
+        predicate = identity(choice, name="pred_id")
         pair = BranchPair(graph, scope.rstrip("/"), predicate)
         pair.pivots = pivots[::-1]
         true_structure, true_leaves, true_tensors = _build_branch(graph, pair, 1, true_fn)
@@ -260,7 +279,7 @@ def while_loop(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: IntTensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Any:
     """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars) is true (tf.while_loop).

@@ -9,6 +9,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, op_def
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.rules import no_outputs
@@ -95,7 +96,11 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
         return identity(convert_to_tensor(output_tensor), name=scope)
 
 
-def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple_(
+    tensors: Iterable[TensorLike | Operation | None],
+    name: str | None = None,
+    control_inputs: Iterable[TensorLike | Operation] | None = None,
+) -> list[Any]:
     """The tensors, none of which exists before all of them and `control_inputs` have been computed (tf.tuple).
 
     None stays None. ValueError where there is no tensor, TypeError where a control input is none.

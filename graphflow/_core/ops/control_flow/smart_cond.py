@@ -12,11 +12,12 @@ import numpy as np
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.control_flow.control_flow import case, cond
 from graphflow._core.ops.core import constant_value
 
 
-def smart_constant_value(pred: Any) -> bool | None:
+def smart_constant_value(pred: TensorLike) -> bool | None:
     """The truth of a Python bool, of 1 or 0, or of a tensor known while the graph is built; else None.
 
     TypeError where it is anything else (tf.contrib.framework.smart_constant_value).
@@ -30,7 +31,7 @@ def smart_constant_value(pred: Any) -> bool | None:
 
 
 def smart_cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,

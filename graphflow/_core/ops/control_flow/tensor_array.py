@@ -17,6 +17,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims, TensorShape
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.array import shape as shape_of
 from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.shaping import identity
@@ -210,15 +211,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: IntTensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -301,14 +302,14 @@ class TensorArray:
         array._element_shape = self._element_shape
         return array
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: IntTensorLike, name: str | None = None) -> Tensor:
         """The element at `index`."""
         attrs = {"dtype": self._dtype}
         value = apply(READ, (self._handle, index, self.flow), attrs, name).outputs[0]
         value.set_shape(self._element_shape.dims)
         return value
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: IntTensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with `value` written at `index`. ValueError where dtype or shape are not the array's."""
         with op_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             tensor = self._converted(value)
@@ -320,7 +321,7 @@ class TensorArray:
         with op_scope(name, "TensorArrayStack", [self._handle]), self._graph.colocate_with(self._handle.op):
             return self.gather(range_(0, self.size()), name=name)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: IntTensorLike, name: str | None = None) -> Tensor:
         """The elements at `indices`, a vector, along a new first axis."""
         dims = self._element_shape.dims
         attrs = {"dtype": self._dtype, "element_shape": TensorShape(dims)}
@@ -339,14 +340,14 @@ class TensorArray:
             value.set_shape((None, *rest))
         return value
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with row i of `value` written at i."""
         with op_scope(name, "TensorArrayUnstack", [self._handle, value]):
             tensor = self._converted(value)
             count = shape_of(tensor)[0]
             return self.scatter(range_(0, count), tensor, name=name)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: IntTensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with row i of `value` written at indices[i]. ValueError where dtype or shape do not fit."""
         with op_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             tensor = self._converted(value)
@@ -357,7 +358,7 @@ class TensorArray:
             self._agree(None if tensor.dims is None else tensor.dims[1:])
             return self.with_flow(self._written(SCATTER, (self._handle, indices, tensor, self.flow), name))
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: IntTensorLike, name: str | None = None) -> TensorArray:
         """The array with `value` cut along its first axis into elements of `lengths`. ValueError on another shape."""
         with op_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             tensor = convert_to_tensor(value, dtype=self._dtype, name="value")

@@ -15,6 +15,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.math.arithmetic import divide, multiply
 from graphflow._core.ops.math.casting import cast
@@ -156,7 +157,7 @@ def _chosen(choices: dict[str, str], value: Any, name: str) -> str:
 
 
 def all_reduce(
-    tensor: Any,
+    tensor: TensorLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -182,7 +183,7 @@ def all_reduce(
 
 
 def all_gather(
-    tensor: Any,
+    tensor: TensorLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -202,7 +203,7 @@ def all_gather(
 
 
 def broadcast_send(
-    tensor: Any,
+    tensor: TensorLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -218,8 +219,8 @@ def broadcast_send(
 
 
 def broadcast_recv(
-    shape: Any,
-    dtype: Any,
+    shape: ShapeLike,
+    dtype: DTypeLike,
     group_size: int,
     group_key: int,
     instance_key: int,
@@ -237,7 +238,7 @@ def broadcast_recv(
 
 
 def broadcast(
-    tensor: Any,
+    tensor: TensorLike,
     sends: bool,
     group_size: int,
     group_key: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
@@ -10,6 +11,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.random_seed import get_seed
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.image.resizing import sized
 from graphflow._core.ops.rules import require_rank
@@ -41,7 +43,9 @@ DRAW_COLOURED_BOXES = op_def(
 )
 
 
-def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
+def draw_bounding_boxes(
+    images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
+) -> Tensor:
     """Images [batch, height, width, 1, 3 or 4] with frames of boxes drawn into them (tf.image.draw_bounding_boxes).
 
     boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max), where 1 is the last pixel; those outside are left out.
@@ -78,13 +82,13 @@ SAMPLE_BOX = op_def(
 
 
 def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
+    image_size: IntTensorLike,
+    bounding_boxes: TensorLike,
     seed: int | None = None,
     seed2: int | None = None,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: Sequence[float] | None = None,
+    area_range: Sequence[float] | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
@@ -195,11 +199,11 @@ def _limits(dtype: Any = None, **values: Any) -> list[Tensor]:
 
 
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntTensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     name: str | None = None,
 ) -> Tensor:
     """The numbers of the boxes of highest score that overlap little with each other, best first, int32.
@@ -214,11 +218,11 @@ def non_max_suppression(
 
 
 def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntTensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -234,12 +238,12 @@ def non_max_suppression_padded(
 
 
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntTensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """non_max_suppression, and the scores of the boxes that are taken.
@@ -257,11 +261,11 @@ def non_max_suppression_with_scores(
 
 
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntTensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     name: str | None = None,
 ) -> Tensor:
     """non_max_suppression of things whose overlaps are given, [number, number].
@@ -314,12 +318,12 @@ SUPPRESS_COMBINED = op_def(
 
 
 def combined_non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size_per_class: Any,
-    max_total_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: IntTensorLike,
+    max_total_size: IntTensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     pad_per_class: bool = False,
     clip_boxes: bool = True,
     name: str | None = None,
@@ -362,9 +366,9 @@ EXTRACT_GLIMPSE = op_def(
 
 
 def extract_glimpse(
-    input: Any,
-    size: Any,
-    offsets: Any,
+    input: TensorLike,
+    size: IntTensorLike,
+    offsets: TensorLike,
     centered: bool = True,
     normalized: bool = True,
     uniform_noise: bool = True,

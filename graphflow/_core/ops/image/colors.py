@@ -11,6 +11,7 @@ from typing import Any
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.indexing import where
 from graphflow._core.ops.core import apply
@@ -117,7 +118,7 @@ ADJUST_SATURATION = op_def(
 )
 
 
-def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Hue, saturation and value, each in [0, 1], of pixels of red, green and blue in [0, 1] (tf.image.rgb_to_hsv).
 
     images: floats of any shape whose last size is 3; ValueError for another.
@@ -125,7 +126,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     return apply(RGB_TO_HSV, (images,), None, name).outputs[0]
 
 
-def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green and blue of pixels of hue, saturation and value (tf.image.hsv_to_rgb); without a gradient.
 
     images: floats of any shape whose last size is 3; ValueError for another.

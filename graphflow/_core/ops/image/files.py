@@ -10,6 +10,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, InferRule, Signature, op_def
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.core import apply, partial_shape
 from graphflow._core.ops.rules import require_rank
 
@@ -93,7 +94,7 @@ EXTRACT_JPEG_SHAPE = op_def(
 
 
 def decode_png(
-    contents: Any, channels: int | None = 0, dtype: Any = dtypes.uint8, name: str | None = None
+    contents: TensorLike, channels: int | None = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None
 ) -> Tensor:
     """The pixels of a PNG file in a scalar string, [height, width, channels] of uint8 or uint16 (tf.image.decode_png).
 
@@ -130,7 +131,7 @@ def _jpeg_attrs(
 
 
 def decode_jpeg(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = 0,
     ratio: int | None = 1,
     fancy_upscaling: bool | None = True,
@@ -153,8 +154,8 @@ def decode_jpeg(
 
 
 def decode_and_crop_jpeg(
-    contents: Any,
-    crop_window: Any,
+    contents: TensorLike,
+    crop_window: IntTensorLike,
     channels: int | None = 0,
     ratio: int | None = 1,
     fancy_upscaling: bool | None = True,
@@ -173,7 +174,7 @@ def decode_and_crop_jpeg(
     return apply(DECODE_AND_CROP_JPEG, (contents, crop_window), attrs, name).outputs[0]
 
 
-def decode_bmp(contents: Any, channels: int | None = 0, name: str | None = None) -> Tensor:
+def decode_bmp(contents: TensorLike, channels: int | None = 0, name: str | None = None) -> Tensor:
     """The pixels of a BMP file in a scalar string, [height, width, channels] of uint8 (tf.image.decode_bmp).
 
     channels: 0 (as in the file), 1, 3 or 4, which must be those of the file.
@@ -181,12 +182,12 @@ def decode_bmp(contents: Any, channels: int | None = 0, name: str | None = None)
     return apply(DECODE_BMP, (contents,), {"channels": channels or 0}, name).outputs[0]
 
 
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """The pictures of a GIF file in a scalar string, [number, height, width, 3] of uint8 (tf.image.decode_gif)."""
     return apply(DECODE_GIF, (contents,), None, name).outputs[0]
 
 
-def encode_png(image: Any, compression: int | None = -1, name: str | None = None) -> Tensor:
+def encode_png(image: TensorLike, compression: int | None = -1, name: str | None = None) -> Tensor:
     """A PNG file of an image [height, width, channels], 1 to 4, of uint8 or uint16 (tf.image.encode_png).
 
     compression: 0 to 9, -1 for zlib's own choice.
@@ -201,7 +202,7 @@ def encode_png(image: Any, compression: int | None = -1, name: str | None = None
 
 
 def encode_jpeg(
-    image: Any,
+    image: TensorLike,
     format: str = "",
     quality: int = 95,
     progressive: bool = False,
@@ -242,7 +243,9 @@ def encode_jpeg_variable_quality(images: Any, quality: Any, name: str | None = N
     return apply(ENCODE_JPEG_QUALITY, (images, quality), None, name).outputs[0]
 
 
-def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> Tensor:
     """Height, width and channels of a JPEG file, from its head alone, int32 or int64 (tf.image.extract_jpeg_shape)."""
     wanted = as_dtype(output_type)
     if wanted not in (dtypes.int32, dtypes.int64):

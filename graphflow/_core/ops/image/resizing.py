@@ -12,6 +12,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, partial_shape
 from graphflow._core.ops.rules import deprecated, require_rank
@@ -107,8 +108,8 @@ def _centered(
 
 
 def resize_bilinear(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: IntTensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
@@ -123,8 +124,8 @@ def resize_bilinear(
 
 
 def resize_bicubic(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: IntTensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
@@ -137,8 +138,8 @@ def resize_bicubic(
 
 
 def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: IntTensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
@@ -150,7 +151,9 @@ def resize_nearest_neighbor(
     return _centered(RESIZE_NEAREST, images, size, align_corners, half_pixel_centers, name)
 
 
-def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
+def resize_area(
+    images: TensorLike, size: IntTensorLike, align_corners: bool = False, name: str | None = None
+) -> Tensor:
     """Images at another size, each pixel the mean of the area that it covers, float32; without a gradient.
 
     See resize_bilinear. TensorFlow: tf.image.resize_area.
@@ -222,14 +225,14 @@ CROP_GRAD_BOXES = op_def(
 
 
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_ind: IntTensorLike | None = None,
+    crop_size: IntTensorLike | None = None,
     method: str = "bilinear",
     extrapolation_value: float = 0,
     name: str | None = None,
-    box_indices: Any = None,
+    box_indices: IntTensorLike | None = None,
 ) -> Tensor:
     """Boxes cut out of images [batch, height, width, channels] and brought to one size, float32.
 

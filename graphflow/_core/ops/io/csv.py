@@ -8,6 +8,7 @@ from typing import Any
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply
 
 _TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
@@ -35,9 +36,9 @@ DECODE_CSV = op_def(
 
 
 def decode_csv(
-    records: Any,
+    records: TensorLike,
     record_defaults: Sequence[Any],
-    field_delim: str = ",",
+    field_delim: str = ", ",
     use_quote_delim: bool = True,
     name: str | None = None,
     na_value: str = "",

@@ -7,6 +7,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, op_def
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.rules import no_outputs
 
@@ -35,7 +36,7 @@ MATCHING_FILES = op_def(
 )
 
 
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """The bytes of a file, read anew at each run (tf.read_file).
 
     `filename` is a string of no axes. gf.errors.NotFoundError, PermissionDeniedError and the like where it cannot be
@@ -44,12 +45,12 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     return apply(READ_FILE, (convert_to_tensor(filename, dtypes.string),), name=name).outputs[0]
 
 
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
     """The operation that writes a string to a file, whole or not at all, making its folder (tf.write_file)."""
     return apply(WRITE_FILE, (filename, contents), name=name)
 
 
-def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that match a pattern, or a vector of patterns, sorted (tf.matching_files).
 
     They are looked up at each run. gf.errors.NotFoundError where there is no such folder.

@@ -17,6 +17,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims, TensorShape
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.shaping import expand_dims, reshape, squeeze
 from graphflow._core.ops.array.slicing import slice_
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scope
@@ -184,7 +185,10 @@ def collect(request: Request, outputs: Sequence[Tensor]) -> dict[str, Any]:
 
 
 def parse_example(
-    serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
     """The features of a vector of serialized Example messages, as a dictionary (tf.parse_example).
 
@@ -209,7 +213,10 @@ def parse_example(
 
 
 def parse_single_example(
-    serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
     """The features of one serialized Example message, a scalar, as a dictionary (tf.parse_single_example).
 

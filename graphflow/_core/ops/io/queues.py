@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphflow._core.graph import dtypes, random_seed, shapes
@@ -16,6 +16,7 @@ from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims, TensorShape
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.array import gather, stack
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.rules import no_outputs, scalar_of
@@ -106,7 +107,13 @@ class QueueBase:
     DeadlineExceededError at the run's deadline.
     """
 
-    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
+    def __init__(
+        self,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None,
+        names: Sequence[str] | None,
+        queue_ref: Tensor,
+    ) -> None:
         types = _type_list(dtypes)
         for what, items in (("shapes", shapes), ("names", names)):
             if items is not None and len(items) != len(types):
@@ -119,7 +126,7 @@ class QueueBase:
         self._queue_ref = queue_ref
 
     @staticmethod
-    def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
+    def from_list(index: IntTensorLike, queues: Sequence[QueueBase]) -> QueueBase:
         """The queue among `queues`, all of the same dtypes and names, that a scalar integer tensor chooses."""
         if not queues or not isinstance(queues, list) or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
@@ -162,7 +169,7 @@ class QueueBase:
 
     # ---- putting --------------------------------------------------------------------------------------------------
 
-    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue(self, vals: TensorLike | Mapping[str, TensorLike], name: str | None = None) -> Operation:
         """The operation that puts one element, waiting while the queue is full.
 
         CancelledError when it runs and the queue is closed, or becomes closed with cancel_pending_enqueues while it
@@ -175,7 +182,7 @@ class QueueBase:
             attrs = {"Tcomponents": [t.dtype for t in tensors], "timeout_ms": -1}
             return apply(ENQUEUE, (self._queue_ref, tensors), attrs, scope)
 
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue_many(self, vals: TensorLike | Mapping[str, TensorLike], name: str | None = None) -> Operation:
         """The operation that puts each row of the tensors as an element; see enqueue."""
         with op_scope(name, f"{self._short_name}_EnqueueMany", [self._queue_ref]) as scope:
             tensors = self._components(vals)
@@ -242,7 +249,7 @@ class QueueBase:
         op = self._taking(DEQUEUE, (self._queue_ref,), name or f"{self._short_name}_Dequeue")
         return self._taken(op, [s.raw for s in self._shapes])
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: IntTensorLike, name: str | None = None) -> Any:
         """`n` elements, stacked along a new first axis; see dequeue.
 
         OutOfRangeError when the queue is closed and has fewer. The shapes of the queue must be known.
@@ -251,7 +258,7 @@ class QueueBase:
         count = constant_value(op.inputs[1])
         return self._taken(op, self._batched(None if count is None else int(count)))
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: IntTensorLike, name: str | None = None) -> Any:
         """As dequeue_many, but when the queue is closed it gives what is left, OutOfRangeError if that is nothing."""
         op = self._taking(DEQUEUE_UP_TO, (self._queue_ref, n), name or f"{self._short_name}_DequeueUpTo")
         return self._taken(op, self._batched(None))
@@ -299,9 +306,9 @@ class FIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
@@ -321,9 +328,9 @@ class RandomShuffleQueue(QueueBase):
         self,
         capacity: int,
         min_after_dequeue: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Sequence[str] | None = None,
         seed: int | None = None,
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",
@@ -353,9 +360,9 @@ class PaddingFIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
-        shapes: Any,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike],
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:
@@ -379,9 +386,9 @@ class PriorityQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        types: Any,
-        shapes: Any = None,
-        names: Any = None,
+        types: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:

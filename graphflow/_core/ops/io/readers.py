@@ -5,13 +5,17 @@ They stay for programs that have them; gf.data reads files with less.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.graph.types import IntTensorLike
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.rules import no_outputs, scalar_of
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.io.queues import QueueBase
 
 
 def _make(kind: str) -> OpDef:
@@ -67,7 +71,7 @@ class ReaderBase:
         """Whether it is one of those whose state TensorFlow can write; here a checkpoint holds the state of all."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Key and value of the next record, two strings.
 
         queue: a queue of strings, or its handle, with the names of the files; it waits for one where the last is read.
@@ -76,7 +80,9 @@ class ReaderBase:
         key, value = apply(READ, (self._reader_ref, _handle(queue)), {}, name).outputs
         return key, value
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read_up_to(
+        self, queue: QueueBase | Tensor, num_records: IntTensorLike, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Keys and values of up to `num_records` records of one file, fewer at its end; see read."""
         keys, values = apply(READ_UP_TO, (self._reader_ref, _handle(queue), num_records), {}, name).outputs
         return keys, values

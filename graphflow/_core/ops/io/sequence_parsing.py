@@ -10,6 +10,7 @@ from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.io.parsing import (
     FixedLenSequenceFeature,
@@ -75,10 +76,10 @@ def _lists(features: Mapping[str, Any]) -> tuple[Request, list[str]]:
 
 
 def parse_single_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
-    example_name: Any = None,
+    example_name: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The features of one serialized SequenceExample message, a scalar (tf.parse_single_sequence_example).

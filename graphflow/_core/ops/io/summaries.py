@@ -20,6 +20,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, InferRule, OpDef, Signature, op_def
+from graphflow._core.graph.types import CollectionNames, TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.rules import scalar_of
 
@@ -106,7 +107,9 @@ def _collect(summary: Tensor, collections: Any) -> Tensor:
     return summary
 
 
-def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
+def scalar(
+    name: str, tensor: TensorLike, collections: CollectionNames | None = None, family: str | None = None
+) -> Tensor:
     """A summary with one number, a point of a curve (tf.summary.scalar).
 
     tensor: a real scalar. collections: the graph's collections that it is added to, GraphKeys.SUMMARIES by default.
@@ -116,7 +119,9 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
         return _collect(apply(SCALAR_SUMMARY, (tag, tensor), None, scope).outputs[0], collections)
 
 
-def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
+def histogram(
+    name: str, values: TensorLike, collections: CollectionNames | None = None, family: str | None = None
+) -> Tensor:
     """A summary with the distribution of a real tensor of any shape (tf.summary.histogram).
 
     The limits of its buckets grow by a tenth from one to the next. InvalidArgumentError where a value is not finite.
@@ -126,7 +131,11 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
 
 
 def image(
-    name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
+    name: str,
+    tensor: TensorLike,
+    max_outputs: int = 3,
+    collections: CollectionNames | None = None,
+    family: str | None = None,
 ) -> Tensor:
     """A summary with the first `max_outputs` images of a batch, under NAME/image/0 and so on (tf.summary.image).
 
@@ -143,10 +152,10 @@ def image(
 
 def audio(
     name: str,
-    tensor: Any,
-    sample_rate: Any,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
-    collections: Any = None,
+    collections: CollectionNames | None = None,
     family: str | None = None,
 ) -> Tensor:
     """A summary with the first `max_outputs` sounds of a batch as WAV files (tf.summary.audio).
@@ -161,7 +170,7 @@ def audio(
         return _collect(apply(AUDIO_SUMMARY, (tag, tensor, rate), attrs, scope).outputs[0], collections)
 
 
-def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
+def text(name: str, tensor: TensorLike, collections: CollectionNames | None = None) -> Tensor:
     """A summary with strings, which TensorBoard shows as Markdown, a matrix as a table (tf.summary.text)."""
     strings = convert_to_tensor(tensor)
     if strings.dtype is not dtypes.string:
@@ -174,9 +183,9 @@ def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
 
 def tensor_summary(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     summary_description: str | None = None,
-    collections: Any = None,
+    collections: CollectionNames | None = None,
     summary_metadata: Any = None,
     family: str | None = None,
     display_name: str | None = None,
@@ -197,7 +206,9 @@ def tensor_summary(
         return _collect(apply(TENSOR_SUMMARY, inputs, None, scope).outputs[0], collections)
 
 
-def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
+def merge(
+    inputs: Sequence[Any], collections: CollectionNames | None = None, name: str | None = None
+) -> Tensor:
     """A summary with all values of several (tf.summary.merge).
 
     InvalidArgumentError at the run where two have the same tag.

@@ -5,11 +5,12 @@ One definition an op, from which both tiers' code comes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.graph.types import SupportsTensor, TensorLike
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import casting
 from graphflow._core.ops.math.elementwise import ARITHMETIC, MODULAR, NARROW, binary, partial_arithmetic
@@ -63,7 +64,7 @@ XLOGY = _define("Xlogy", "float|complex", MATH_GRADIENTS, "{x} * log({y}) if {x}
 XDIVY = _define("Xdivy", "float|complex", MATH_GRADIENTS, "{x} / {y} if {x} != 0 else 0")
 
 
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x + y elementwise, with broadcasting; strings are joined (tf.add)."""
     return binary(ADD, x, y, name)
 
@@ -73,57 +74,57 @@ def add_v2(x: Any, y: Any, name: str | None = None) -> Tensor:
     return binary(ADD_V2, x, y, name)
 
 
-def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x - y elementwise, with broadcasting (tf.subtract)."""
     return binary(SUB, x, y, name)
 
 
-def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x * y elementwise, with broadcasting (tf.multiply)."""
     return binary(MUL, x, y, name)
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y of real or complex numbers, elementwise (tf.realdiv); integers are truncated."""
     return binary(REAL_DIV, x, y, name)
 
 
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y of integers, rounded towards zero (tf.truncatediv); InvalidArgumentError where y is zero."""
     return binary(TRUNCATE_DIV, x, y, name)
 
 
-def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y rounded down (tf.floor_div); InvalidArgumentError where an integer y is zero."""
     return binary(FLOOR_DIV, x, y, name)
 
 
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of x / y with the sign of y (tf.floormod); InvalidArgumentError where an integer y is zero."""
     return binary(FLOOR_MOD, x, y, name)
 
 
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of x / y with the sign of x (tf.truncatemod)."""
     return binary(TRUNCATE_MOD, x, y, name)
 
 
-def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
+def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x to the power of y, elementwise (tf.pow); InvalidArgumentError on an integer to a negative power."""
     return binary(POW, x, y, name)
 
 
-def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The larger of x and y; NaN where either is (tf.maximum)."""
     return binary(MAXIMUM, x, y, name)
 
 
-def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The smaller of x and y; NaN where either is (tf.minimum)."""
     return binary(MINIMUM, x, y, name)
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """(x - y) squared, elementwise (tf.squared_difference)."""
     return binary(SQUARED_DIFFERENCE, x, y, name)
 
@@ -174,7 +175,7 @@ def quotient_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, of integers as floats (tf.truediv): float32 for up to 16 bits, float64 beyond.
 
     TypeError where the dtypes differ or are not numbers.
@@ -184,12 +185,18 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return binary(REAL_DIV, x, y, scope)
 
 
+@overload
+def divide(x: Tensor | SupportsTensor, y: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def divide(x: TensorLike, y: Tensor | SupportsTensor, name: str | None = None) -> Tensor: ...
+@overload
+def divide(x: Any, y: Any, name: str | None = None) -> Any: ...
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """x / y as Python's operator means it (tf.divide): a Python number where both are."""
     return x / y if name is None else truediv(x, y, name)
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y as in Python 2 (tf.div): integers are rounded down."""
     with op_scope(name, "div", (x, y)) as scope:
         x, y = _operands(x, y)
@@ -197,13 +204,13 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return binary(REAL_DIV if floating else FLOOR_DIV, x, y, scope)
 
 
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y rounded down (tf.floordiv); InvalidArgumentError where an integer y is zero."""
     with op_scope(name, "floordiv", (x, y)) as scope:
         return binary(FLOOR_DIV, x, y, scope)
 
 
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, and 0 where y is 0 (tf.div_no_nan)."""
     with op_scope(name, "div_no_nan", (x, y)) as scope:
         x, y = _operands(x, y)

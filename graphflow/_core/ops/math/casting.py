@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops import core
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow.errors import UnimplementedError
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
 
 def _cast_infer(op: Operation) -> Signature:
@@ -44,7 +48,18 @@ CAST = op_def(
 )
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+@overload
+def cast(x: Tensor | Variable, dtype: DTypeLike, name: str | None = None) -> Tensor: ...
+# IndexedSlices can become a tensor too, but here remain what they are.
+@overload
+def cast(x: IndexedSlices, dtype: DTypeLike, name: str | None = None) -> IndexedSlices: ...  # type: ignore[overload-overlap]
+@overload
+def cast(x: SparseTensor, dtype: DTypeLike, name: str | None = None) -> SparseTensor: ...
+@overload
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor: ...
+def cast(
+    x: TensorLike | SparseTensor, dtype: DTypeLike, name: str | None = None
+) -> Tensor | SparseTensor | IndexedSlices:
     """The values as another dtype (tf.cast): floats are truncated to integers, integers wrap, bool is 0 or 1.
 
     Takes SparseTensor and IndexedSlices too. A tensor that has the dtype already is returned as it is.

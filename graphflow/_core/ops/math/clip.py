@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, casting, comparison, reductions, transcendental
 from graphflow._core.ops.nn import nn
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+
+@overload
+def clip_by_value(
+    t: Tensor | Variable, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor: ...
+# IndexedSlices can become a tensor too, but here remain what they are.
+@overload
+def clip_by_value(  # type: ignore[overload-overlap]
+    t: IndexedSlices, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> IndexedSlices: ...
+@overload
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor: ...
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor | IndexedSlices:
     """The values within bounds that broadcast to them (tf.clip_by_value); takes IndexedSlices too.
 
     ValueError where the bounds would change the shape.
     """
-    values = t.values if isinstance(t, IndexedSlices) else t
-    with op_scope(name, "clip_by_value", (values, clip_value_min, clip_value_max)) as scope:
-        values = convert_to_tensor(values, name="t")
+    given = t.values if isinstance(t, IndexedSlices) else t
+    with op_scope(name, "clip_by_value", (given, clip_value_min, clip_value_max)) as scope:
+        values = convert_to_tensor(given, name="t")
         below = arithmetic.minimum(values, clip_value_max)
         shapes.merge(values.dims, below.dims)
         clipped = arithmetic.maximum(below, clip_value_min, scope)
@@ -30,11 +50,25 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     return _like(t, clipped)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+@overload
+def clip_by_norm(
+    t: Tensor | Variable, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
+) -> Tensor: ...
+@overload
+def clip_by_norm(  # type: ignore[overload-overlap]
+    t: IndexedSlices, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
+) -> IndexedSlices: ...
+@overload
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
+) -> Tensor: ...
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
+) -> Tensor | IndexedSlices:
     """The tensor scaled down where its L2 norm along axes is beyond `clip_norm` (tf.clip_by_norm)."""
-    values = t.values if isinstance(t, IndexedSlices) else t
-    with op_scope(name, "clip_by_norm", (values, clip_norm)) as scope:
-        values = convert_to_tensor(values, name="t")
+    given = t.values if isinstance(t, IndexedSlices) else t
+    with op_scope(name, "clip_by_norm", (given, clip_norm)) as scope:
+        values = convert_to_tensor(given, name="t")
         squares = reductions.reduce_sum(arithmetic.multiply(values, values, "mul"), axes, True)
         # The square root of zero has no gradient, so it gets ones there.
         positive = comparison.greater(squares, 0)
@@ -46,7 +80,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _like(t, array.identity(clipped, name=scope))
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """The tensor scaled down where its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm)."""
     with op_scope(name, "clip_by_average_norm", (t, clip_norm)) as scope:
         t = convert_to_tensor(t, name="t")
@@ -59,7 +93,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         return array.identity(scaled, name=scope)
 
 
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The L2 norm of all tensors taken together (tf.global_norm); None and the shape are left out of account.
 
     TypeError where `t_list` is no list.
@@ -76,8 +110,11 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Any], Tensor]:
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[list[Tensor | Any], Tensor]:
     """The tensors scaled down together where their global norm is beyond `clip_norm`, and that norm.
 
     Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. Where the norm
@@ -100,7 +137,8 @@ def clip_by_global_norm(
             None if x is None else array.identity(arithmetic.multiply(x, scale, "mul"), name=f"{scope}_{i}")
             for i, x in enumerate(values)
         ]
-    return [_like(item, x) for item, x in zip(items, clipped, strict=True)], total
+    parts = zip(items, clipped, strict=True)
+    return [None if x is None else _like(item, x) for item, x in parts], total
 
 
 def _require_list(t_list: Any) -> None:
@@ -116,7 +154,7 @@ def _values(items: Any, scope: str) -> list[Tensor | None]:
     return found
 
 
-def _like(original: Any, values: Any) -> Any:
+def _like(original: Any, values: Tensor) -> Tensor | IndexedSlices:
     if isinstance(original, IndexedSlices):
         return IndexedSlices(values, original.indices, original.dense_shape)
     return values

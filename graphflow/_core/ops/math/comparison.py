@@ -12,6 +12,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.math.elementwise import binary, partial_arithmetic, unary
 from graphflow._core.ops.rules import broadcast_bool, same_shape
@@ -69,72 +70,74 @@ IS_INF = _test("IsInf", "isinf({x})")
 IS_FINITE = _test("IsFinite", "isfinite({x})")
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where x equals y; NaN equals nothing (tf.equal)."""
     return binary(EQUAL, x, y, name)
 
 
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where x differs from y (tf.not_equal)."""
     return binary(NOT_EQUAL, x, y, name)
 
 
-def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where x < y (tf.less)."""
     return binary(LESS, x, y, name)
 
 
-def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where x <= y (tf.less_equal)."""
     return binary(LESS_EQUAL, x, y, name)
 
 
-def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where x > y (tf.greater)."""
     return binary(GREATER, x, y, name)
 
 
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where x >= y (tf.greater_equal)."""
     return binary(GREATER_EQUAL, x, y, name)
 
 
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
+def approximate_equal(
+    x: TensorLike, y: TensorLike, tolerance: float = 1e-5, name: str | None = None
+) -> Tensor:
     """Where x and y are less than `tolerance` apart (tf.approximate_equal)."""
     return apply(APPROXIMATE_EQUAL, (x, y), {"tolerance": float(tolerance)}, name).outputs[0]
 
 
-def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where both are true (tf.logical_and)."""
     return binary(LOGICAL_AND, x, y, name)
 
 
-def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Where either is true (tf.logical_or)."""
     return binary(LOGICAL_OR, x, y, name)
 
 
-def logical_not(x: Any, name: str | None = None) -> Tensor:
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     """Where x is false (tf.logical_not)."""
     return unary(LOGICAL_NOT, x, name)
 
 
-def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
     """Where exactly one is true, made of and, or and not as in TensorFlow (tf.logical_xor)."""
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
-def is_nan(x: Any, name: str | None = None) -> Tensor:
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Where x is not a number (tf.is_nan)."""
     return unary(IS_NAN, x, name)
 
 
-def is_inf(x: Any, name: str | None = None) -> Tensor:
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     """Where x is infinite (tf.is_inf)."""
     return unary(IS_INF, x, name)
 
 
-def is_finite(x: Any, name: str | None = None) -> Tensor:
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """Where x is neither NaN nor infinite (tf.is_finite)."""
     return unary(IS_FINITE, x, name)
 

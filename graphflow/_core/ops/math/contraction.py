@@ -10,6 +10,7 @@ import numpy as np
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops import core
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -24,7 +25,7 @@ def split_axes(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor]:
     return chosen, array.boolean_mask(every, comparison.logical_not(reductions.reduce_any(matches, 1)))
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: IntTensorLike, name: str | None = None) -> Tensor:
     """The sum of products of elements over axes of two tensors (tf.tensordot).
 
     axes: the number of last axes of `a` and first axes of `b` to sum over, or a pair of (lists of) axes. ValueError

@@ -6,12 +6,13 @@ Townsend (2016) and Walter & Lehmann (2012), of eigenvectors after Giles (2008).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.math import (
@@ -270,12 +271,12 @@ class LogMatrixDeterminant(NamedTuple):
     log_abs_determinant: Tensor
 
 
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of square matrices (tf.matrix_inverse); InvalidArgumentError where one is singular."""
     return apply(INVERSE, (input,), {"adjoint": bool(adjoint)}, name).outputs[0]
 
 
-def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of square matrices (tf.matrix_determinant)."""
     return unary(DETERMINANT, input, name)
 
@@ -292,7 +293,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return arithmetic.multiply(2.0, reductions.reduce_sum(transcendental.log(diagonal), [-1]), "mul")
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular factors of positive definite matrices (tf.cholesky); only the lower triangle is read.
 
     InvalidArgumentError where a matrix is not positive definite.
@@ -300,19 +301,21 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return unary(CHOLESKY, input, name)
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """Solves A x = rhs for A = chol chol^H (tf.cholesky_solve)."""
     with op_scope(name, "cholesky_solve", (chol, rhs)):
         return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True)
 
 
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """Solves matrix x = rhs (tf.matrix_solve); InvalidArgumentError where a matrix is singular."""
     return apply(SOLVE, (matrix, rhs), {"adjoint": bool(adjoint)}, name).outputs[0]
 
 
 def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """Solves with one triangle of the matrices, by substitution (tf.matrix_triangular_solve)."""
     attrs = {"lower": bool(lower), "adjoint": bool(adjoint)}
@@ -320,7 +323,11 @@ def matrix_triangular_solve(
 
 
 def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: TensorLike = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Least squares (tf.matrix_solve_ls), by normal equations and Cholesky, or by orthogonal means where not `fast`.
 
@@ -361,7 +368,24 @@ def _regularized(gram: Tensor, l2_regularizer: Any) -> Tensor:
     return linalg.matrix_set_diag(gram, damped)
 
 
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+@overload
+def svd(
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: Literal[True] = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool, compute_uv: Literal[False], name: str | None = None
+) -> Tensor: ...
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, *, compute_uv: Literal[False], name: str | None = None
+) -> Tensor: ...
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """The singular value decomposition (tf.svd): (s, u, v) with tensor = u diag(s) v^H, or s alone.
 
     Singular values come in descending order.
@@ -371,12 +395,12 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return (numeric.real(s), u, v) if compute_uv else numeric.real(s)
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """The QR decomposition (tf.qr)."""
     return Qr(*apply(QR, (input,), {"full_matrices": bool(full_matrices)}, name).outputs)
 
 
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues, ascending, and eigenvectors of symmetric matrices (tf.self_adjoint_eig).
 
     Only the lower triangle is read.
@@ -385,7 +409,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     return e, v
 
 
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of symmetric matrices, ascending (tf.self_adjoint_eigvals)."""
     return apply(EIG, (tensor,), {"compute_v": False}, name).outputs[0]
 

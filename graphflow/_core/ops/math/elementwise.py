@@ -26,7 +26,7 @@ def binary(definition: OpDef, x: Any, y: Any, name: str | None) -> Tensor:
     return apply(definition, (x, y), name=name).outputs[0]
 
 
-def sparse_unary(definition: OpDef, x: Any, name: str | None) -> Any:
+def sparse_unary(definition: OpDef, x: Any, name: str | None) -> Tensor | SparseTensor:
     """Adds an operation of one input; of a SparseTensor it takes the values, so the op must map 0 to 0."""
     if isinstance(x, SparseTensor):
         with op_scope(name, definition.name, (x.values,)) as scope:

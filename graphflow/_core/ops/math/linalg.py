@@ -8,6 +8,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.math import numeric, reductions
@@ -77,8 +78,8 @@ BATCH_MATMUL = op_def(
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -113,8 +114,8 @@ def matmul(
 
 
 def sparse_matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     a_is_sparse: bool = False,
@@ -244,32 +245,34 @@ BAND_PART = op_def(
 CROSS = op_def("Cross", ("a: T=real", "b: T"), infer=_cross_infer, gradient=_cross_gradient)
 
 
-def matrix_diag(diagonal: Any, name: str | None = "diag") -> Tensor:
+def matrix_diag(diagonal: TensorLike, name: str | None = "diag") -> Tensor:
     """Matrices with these diagonals, from the last axis, and zeros elsewhere (tf.matrix_diag)."""
     return unary(MATRIX_DIAG, diagonal, name)
 
 
-def matrix_diag_part(input: Any, name: str | None = "diag_part") -> Tensor:
+def matrix_diag_part(input: TensorLike, name: str | None = "diag_part") -> Tensor:
     """The main diagonals of the matrices in the last two axes (tf.matrix_diag_part)."""
     return unary(MATRIX_DIAG_PART, input, name)
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag") -> Tensor:
+def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag") -> Tensor:
     """The matrices with other main diagonals (tf.matrix_set_diag)."""
     return apply(MATRIX_SET_DIAG, (input, diagonal), name=name).outputs[0]
 
 
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of twice the rank, with the elements on its diagonal (tf.diag)."""
     return unary(DIAG, diagonal, name)
 
 
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The diagonal of a tensor whose shape is one shape twice (tf.diag_part)."""
     return unary(DIAG_PART, input, name)
 
 
-def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def matrix_band_part(
+    input: TensorLike, num_lower: IntTensorLike, num_upper: IntTensorLike, name: str | None = None
+) -> Tensor:
     """The matrices with zeros outside a band around the diagonal (tf.matrix_band_part).
 
     num_lower and num_upper count the diagonals that are kept below and above; negative keeps all.
@@ -282,14 +285,14 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     return apply(BAND_PART, (input, num_lower, num_upper), name=name).outputs[0]
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the main diagonals of the matrices in the last two axes (tf.trace)."""
     with op_scope(name, "Trace", (x,)) as scope:
         x = convert_to_tensor(x, name="x")
         return reductions.reduce_sum(matrix_diag_part(x), [-1], name=scope)
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors of three elements, in the last axis (tf.cross)."""
     return binary(CROSS, a, b, name)
 

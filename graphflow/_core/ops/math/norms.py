@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntsLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, numeric, reductions, transcendental
@@ -15,20 +16,21 @@ from graphflow._core.ops.rules import deprecated
 
 
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: Any = None,
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: IntsLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The norm of vectors (one axis, or all elements) or matrices (two axes) (tf.norm).
 
     ord: "euclidean", a positive number or inf; of matrices "fro", "euclidean", 1, 2 or inf. ValueError for others.
     """
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
-    is_matrix = isinstance(axis, list | tuple) and len(axis) == 2
-    if is_matrix:
+    is_matrix = False
+    if isinstance(axis, list | tuple) and len(axis) == 2:
+        is_matrix = True
         if axis[0] == axis[1] or not all(isinstance(a, int | np.integer) for a in axis):
             raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
         _check_order(ord, ("euclidean", "fro", 1, 2, np.inf), "matrix")
@@ -44,7 +46,7 @@ def norm(
     with op_scope(name, "norm", (tensor,)):
         x = convert_to_tensor(tensor)
         if ord in ("fro", "euclidean", 2) and not (is_matrix and ord == 2):
-            axes = axis if axis is None or is_matrix else [axis]
+            axes: Any = axis if axis is None or is_matrix else [axis]
             squares = arithmetic.multiply(x, numeric.conj(x), "mul")
             result = transcendental.sqrt(reductions.reduce_sum(squares, axes, True))
         elif is_matrix:

@@ -5,7 +5,8 @@ Also the sums of many tensors (add_n, accumulate_n), which no broadcasting takes
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
 from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, shaping
 from graphflow._core.ops.core import apply, convert_n_to_tensor, convert_to_tensor, graph_of, op_scope
@@ -21,6 +23,9 @@ from graphflow._core.ops.math import arithmetic
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.elementwise import NARROW, binary, partial_arithmetic, sparse_unary, unary
 from graphflow._core.ops.rules import MATH_GRADIENTS, broadcast_binary, same_as_input, same_shape
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 _COMPLEX_OF = {real: wide for wide, real in _REAL_OF.items()}
@@ -100,17 +105,29 @@ COMPLEX = op_def(
 )
 
 
-def negative(x: Any, name: str | None = None) -> Any:
+@overload
+def negative(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def negative(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def negative(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """-x elementwise (tf.negative)."""
     return sparse_unary(NEG, x, name)
 
 
-def sign(x: Any, name: str | None = None) -> Any:
+@overload
+def sign(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def sign(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def sign(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """-1, 0 or 1 elementwise; x / abs(x) of complex numbers (tf.sign)."""
     return sparse_unary(SIGN, x, name)
 
 
-def abs_(x: Any, name: str | None = None) -> Any:
+@overload
+def abs_(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def abs_(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def abs_(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """The absolute value elementwise, a real number of complex ones (tf.abs)."""
     if isinstance(x, SparseTensor):
         return SparseTensor(x.indices, abs_(x.values, name), x.dense_shape)
@@ -120,7 +137,7 @@ def abs_(x: Any, name: str | None = None) -> Any:
         return unary(definition, x, scope)
 
 
-def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Complex numbers of real and imaginary parts (tf.complex); TypeError unless both are float32 or both float64."""
     real, imag = convert_to_tensor(real, name="real"), convert_to_tensor(imag, name="imag")
     if real.dtype is not imag.dtype or real.dtype not in _COMPLEX_OF:
@@ -130,17 +147,17 @@ def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
     return binary(COMPLEX, real, imag, name or "Complex")
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is (tf.real)."""
     return _part(REAL, input, name)
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part; zeros of a real tensor (tf.imag)."""
     return _part(IMAG, input, name)
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The argument in radians; zeros of a real tensor, as in TensorFlow 1 (tf.angle)."""
     return _part(ANGLE, input, name)
 
@@ -155,7 +172,7 @@ def _part(definition: OpDef, value: Any, name: str | None) -> Tensor:
         return tensor if definition is REAL else creation.zeros_like(tensor)
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is (tf.conj). TypeError of what is no number."""
     if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
         return x
@@ -171,7 +188,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 # ---- conversion into a range ----------------------------------------------------------------------------------------
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """As cast, but values beyond the range of the dtype become its nearest end (tf.saturate_cast)."""
     with op_scope(name, "saturate_cast", (value,)) as scope:
         value, target = convert_to_tensor(value, name="value"), as_dtype(dtype)
@@ -223,7 +240,7 @@ ACCUMULATE_N = op_def(
 )
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype (tf.add_n); one alone is returned as it is."""
     if not isinstance(inputs, list | tuple):
         raise TypeError(f"inputs must be a list of tensors, got {inputs!r}.")
@@ -247,7 +264,12 @@ def _as_tensors(inputs: Any) -> list[Tensor]:
     ]
 
 
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(
+    inputs: Sequence[TensorLike],
+    shape: ShapeLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """The sum of tensors of one shape and dtype (tf.accumulate_n); ValueError where they or `shape` differ."""
     if not isinstance(inputs, list | tuple) or not inputs:
         raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
@@ -265,7 +287,13 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     return apply(ACCUMULATE_N, (tensors,), attrs, name).outputs[0]
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+@overload
+def scalar_mul(scalar: TensorLike, x: IndexedSlices, name: str | None = None) -> IndexedSlices: ...
+@overload
+def scalar_mul(scalar: TensorLike, x: Tensor | Variable, name: str | None = None) -> Tensor: ...
+def scalar_mul(
+    scalar: TensorLike, x: Tensor | Variable | IndexedSlices, name: str | None = None
+) -> Tensor | IndexedSlices:
     """A scalar times a tensor or IndexedSlices (tf.scalar_mul); ValueError where `scalar` is none."""
     scalar = convert_to_tensor(scalar, dtype=x.dtype, name="scalar")
     if scalar.dims is None or scalar.dims != ():

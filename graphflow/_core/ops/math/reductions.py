@@ -11,6 +11,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, indexing, shaping
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, graph_of, op_scope
@@ -125,12 +126,12 @@ def _reduce(
 
 
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The sum of the elements along axes, all of them by default (tf.reduce_sum).
 
@@ -141,72 +142,72 @@ def reduce_sum(
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The mean along axes (tf.reduce_mean); of nothing it is NaN, of integers it is truncated. See reduce_sum."""
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The largest element along axes, NaN where there is one; of nothing the lowest value (tf.reduce_max)."""
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The smallest element along axes, NaN where there is one; of nothing the highest value (tf.reduce_min)."""
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The product along axes; of nothing it is 1 (tf.reduce_prod). See reduce_sum."""
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Whether all booleans along axes are true (tf.reduce_all). See reduce_sum."""
     return _reduce(ALL, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Whether any boolean along axes is true (tf.reduce_any). See reduce_sum."""
     return _reduce(ANY, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
@@ -239,12 +240,12 @@ def reduce_std(
 
 
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """log(sum(exp(x))) along axes, without overflow (tf.reduce_logsumexp). See reduce_sum."""
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
@@ -261,14 +262,14 @@ def reduce_logsumexp(
 
 
 def count_nonzero(
-    input_tensor: Any = None,
-    axis: Any = None,
-    keepdims: Any = None,
-    dtype: Any = dtypes.int64,
+    input_tensor: TensorLike | None = None,
+    axis: IntTensorLike | None = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-    input: Any = None,
+    reduction_indices: IntTensorLike | None = None,
+    keep_dims: bool | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """How many elements along axes are not zero (or not empty, of strings), as `dtype` (tf.count_nonzero)."""
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones_like, range_, zeros_like
 from graphflow._core.ops.array.extents import rank, size
@@ -86,27 +88,27 @@ SEGMENT_MIN = op_def(
 )  # fmt: skip
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
     """Sums of runs of rows: row i belongs to segment_ids[i], which must not decrease (tf.segment_sum)."""
     return apply(SEGMENT_SUM, (data, segment_ids), name=name).outputs[0]
 
 
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
     """Means of runs of rows; 0 for a segment without rows (tf.segment_mean)."""
     return apply(SEGMENT_MEAN, (data, segment_ids), name=name).outputs[0]
 
 
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_prod(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
     """Products of runs of rows; 1 for a segment without rows (tf.segment_prod)."""
     return apply(SEGMENT_PROD, (data, segment_ids), name=name).outputs[0]
 
 
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_max(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
     """The largest of runs of rows; 0 for a segment without rows (tf.segment_max)."""
     return apply(SEGMENT_MAX, (data, segment_ids), name=name).outputs[0]
 
 
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_min(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
     """The smallest of runs of rows; 0 for a segment without rows (tf.segment_min)."""
     return apply(SEGMENT_MIN, (data, segment_ids), name=name).outputs[0]
 
@@ -195,22 +197,30 @@ UNSORTED_SEGMENT_MIN = op_def(
 )  # fmt: skip
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
+) -> Tensor:
     """Sums of the rows of each segment; rows with a negative id are dropped (tf.unsorted_segment_sum)."""
     return apply(UNSORTED_SEGMENT_SUM, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_prod(
+    data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
+) -> Tensor:
     """Products of the rows of each segment; 1 for an empty one (tf.unsorted_segment_prod)."""
     return apply(UNSORTED_SEGMENT_PROD, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_max(
+    data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
+) -> Tensor:
     """The largest rows of each segment; the dtype's least value for an empty one (tf.unsorted_segment_max)."""
     return apply(UNSORTED_SEGMENT_MAX, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_min(
+    data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
+) -> Tensor:
     """The smallest rows of each segment; the dtype's largest value for an empty one (tf.unsorted_segment_min)."""
     return apply(UNSORTED_SEGMENT_MIN, (data, segment_ids, num_segments), name=name).outputs[0]
 
@@ -224,7 +234,9 @@ def _unsorted_counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
     return reshape(counts, [-1, *(1 for _ in data.dims[len(ids.dims) :])])
 
 
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
+) -> Tensor:
     """Means of the rows of each segment; 0 for an empty one (tf.unsorted_segment_mean)."""
     with op_scope(name, "UnsortedSegmentMean", [data, segment_ids, num_segments]):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
@@ -233,7 +245,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
     """Sums of the rows of each segment over the root of their number (tf.unsorted_segment_sqrt_n)."""
     with op_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids, num_segments]):
@@ -297,21 +309,33 @@ def _sparse_segment(
 
 
 def sparse_segment_sum(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: IntTensorLike,
+    segment_ids: IntTensorLike,
+    name: str | None = None,
+    num_segments: IntTensorLike | None = None,
 ) -> Tensor:
     """As segment_sum of gather(data, indices) (tf.sparse_segment_sum)."""
     return _sparse_segment(_SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_mean(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: IntTensorLike,
+    segment_ids: IntTensorLike,
+    name: str | None = None,
+    num_segments: IntTensorLike | None = None,
 ) -> Tensor:
     """As segment_mean of gather(data, indices) (tf.sparse_segment_mean)."""
     return _sparse_segment(_SPARSE_MEAN, data, indices, segment_ids, name, num_segments)
 
 
 def sparse_segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: IntTensorLike,
+    segment_ids: IntTensorLike,
+    name: str | None = None,
+    num_segments: IntTensorLike | None = None,
 ) -> Tensor:
     """As segment_sum of gather(data, indices), over the root of the rows' number (tf.sparse_segment_sqrt_n)."""
     return _sparse_segment(_SPARSE_SQRT_N, data, indices, segment_ids, name, num_segments)
@@ -387,14 +411,16 @@ DYNAMIC_STITCH = op_def(
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: IntTensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """The rows of `data` sorted into tensors: row i goes to number partitions[i] (tf.dynamic_partition)."""
     attrs = {"num_partitions": int(num_partitions)}
     return apply(DYNAMIC_PARTITION, (data, partitions), attrs, name).outputs
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(
+    indices: Sequence[IntTensorLike], data: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
     """One tensor whose row indices[m][i] is data[m][i]; the last one wins (tf.dynamic_stitch)."""
     places = [np.asarray(p, np.int32) if isinstance(p, list | tuple) and not p else p for p in indices]
     return apply(DYNAMIC_STITCH, (places, list(data)), {"N": len(places)}, name).outputs[0]

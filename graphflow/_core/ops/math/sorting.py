@@ -10,6 +10,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones, range_
 from graphflow._core.ops.array.indexing import scatter_nd
@@ -119,14 +120,18 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 # ---- sorting ------------------------------------------------------------------------------------------------------
 
 
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """The elements in order along an axis (tf.sort); direction is ASCENDING or DESCENDING."""
     with op_scope(name, "sort", [values]):
         return _ordered(values, axis, direction, want_indices=False)
 
 
 def argsort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The places of the elements in order along an axis, int32 (tf.argsort); it is always stable."""
     with op_scope(name, "argsort", [values]):
@@ -178,10 +183,10 @@ UPPER_BOUND = op_def(
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
     side: str = "left",
-    out_type: Any = dtypes.int32,
+    out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Where each value would be put into its row of a sorted tensor, before equals or after them (tf.searchsorted)."""
@@ -218,17 +223,21 @@ LIST_DIFF = op_def(
 )  # fmt: skip
 
 
-def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
     """The distinct elements of a vector in the order of their first appearance (tf.unique)."""
     return Unique(*apply(UNIQUE, (x,), {"out_idx": as_dtype(out_idx)}, name).outputs)
 
 
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(
+    x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
     """As gf.unique, and how often each occurs (tf.unique_with_counts)."""
     return UniqueWithCounts(*apply(UNIQUE_WITH_COUNTS, (x,), {"out_idx": as_dtype(out_idx)}, name).outputs)
 
 
-def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
+def setdiff1d(
+    x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None
+) -> ListDiff:
     """The elements of x that are not in y, in order, and their places (tf.setdiff1d)."""
     return ListDiff(*apply(LIST_DIFF, (x, y), {"out_idx": as_dtype(index_dtype)}, name).outputs)
 
@@ -249,8 +258,8 @@ HISTOGRAM = op_def(
 
 
 def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32,
-    name: str | None = None,
+    arr: TensorLike, weights: TensorLike | None = None, minlength: IntTensorLike | None = None,
+    maxlength: IntTensorLike | None = None, dtype: DTypeLike = dtypes.int32, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """How often each non-negative integer occurs, or the sum of its weights (tf.bincount).
 
@@ -283,7 +292,11 @@ def _count_of(numbers: Tensor) -> Tensor:
 
 
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: IntTensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """How many values fall into each of `nbins` bins of equal width; what lies outside counts at the ends
 
@@ -295,8 +308,8 @@ def histogram_fixed_width(
 
 
 def confusion_matrix(
-    labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = dtypes.int32, name: str | None = None,
-    weights: Any = None,
+    labels: TensorLike, predictions: TensorLike, num_classes: IntTensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32, name: str | None = None, weights: TensorLike | None = None,
 ) -> Tensor:  # fmt: skip
     """How often, or with what weight, each label (row) was predicted as each class (column) (tf.confusion_matrix).
 
@@ -306,8 +319,8 @@ def confusion_matrix(
         rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))
         rows, columns = casting.cast(rows, dtypes.int64), casting.cast(columns, dtypes.int64)
         if num_classes is None:
-            sizes = [casting.cast(_int_count(t), dtypes.int64) for t in (rows, columns)]
-            count = arithmetic.maximum(*sizes)
+            first, second = (casting.cast(_int_count(t), dtypes.int64) for t in (rows, columns))
+            count = arithmetic.maximum(first, second)
         else:
             count = casting.cast(convert_to_tensor(num_classes), dtypes.int64)
         places = stack([rows, columns], axis=1)

@@ -7,11 +7,13 @@ computed, as in TensorFlow 1 before 1.13.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, casting, comparison, numeric, reductions, transcendental
@@ -122,47 +124,51 @@ BETAINC = op_def(
 )
 
 
-def erf(x: Any, name: str | None = None) -> Any:
+@overload
+def erf(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def erf(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def erf(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """The Gauss error function elementwise (tf.erf)."""
     return sparse_unary(ERF, x, name)
 
 
-def erfc(x: Any, name: str | None = None) -> Tensor:
+def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     """1 - erf(x) without loss of digits (tf.erfc)."""
     return unary(ERFC, x, name)
 
 
-def lgamma(x: Any, name: str | None = None) -> Tensor:
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function (tf.lgamma); infinite at 0, -1, -2, ..."""
     return unary(LGAMMA, x, name)
 
 
-def digamma(x: Any, name: str | None = None) -> Tensor:
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of lgamma (tf.digamma)."""
     return unary(DIGAMMA, x, name)
 
 
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of digamma of order a, a whole number (tf.polygamma)."""
     return binary(POLYGAMMA, a, x, name)
 
 
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """Hurwitz's zeta function: the sum of (q + n) ** -x (tf.zeta)."""
     return binary(ZETA, x, q, name)
 
 
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The lower regularised incomplete gamma function (tf.igamma)."""
     return binary(IGAMMA, a, x, name)
 
 
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The upper regularised incomplete gamma function (tf.igammac)."""
     return binary(IGAMMAC, a, x, name)
 
 
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The regularised incomplete beta function (tf.betainc)."""
     return apply(BETAINC, (a, b, x), name=name).outputs[0]
 
@@ -189,7 +195,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
         return arithmetic.multiply(transcendental.exp(numeric.abs_(x)), bessel_i1e(x), "mul")
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the multivariate beta function of vectors in the last axis (tf.lbeta)."""
     with op_scope(name, "lbeta", (x,)):
         x = convert_to_tensor(x, name="x")

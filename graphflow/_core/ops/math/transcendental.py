@@ -7,10 +7,12 @@ TensorFlow: the backward pass then needs the result and not the input.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import creation
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, numeric
@@ -143,112 +145,124 @@ ATAN2 = op_def(
 )
 
 
-def square(x: Any, name: str | None = None) -> Any:
+@overload
+def square(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def square(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def square(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """x * x elementwise (tf.square)."""
     return sparse_unary(SQUARE, x, name)
 
 
-def sqrt(x: Any, name: str | None = None) -> Any:
+@overload
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def sqrt(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def sqrt(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """The square root elementwise; NaN of negative numbers (tf.sqrt)."""
     return sparse_unary(SQRT, x, name)
 
 
-def rsqrt(x: Any, name: str | None = None) -> Tensor:
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / sqrt(x) elementwise (tf.rsqrt)."""
     return unary(RSQRT, x, name)
 
 
-def reciprocal(x: Any, name: str | None = None) -> Tensor:
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x elementwise (tf.math.reciprocal); of integers, truncated."""
     return unary(RECIPROCAL, x, name)
 
 
-def exp(x: Any, name: str | None = None) -> Tensor:
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
     """e to the power of x, elementwise (tf.exp)."""
     return unary(EXP, x, name)
 
 
-def expm1(x: Any, name: str | None = None) -> Tensor:
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     """exp(x) - 1 without loss of digits near 0 (tf.math.expm1)."""
     return unary(EXPM1, x, name)
 
 
-def log(x: Any, name: str | None = None) -> Tensor:
+def log(x: TensorLike, name: str | None = None) -> Tensor:
     """The natural logarithm elementwise; -inf of 0, NaN of negative numbers (tf.log)."""
     return unary(LOG, x, name)
 
 
-def log1p(x: Any, name: str | None = None) -> Tensor:
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     """log(1 + x) without loss of digits near 0 (tf.log1p)."""
     return unary(LOG1P, x, name)
 
 
-def sin(x: Any, name: str | None = None) -> Tensor:
+def sin(x: TensorLike, name: str | None = None) -> Tensor:
     """The sine of x radians (tf.sin)."""
     return unary(SIN, x, name)
 
 
-def cos(x: Any, name: str | None = None) -> Tensor:
+def cos(x: TensorLike, name: str | None = None) -> Tensor:
     """The cosine of x radians (tf.cos)."""
     return unary(COS, x, name)
 
 
-def tan(x: Any, name: str | None = None) -> Tensor:
+def tan(x: TensorLike, name: str | None = None) -> Tensor:
     """The tangent of x radians (tf.tan)."""
     return unary(TAN, x, name)
 
 
-def asin(x: Any, name: str | None = None) -> Tensor:
+def asin(x: TensorLike, name: str | None = None) -> Tensor:
     """The arc sine, in radians; NaN outside [-1, 1] (tf.asin)."""
     return unary(ASIN, x, name)
 
 
-def acos(x: Any, name: str | None = None) -> Tensor:
+def acos(x: TensorLike, name: str | None = None) -> Tensor:
     """The arc cosine, in radians; NaN outside [-1, 1] (tf.acos)."""
     return unary(ACOS, x, name)
 
 
-def atan(x: Any, name: str | None = None) -> Tensor:
+def atan(x: TensorLike, name: str | None = None) -> Tensor:
     """The arc tangent, in radians (tf.atan)."""
     return unary(ATAN, x, name)
 
 
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The angle of the point (x, y) in radians, in [-pi, pi] (tf.atan2)."""
     return binary(ATAN2, y, x, name)
 
 
-def sinh(x: Any, name: str | None = None) -> Tensor:
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic sine (tf.sinh)."""
     return unary(SINH, x, name)
 
 
-def cosh(x: Any, name: str | None = None) -> Tensor:
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic cosine (tf.cosh)."""
     return unary(COSH, x, name)
 
 
-def tanh(x: Any, name: str | None = None) -> Any:
+@overload
+def tanh(x: TensorLike, name: str | None = None) -> Tensor: ...
+@overload
+def tanh(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
+def tanh(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
     """The hyperbolic tangent (tf.tanh)."""
     return sparse_unary(TANH, x, name)
 
 
-def asinh(x: Any, name: str | None = None) -> Tensor:
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse hyperbolic sine (tf.asinh)."""
     return unary(ASINH, x, name)
 
 
-def acosh(x: Any, name: str | None = None) -> Tensor:
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse hyperbolic cosine; NaN below 1 (tf.acosh)."""
     return unary(ACOSH, x, name)
 
 
-def atanh(x: Any, name: str | None = None) -> Tensor:
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse hyperbolic tangent; NaN outside [-1, 1] (tf.atanh)."""
     return unary(ATANH, x, name)
 
 
-def sigmoid(x: Any, name: str | None = None) -> Tensor:
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / (1 + exp(-x)) elementwise (tf.sigmoid)."""
     return unary(SIGMOID, x, name)
 
@@ -258,7 +272,7 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
     return unary(SOFTPLUS, features, name)
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """log(sigmoid(x)), computed as -softplus(-x) (tf.log_sigmoid)."""
     with op_scope(name, "LogSigmoid", (x,)) as scope:
         x = convert_to_tensor(x, name="x")
@@ -266,22 +280,22 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
         return result
 
 
-def floor(x: Any, name: str | None = None) -> Tensor:
+def floor(x: TensorLike, name: str | None = None) -> Tensor:
     """The largest integer not above x, as a float (tf.floor)."""
     return unary(FLOOR, x, name)
 
 
-def ceil(x: Any, name: str | None = None) -> Tensor:
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     """The smallest integer not below x, as a float (tf.ceil)."""
     return unary(CEIL, x, name)
 
 
-def rint(x: Any, name: str | None = None) -> Tensor:
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """The nearest integer as a float; halves go to the even one (tf.rint)."""
     return unary(RINT, x, name)
 
 
-def round_(x: Any, name: str | None = None) -> Tensor:
+def round_(x: TensorLike, name: str | None = None) -> Tensor:
     """The nearest integer as a float; halves go to the even one, integers are left as they are (tf.round)."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else unary(ROUND, x, name)

@@ -282,8 +282,8 @@ def sparse_softmax_cross_entropy_with_logits(
             with x.graph.control_dependencies(checks):
                 rows, flat = _as_matrix(x, "Reshape"), array.reshape(y, [-1], name="Reshape_1")
                 loss = apply(SPARSE_CROSS_ENTROPY, (rows, flat), name=name).outputs[0]
-                static = y.dims is not None and None not in y.dims
-                loss = array.reshape(loss, list(y.dims or ()) if static else array.shape(y), name="Reshape_2")
+                static = y.shape.is_fully_defined()
+                loss = array.reshape(loss, y.shape.as_list() if static else array.shape(y), name="Reshape_2")
         return math.cast(loss, dtypes.float16) if narrow else loss
 
 

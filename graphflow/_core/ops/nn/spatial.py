@@ -9,6 +9,7 @@ import numpy as np
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.layout import matrix_rows
 from graphflow._core.ops.array.shaping import full_value
@@ -58,12 +59,16 @@ def _depth_attrs(block_size: int, data_format: str) -> dict[str, Any]:
     return {"block_size": int(block_size), "data_format": data_format}
 
 
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Blocks of block_size x block_size pixels moved into channels (tf.space_to_depth)."""
     return apply(SPACE_TO_DEPTH, (input,), _depth_attrs(block_size, data_format), name).outputs[0]
 
 
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Channels moved into blocks of block_size x block_size pixels (tf.depth_to_space)."""
     return apply(DEPTH_TO_SPACE, (input,), _depth_attrs(block_size, data_format), name).outputs[0]
 
@@ -119,12 +124,16 @@ BATCH_TO_SPACE = op_def(
 )  # fmt: skip
 
 
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch_nd(
+    input: TensorLike, block_shape: IntTensorLike, paddings: IntTensorLike, name: str | None = None
+) -> Tensor:
     """The padded tensor's blocks moved into the batch (tf.space_to_batch_nd)."""
     return apply(SPACE_TO_BATCH, (input, block_shape, paddings), name=name).outputs[0]
 
 
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space_nd(
+    input: TensorLike, block_shape: IntTensorLike, crops: IntTensorLike, name: str | None = None
+) -> Tensor:
     """The batch moved into blocks of space, which is then cropped (tf.batch_to_space_nd)."""
     return apply(BATCH_TO_SPACE, (input, block_shape, crops), name=name).outputs[0]
 
@@ -137,14 +146,22 @@ def _square(block_size: Any, block_shape: Any) -> Any:
 
 
 def space_to_batch(
-    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+    input: TensorLike,
+    paddings: IntTensorLike,
+    block_size: int | None = None,
+    name: str | None = None,
+    block_shape: IntTensorLike | None = None,
 ) -> Tensor:
     """space_to_batch_nd with square blocks (tf.space_to_batch)."""
     return space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
 
 
 def batch_to_space(
-    input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
+    input: TensorLike,
+    crops: IntTensorLike,
+    block_size: int,
+    name: str | None = None,
+    block_shape: IntTensorLike | None = None,
 ) -> Tensor:
     """batch_to_space_nd with square blocks (tf.batch_to_space)."""
     return batch_to_space_nd(input, _square(block_size, block_shape), crops, name)

@@ -5,13 +5,15 @@ Each op takes the three tensors of a SparseTensor apart; the functions put the r
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, ShapeLike, SparseTensorLike, TensorLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_, zeros_like
 from graphflow._core.ops.array.extents import rank
@@ -50,7 +52,7 @@ def as_sparse(value: Any) -> SparseTensor:
     return SparseTensor.from_value(value)
 
 
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> SparseTensor:
     """A SparseTensor whose parts are fed (tf.sparse_placeholder): feed a SparseTensorValue for it."""
     dims = shapes.as_dims(shape)
     inner = None if name is None else f"{name}/"
@@ -85,8 +87,8 @@ SPARSE_TO_DENSE = op_def(
 
 
 def sparse_to_dense(
-    sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0, validate_indices: bool = True,
-    name: str | None = None,
+    sparse_indices: IntTensorLike, output_shape: IntTensorLike, sparse_values: TensorLike,
+    default_value: TensorLike = 0, validate_indices: bool = True, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A tensor with values at some places and a default elsewhere (tf.sparse_to_dense).
 
@@ -97,8 +99,9 @@ def sparse_to_dense(
 
 
 def sparse_tensor_to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
-) -> Tensor:
+    sp_input: SparseTensorLike, default_value: TensorLike | None = None, validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
     """The whole tensor, with a default (0) where the SparseTensor has no value (tf.sparse_tensor_to_dense)."""
     sparse = as_sparse(sp_input)
     if default_value is None:
@@ -108,7 +111,7 @@ def sparse_tensor_to_dense(
     )
 
 
-def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The SparseTensor of a tensor's elements that are not 0 (tf.sparse.from_dense)."""
     with op_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
@@ -153,8 +156,9 @@ MATMUL = op_def(
 
 
 def sparse_tensor_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
-) -> Tensor:
+    sp_a: SparseTensorLike, b: TensorLike, adjoint_a: bool = False, adjoint_b: bool = False,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
     """The product of a sparse and a dense matrix (tf.sparse_tensor_dense_matmul)."""
     a = as_sparse(sp_a)
     with op_scope(name, "SparseTensorDenseMatMul", [a.values, b]):
@@ -222,15 +226,17 @@ def _reduced(
 
 
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Tensor:
+    sp_input: SparseTensorLike, axis: IntTensorLike | None = None, keepdims: bool | None = None,
+    reduction_axes: IntTensorLike | None = None, keep_dims: bool | None = None,
+) -> Tensor:  # fmt: skip
     """The sum over some axes, dense (tf.sparse_reduce_sum)."""
     return _reduced(REDUCE_SUM, sp_input, axis, keepdims, reduction_axes, keep_dims)
 
 
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Tensor:
+    sp_input: SparseTensorLike, axis: IntTensorLike | None = None, keepdims: bool | None = None,
+    reduction_axes: IntTensorLike | None = None, keep_dims: bool | None = None,
+) -> Tensor:  # fmt: skip
     """The largest value over some axes, dense; 0 where there is none (tf.sparse_reduce_max)."""
     return _reduced(REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims)
 
@@ -238,7 +244,7 @@ def sparse_reduce_max(
 # ---- rearranging --------------------------------------------------------------------------------------------------
 
 
-def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def sparse_retain(sp_input: SparseTensorLike, to_retain: TensorLike) -> SparseTensor:
     """The SparseTensor with only the values for which `to_retain` holds (tf.sparse_retain)."""
     sparse = as_sparse(sp_input)
     kept = reshape(where(convert_to_tensor(to_retain)), [-1])
@@ -261,7 +267,7 @@ REORDER = op_def(
 )  # fmt: skip
 
 
-def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_reorder(sp_input: SparseTensorLike, name: str | None = None) -> SparseTensor:
     """The SparseTensor with its indices in row-major order (tf.sparse_reorder)."""
     sparse = as_sparse(sp_input)
     found = apply(REORDER, (sparse.indices, sparse.values, sparse.dense_shape), name=name).outputs
@@ -282,7 +288,7 @@ RESHAPE = op_def(
 )  # fmt: skip
 
 
-def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def sparse_reshape(sp_input: SparseTensorLike, shape: IntTensorLike, name: str | None = None) -> SparseTensor:
     """The SparseTensor under another shape, of which one extent may be -1 (tf.sparse_reshape)."""
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseReshape", [sparse.values, shape]) as scope:
@@ -293,7 +299,9 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
         return SparseTensor(found[0], identity(sparse.values), dense)
 
 
-def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_transpose(
+    sp_input: SparseTensorLike, perm: IntTensorLike | None = None, name: str | None = None
+) -> SparseTensor:
     """The SparseTensor with its axes in the order `perm`, by default reversed (tf.sparse_transpose)."""
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseTranspose", [sparse.values]):
@@ -333,7 +341,9 @@ SLICE_GRAD = op_def(
 )  # fmt: skip
 
 
-def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def sparse_slice(
+    sp_input: SparseTensorLike, start: IntTensorLike, size: IntTensorLike, name: str | None = None
+) -> SparseTensor:
     """The block of shape `size` that starts at `start` (tf.sparse_slice)."""
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseSlice", [sparse.values]) as scope:
@@ -342,8 +352,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 def sparse_concat(
-    axis: int, sp_inputs: Any, name: str | None = None, expand_nonconcat_dim: bool = False
-) -> SparseTensor:
+    axis: int, sp_inputs: Sequence[SparseTensorLike], name: str | None = None,
+    expand_nonconcat_dim: bool = False,
+) -> SparseTensor:  # fmt: skip
     """SparseTensors joined along an axis, in row-major order (tf.sparse_concat).
 
     With `expand_nonconcat_dim` their other extents may differ, and the largest counts.
@@ -397,7 +408,23 @@ DENSE_ADD = op_def(
 )  # fmt: skip
 
 
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+@overload
+def sparse_add(
+    a: SparseTensorLike, b: SparseTensorLike, threshold: TensorLike | None = None,
+    thresh: TensorLike | None = None,
+) -> SparseTensor: ...  # fmt: skip
+@overload
+def sparse_add(
+    a: Tensor, b: SparseTensorLike, threshold: TensorLike | None = None, thresh: TensorLike | None = None,
+) -> Tensor: ...  # fmt: skip
+@overload
+def sparse_add(
+    a: SparseTensorLike, b: Tensor, threshold: TensorLike | None = None, thresh: TensorLike | None = None,
+) -> Tensor: ...  # fmt: skip
+def sparse_add(
+    a: TensorLike | SparseTensorLike, b: TensorLike | SparseTensorLike, threshold: TensorLike | None = None,
+    thresh: TensorLike | None = None,
+) -> Tensor | SparseTensor:  # fmt: skip
     """The sum of two SparseTensors, or of one and a tensor, which is dense (tf.sparse_add).
 
     Of two sparse ones, sums whose magnitude is below `threshold` (0) are left out.
@@ -410,14 +437,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     if isinstance(a, kinds) and isinstance(b, kinds):
         first, second = as_sparse(a), as_sparse(b)
         smallest = convert_to_tensor(limit, dtype=first.dtype.real_dtype, name="threshold")
-        inputs = (
-            first.indices,
-            first.values,
-            first.dense_shape,
-            second.indices,
-            second.values,
-            second.dense_shape,
-        )
+        inputs = [part for s in (first, second) for part in (s.indices, s.values, s.dense_shape)]
         return SparseTensor(*apply(ADD, (*inputs, smallest)).outputs)
     sparse, dense = (as_sparse(a), b) if isinstance(a, kinds) else (as_sparse(b), a)
     return apply(DENSE_ADD, (sparse.indices, sparse.values, sparse.dense_shape, dense)).outputs[0]
@@ -446,7 +466,7 @@ FILL_EMPTY_ROWS = op_def(
 
 
 def sparse_fill_empty_rows(
-    sp_input: Any, default_value: Any, name: str | None = None
+    sp_input: SparseTensorLike, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
     """The SparseTensor with a default in rows without a value, and which they are (tf.sparse_fill_empty_rows)."""
     sparse = as_sparse(sp_input)
@@ -460,8 +480,8 @@ def sparse_fill_empty_rows(
 EXPORTS: dict[str, Any] = {
     "sparse_placeholder": sparse_placeholder, "sparse_to_dense": sparse_to_dense,
     "sparse_tensor_to_dense": sparse_tensor_to_dense, "sparse_tensor_dense_matmul": sparse_tensor_dense_matmul,
-    "sparse_reduce_sum": sparse_reduce_sum,
-    "sparse_reduce_max": sparse_reduce_max, "sparse_retain": sparse_retain, "sparse_reorder": sparse_reorder,
+    "sparse_reduce_sum": sparse_reduce_sum, "sparse_reduce_max": sparse_reduce_max,
+    "sparse_retain": sparse_retain, "sparse_reorder": sparse_reorder,
     "sparse_reshape": sparse_reshape, "sparse_transpose": sparse_transpose, "sparse_slice": sparse_slice,
     "sparse_concat": sparse_concat, "sparse_add": sparse_add, "sparse_fill_empty_rows": sparse_fill_empty_rows,
 }  # fmt: skip
@@ -469,8 +489,7 @@ SPARSE_EXPORTS: dict[str, Any] = {
     "SparseTensor": SparseTensor, "placeholder": sparse_placeholder, "to_dense": sparse_tensor_to_dense,
     "from_dense": from_dense, "sparse_dense_matmul": sparse_tensor_dense_matmul,
     "reduce_sum": sparse_reduce_sum, "reduce_max": sparse_reduce_max, "retain": sparse_retain,
-    "reorder": sparse_reorder,
-    "reshape": sparse_reshape, "transpose": sparse_transpose, "slice": sparse_slice, "concat": sparse_concat,
-    "add": sparse_add, "fill_empty_rows": sparse_fill_empty_rows,
+    "reorder": sparse_reorder, "reshape": sparse_reshape, "transpose": sparse_transpose, "slice": sparse_slice,
+    "concat": sparse_concat, "add": sparse_add, "fill_empty_rows": sparse_fill_empty_rows,
 }  # fmt: skip
 """What gf.sparse offers."""

@@ -9,6 +9,14 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import (
+    CollectionNames,
+    DeviceLike,
+    DTypeLike,
+    InitializerLike,
+    Partitioner,
+    ShapeLike,
+)
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.partitioning import PartitionedVariable
 from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
@@ -18,17 +26,17 @@ from graphflow._core.ops.state.variable_store import Request
 
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
     regularizer: Callable[[Any], Any] | None = None,
     trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: CollectionNames | None = None,
+    caching_device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
     constraint: Callable[[Tensor], Tensor] | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
@@ -65,17 +73,17 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
     regularizer: Callable[[Any], Any] | None = None,
     trainable: bool = False,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: CollectionNames | None = None,
+    caching_device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
     constraint: Callable[[Tensor], Tensor] | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
@@ -94,12 +102,12 @@ def get_local_variable(
 def create_partitioned_variables(
     shape: Sequence[int],
     slicing: Sequence[int],
-    initializer: Any,
-    dtype: Any = dtypes.float32,
+    initializer: InitializerLike,
+    dtype: DTypeLike = dtypes.float32,
     trainable: bool = True,
-    collections: Any = None,
+    collections: CollectionNames | None = None,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: bool | None = None,
 ) -> list[Any]:
     """The parts of a variable cut as `slicing` says: a count for each axis (tf.create_partitioned_variables)."""
     if len(shape) != len(slicing):

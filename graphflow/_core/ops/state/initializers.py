@@ -17,6 +17,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops import random
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.flow_basics import group
@@ -95,7 +96,7 @@ class _Typed(Initializer):
 class Zeros(_Typed):
     """Zeros (tf.zeros_initializer); False or empty strings for these types."""
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Zeros of the shape."""
         return array.zeros(shape, dtype)
 
@@ -103,7 +104,7 @@ class Zeros(_Typed):
 class Ones(_Typed):
     """Ones (tf.ones_initializer); True for bool."""
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Ones of the shape."""
         return array.ones(shape, dtype)
 
@@ -115,7 +116,9 @@ class Constant(Initializer):
     have that shape. TypeError where the value is no number, list or array, ValueError where it has too many elements.
     """
 
-    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+    def __init__(
+        self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False
+    ) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
             raise TypeError(
                 f"Invalid initial value of type {type(value).__name__}: give a scalar, list or array."
@@ -125,12 +128,17 @@ class Constant(Initializer):
         self.verify_shape = verify_shape
 
     def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+        self,
+        shape: IntTensorLike,
+        dtype: DTypeLike | None = None,
+        partition_info: Any = None,
+        verify_shape: bool | None = None,
     ) -> Tensor:
         """The value in that shape."""
         verify = self.verify_shape if verify_shape is None else verify_shape
         element_type = self.dtype if dtype is None else as_dtype(dtype)
-        return constant(self.value, dtype=element_type, shape=shape, verify_shape=verify)
+        known: Any = shape  # A computed shape is refused there.
+        return constant(self.value, dtype=element_type, shape=known, verify_shape=verify)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal initializer."""
@@ -141,14 +149,18 @@ class RandomUniform(Initializer):
     """Uniform draws from [minval, maxval) (tf.random_uniform_initializer); maxval is 1 for floats if not given."""
 
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.minval = minval
         self.maxval = maxval
         self.seed = seed
         self.dtype = as_dtype(dtype)
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
         return random.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
@@ -161,14 +173,18 @@ class RandomNormal(Initializer):
     """Normal draws (tf.random_normal_initializer). ValueError for a dtype that is no float."""
 
     def __init__(
-        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
         self.dtype = _float_type(dtype)
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
         return random.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
@@ -180,7 +196,7 @@ class RandomNormal(Initializer):
 class TruncatedNormal(RandomNormal):
     """Normal draws within two standard deviations (tf.truncated_normal_initializer)."""
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
@@ -192,12 +208,14 @@ class UniformUnitScaling(Initializer):
     2014; factor 1 for linear layers, 1.43 for relu, 1.15 for tanh).
     """
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32
+    ) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _float_type(dtype)
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
         inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
         limit = math.sqrt(3 / inputs) * self.factor
@@ -229,7 +247,7 @@ class VarianceScaling(Initializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         if scale <= 0.0:
             raise ValueError(f"`scale` must be positive, got {scale}.")
@@ -244,7 +262,7 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _float_type(dtype)
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
         fan_in, fan_out = _fans(_whole(shape, partition_info))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
@@ -275,7 +293,7 @@ class GlorotUniform(VarianceScaling):
     As in TensorFlow, `dtype` is only checked: without a dtype the call makes float32.
     """
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         _float_type(dtype)
         super().__init__(1.0, "fan_avg", "uniform", seed)
 
@@ -290,7 +308,7 @@ class GlorotNormal(VarianceScaling):
     As in TensorFlow, `dtype` is only checked: without a dtype the call makes float32.
     """
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         _float_type(dtype)
         super().__init__(1.0, "fan_avg", "truncated_normal", seed)
 
@@ -305,12 +323,12 @@ class Orthogonal(Initializer):
     A shape of more axes is seen as a matrix of its last axis. ValueError for a shape of less than two axes.
     """
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.seed = seed
         self.dtype = _float_type(dtype)
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """A matrix of the shape."""
         extents = _extents(shape)
         if len(extents) < 2:
@@ -333,11 +351,11 @@ class Orthogonal(Initializer):
 class Identity(Initializer):
     """The identity matrix, times `gain` (tf.initializers.identity). ValueError for a shape of other than two axes."""
 
-    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _float_type(dtype)
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """The matrix of the shape."""
         extents = _whole(shape, partition_info)
         if len(extents) != 2:
@@ -387,7 +405,7 @@ class ContribVarianceScaling(Initializer):
         mode: str = "FAN_IN",
         uniform: bool = False,
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         if mode.lower() not in _MODES:
             raise TypeError(f"Unknown mode {mode!r}: expected FAN_IN, FAN_OUT or FAN_AVG.")
@@ -400,7 +418,7 @@ class ContribVarianceScaling(Initializer):
         self.seed = seed
         self.dtype = found
 
-    def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+    def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
         fan_in, fan_out = _fans(_extents(shape))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode.lower()]
@@ -423,7 +441,7 @@ class ContribVarianceScaling(Initializer):
 
 
 def xavier_initializer(
-    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
 ) -> ContribVarianceScaling:
     """Draws of variance 2 / (inputs + outputs) (tf.contrib.layers.xavier_initializer)."""
     return ContribVarianceScaling(1.0, "FAN_AVG", uniform, seed, dtype)

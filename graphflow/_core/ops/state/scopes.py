@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.types import CollectionNames, DeviceLike, SupportsTensor
 from graphflow._core.ops.core import graph_of
 
 
@@ -18,7 +20,9 @@ class name_scope:
     is made the default inside.
     """
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+    def __init__(
+        self, name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None
+    ) -> None:
         self._name = default_name if name is None else name
         if name is not None and not isinstance(name, str):
             raise TypeError(f"A name scope is a string, not {name!r}.")
@@ -47,17 +51,17 @@ def _entered(graph: Graph, name: str | None) -> Iterator[str]:
         yield scope
 
 
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> name_scope:
+def op_scope(values: Iterable[Any], name: str | None, default_name: str | None = None) -> name_scope:
     """name_scope() with its arguments in the old order (tf.op_scope)."""
     return name_scope(name, default_name, values)
 
 
-def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+def device(device_name_or_function: DeviceLike | None) -> AbstractContextManager[None]:
     """Asks for a device for operations built inside: a string, a DeviceSpec, a function of the operation, or None."""
     return get_default_graph().device(device_name_or_function)
 
 
-def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
+def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
     """Makes operations built inside run after `control_inputs` (tf.control_dependencies).
 
     None forgets the outer dependencies.
@@ -67,7 +71,9 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+def colocate_with(
+    op: Operation | Tensor | SupportsTensor, ignore_existing: bool = False
+) -> AbstractContextManager[None]:
     """Places operations built inside where `op` is (tf.colocate_with)."""
     return get_default_graph().colocate_with(op, ignore_existing)
 
@@ -77,22 +83,22 @@ def container(container_name: str) -> AbstractContextManager[str]:
     return get_default_graph().container(container_name)
 
 
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: str, value: Any) -> None:
     """Appends a value to a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: CollectionNames, value: Any) -> None:
     """Appends a value to several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
-def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
     """A copy of a collection of the default graph, of items whose name matches `scope` if one is given."""
     return get_default_graph().get_collection(key, scope)
 
 
-def get_collection_ref(key: Any) -> list[Any]:
+def get_collection_ref(key: str) -> list[Any]:
     """A collection of the default graph itself."""
     return get_default_graph().get_collection_ref(key)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import apply
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
 
 def _variable_infer(op: Operation) -> Signature:
@@ -117,8 +121,8 @@ def _write(
 
 
 def assign(
-    ref: Any,
-    value: Any,
+    ref: Variable | Tensor,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -132,17 +136,21 @@ def assign(
     return _write(ASSIGN, ref, (value,), attrs, name)
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign_add(
+    ref: Variable | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Adds to a variable and gives its new value (tf.assign_add)."""
     return _write(ASSIGN_ADD, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign_sub(
+    ref: Variable | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Subtracts from a variable and gives its new value (tf.assign_sub)."""
     return _write(ASSIGN_SUB, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
-def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
+def is_variable_initialized(ref: Variable | Tensor, name: str | None = None) -> Tensor:
     """Whether a variable has a value (tf.is_variable_initialized)."""
     return apply(IS_INITIALIZED, (ref,), {}, name).outputs[0]
 
@@ -155,49 +163,77 @@ def scatter(
 
 
 def scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Replaces rows of a variable (tf.scatter_update); of rows named twice the last one stays."""
     return scatter("update", ref, indices, updates, use_locking, name)
 
 
 def scatter_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Adds to rows of a variable (tf.scatter_add)."""
     return scatter("add", ref, indices, updates, use_locking, name)
 
 
 def scatter_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Subtracts from rows of a variable (tf.scatter_sub)."""
     return scatter("sub", ref, indices, updates, use_locking, name)
 
 
 def scatter_mul(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Multiplies rows of a variable (tf.scatter_mul)."""
     return scatter("mul", ref, indices, updates, use_locking, name)
 
 
 def scatter_div(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Divides rows of a variable (tf.scatter_div)."""
     return scatter("div", ref, indices, updates, use_locking, name)
 
 
 def scatter_min(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The smaller of rows of a variable and updates (tf.scatter_min)."""
     return scatter("min", ref, indices, updates, use_locking, name)
 
 
 def scatter_max(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The greater of rows of a variable and updates (tf.scatter_max)."""
     return scatter("max", ref, indices, updates, use_locking, name)
@@ -210,27 +246,39 @@ def _scatter_nd(
 
 
 def scatter_nd_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Replaces slices of a variable at n-dimensional indices (tf.scatter_nd_update)."""
     return _scatter_nd("update", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Adds to slices of a variable at n-dimensional indices (tf.scatter_nd_add)."""
     return _scatter_nd("add", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: Variable | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Subtracts from slices of a variable at n-dimensional indices (tf.scatter_nd_sub)."""
     return _scatter_nd("sub", ref, indices, updates, use_locking, name)
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: Variable | Tensor, limit: int, name: str | None = None) -> Tensor:
     """Counts a variable up by one and gives the value before; OutOfRangeError at the limit (tf.count_up_to)."""
     return _write(COUNT_UP_TO, ref, (), {"limit": int(limit)}, name)
 

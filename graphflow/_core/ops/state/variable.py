@@ -7,7 +7,7 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
@@ -15,6 +15,16 @@ from graphflow._core.graph.defaults import get_default_graph, get_default_sessio
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.operators import Operators
+from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import (
+    DeviceLike,
+    DTypeLike,
+    IntTensorLike,
+    SessionLike,
+    ShapeLike,
+    TensorLike,
+)
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import convert_to_tensor
@@ -55,7 +65,7 @@ class SliceInfo:
         return f"{full} {parts}"
 
 
-class Variable(metaclass=Creatable):
+class Variable(Operators, metaclass=Creatable):
     """State held by the session, with the initial value given here (tf.Variable).
 
     initial_value: a tensor, a value, or a function without arguments that makes one (then `dtype` must be given).
@@ -72,21 +82,21 @@ class Variable(metaclass=Creatable):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], TensorLike] | None = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: Iterable[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: DeviceLike | None = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
         import_scope: str | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
         use_resource: bool | None = None,
         synchronization: int = VariableSynchronization.AUTO,
         aggregation: int = VariableAggregation.NONE,
-        shape: Any = None,
+        shape: ShapeLike = None,
     ) -> None:
         if variable_def is not None:
             if initial_value is not None:
@@ -164,7 +174,7 @@ class Variable(metaclass=Creatable):
     def _as_graph_element(self) -> Tensor:
         return self._variable
 
-    def as_graph_tensor(self, dtype: Any = None, name: str | None = None) -> Tensor:
+    def as_graph_tensor(self, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
         """The variable as an input of an operation, read when that runs; ValueError where the dtype is another."""
         if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
             raise ValueError(
@@ -215,7 +225,7 @@ class Variable(metaclass=Creatable):
         """Its shape."""
         return self._variable.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Adds what the caller knows of the shape."""
         self._variable.set_shape(shape)
         self.value().set_shape(shape)
@@ -275,11 +285,11 @@ class Variable(metaclass=Creatable):
             value: Tensor = cond(initialized, self.read_value, lambda: self.initial_value)
         return value
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: SessionLike | None = None) -> Any:
         """Its value in a session, by default the default one."""
         return self._variable.eval(session=session)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Sets its value in a session, by default the default one, without adding to the graph."""
         session = session or get_default_session()
         if session is None:
@@ -291,19 +301,19 @@ class Variable(metaclass=Creatable):
     # ---- writing --------------------------------------------------------------------------------------------------
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Sets it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign(self, value, use_locking=use_locking, name=name), read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds to it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign_add(self, delta, use_locking, name), read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts from it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign_sub(self, delta, use_locking, name), read_value)
@@ -313,27 +323,35 @@ class Variable(metaclass=Creatable):
             raise TypeError(f"sparse_delta is not IndexedSlices: {slices!r}")
         return state.scatter(kind, self, slices.indices, slices.values, use_locking, name)
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
         """Adds IndexedSlices to it."""
         return self._scatter("add", sparse_delta, use_locking, name)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
         """Subtracts IndexedSlices from it."""
         return self._scatter("sub", sparse_delta, use_locking, name)
 
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
         """Replaces its rows by IndexedSlices."""
         return self._scatter("update", sparse_delta, use_locking, name)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_add(self, indices: IntTensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Adds to its slices at n-dimensional indices."""
         return state.scatter_nd_add(self, indices, updates, name=name)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_sub(self, indices: IntTensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Subtracts from its slices at n-dimensional indices."""
         return state.scatter_nd_sub(self, indices, updates, name=name)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_update(
+        self, indices: IntTensorLike, updates: TensorLike, name: str | None = None
+    ) -> Tensor:
         """Replaces its slices at n-dimensional indices."""
         return state.scatter_nd_update(self, indices, updates, name=name)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -18,6 +18,14 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import (
+    Constraint,
+    DeviceLike,
+    DTypeLike,
+    InitializerLike,
+    Partitioner,
+    Regularizer,
+)
 from graphflow._core.ops.core import graph_of
 from graphflow._core.ops.state.variable_store import Request, VariableStore
 
@@ -41,17 +49,17 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: bool | ReuseMode | None,
         name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Regularizer | None = None,
+        caching_device: DeviceLike | None = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: Callable[..., Any] | None = None,
         name_scope: str = "",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Constraint | None = None,
     ) -> None:
         self._reuse = reuse
         self._name = name
@@ -124,27 +132,27 @@ class VariableScope:
         """Shares its variables from now on."""
         self._reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike | None) -> None:
         """Sets the initializer of variables that are given none."""
         self._initializer = initializer
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: Regularizer | None) -> None:
         """Sets the regularizer of variables that are given none."""
         self._regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike | None) -> None:
         """Sets the caching device of variables that are given none."""
         self._caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Partitioner | None) -> None:
         """Sets the partitioner of variables that are given none."""
         self._partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Any) -> None:
+    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
         """Sets the function that makes its variables."""
         self._custom_getter = custom_getter
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Sets the dtype of variables that are given none."""
         self._dtype = dtype
 
@@ -172,7 +180,7 @@ class VariableScope:
         """A variable's name inside the scope."""
         return f"{self._name}/{name}" if self._name else name
 
-    def complete(self, request: Request, dtype: Any) -> None:
+    def complete(self, request: Request, dtype: DTypeLike | None) -> None:
         """Fills in what a caller of get_variable left open."""
         request.name = self.full_name(request.name)
         request.reuse = self._reuse
@@ -334,18 +342,18 @@ class variable_scope:
 
     def __init__(
         self,
-        name_or_scope: Any,
+        name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
         values: Sequence[Any] | None = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
-        reuse: Any = None,
-        dtype: Any = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Regularizer | None = None,
+        caching_device: DeviceLike | None = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Constraint | None = None,
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
@@ -406,17 +414,17 @@ class variable_scope:
 @contextmanager
 def variable_op_scope(
     values: Sequence[Any],
-    name_or_scope: Any,
+    name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
-    reuse: Any = None,
-    dtype: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Regularizer | None = None,
+    caching_device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Constraint | None = None,
 ) -> Iterator[VariableScope]:
     """The old form of variable_scope, with `values` first (tf.variable_op_scope)."""
     with variable_scope(
