@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from graphflow import test as test
     from graphflow import testing as testing
     from graphflow import train as train
+    from graphflow import typing as typing
 
 __version__ = "0.1.0"
 NoGradient = NotDifferentiable
@@ -171,7 +172,7 @@ sparse = namespace(
 _MODULES = (
     "app", "bitwise", "compat", "contrib", "data", "distribute", "distributions", "extend", "flags", "gfile",
     "graph_util", "image", "io", "layers", "linalg", "logging", "losses", "math", "metrics", "nn", "protos",
-    "python_io", "resource_loader", "saved_model", "summary", "test", "testing", "train",
+    "python_io", "resource_loader", "saved_model", "summary", "test", "testing", "train", "typing",
 )  # fmt: skip
 _MESSAGES = {
     "attr_value_pb2": ("AttrValue", "NameAttrList"),

@@ -458,6 +458,7 @@ from graphflow._core.ops.state.initializers import TruncatedNormal as _truncated
 from graphflow._core.ops.math.arithmetic import truncatediv as truncatediv
 from graphflow._core.ops.math.arithmetic import truncatemod as truncatemod
 from graphflow._core.ops.control_flow.flow_basics import tuple_ as _tuple
+from . import typing as typing
 from graphflow._core.graph.dtypes import uint16 as uint16
 from graphflow._core.graph.dtypes import uint32 as uint32
 from graphflow._core.graph.dtypes import uint64 as uint64

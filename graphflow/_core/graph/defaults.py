@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
+    from graphflow._core.graph.types import SessionLike
 
 
 class _Stacks(threading.local):
@@ -56,8 +57,8 @@ def default_graph(graph: Graph) -> Iterator[Graph]:
         pop_graph(graph)
 
 
-def get_default_session() -> Any:
-    """The innermost session made default in this thread, or None."""
+def get_default_session() -> SessionLike | Any:
+    """The innermost session made default in this thread, or None; typed for programs that know that there is one."""
     return _stacks.sessions[-1] if _stacks.sessions else None
 
 

@@ -52,9 +52,14 @@ class SessionLike(Protocol):
         ...
 
 
+if TYPE_CHECKING:
+    _Nested: TypeAlias = Sequence["TensorLike"]
+else:  # A name inside would be looked for where a program uses the type (typing.get_type_hints).
+    _Nested = Sequence[Any]
+
 TensorLike: TypeAlias = (
     Tensor | SupportsTensor | SupportsArray | np.ndarray[Any, Any] | np.generic | complex | str | bytes
-    | TensorShape | Dimension | Sequence["TensorLike"] | list[object]
+    | TensorShape | Dimension | _Nested | list[object]
 )  # fmt: skip
 """A tensor, or what becomes one: a variable, a NumPy array or scalar, a Python bool, int, float, complex, str or bytes,
 a fully known shape, or a list, nested or not, of these.

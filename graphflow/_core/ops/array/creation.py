@@ -283,6 +283,7 @@ def one_hot(
 
     An index outside [0, depth) gives a row of off_value. TypeError where the values' dtypes differ.
     """
+    values: tuple[tuple[str, Any], ...] = (("on_value", on_value), ("off_value", off_value))
     with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         given = [
             (
@@ -291,7 +292,7 @@ def one_hot(
                 if hasattr(value, "dtype")
                 else convert_to_tensor(value, preferred_dtype=dtype).dtype,
             )
-            for label, value in (("on_value", on_value), ("off_value", off_value))
+            for label, value in values
             if value is not None
         ]
         wanted = as_dtype(dtype) if dtype is not None else given[0][1] if given else dtypes.float32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
@@ -137,10 +137,23 @@ def add_check_numerics_ops() -> Operation:
     return group(*checks)
 
 
+@overload
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: list[Any] | tuple[Any, ...], stateful: bool = True,
+    name: str | None = None,
+) -> list[Tensor] | Any: ...  # fmt: skip
+@overload
 def py_func(
     func: Callable[..., Any],
     inp: Sequence[Any],
-    Tout: DTypeLike | Sequence[DTypeLike],
+    Tout: DTypeLike,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Tensor: ...
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: DTypeLike | list[Any] | tuple[Any, ...],
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
@@ -152,8 +165,7 @@ def py_func(
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r}")
     many = isinstance(Tout, list | tuple)
-    wanted: Sequence[Any] = Tout if isinstance(Tout, list | tuple) else [Tout]
-    types = [dtypes.as_dtype(t) for t in wanted]
+    types = [dtypes.as_dtype(t) for t in (Tout if isinstance(Tout, list | tuple) else [Tout])]
     definition = PY_FUNC if stateful else PY_FUNC_STATELESS
     op = apply(definition, (list(inp),), {"function": func, "Tout": types}, name)
     if not types:
@@ -161,10 +173,18 @@ def py_func(
     return op.outputs if many else op.outputs[0]
 
 
+@overload
+def numpy_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: list[Any] | tuple[Any, ...], name: str | None = None
+) -> list[Tensor] | Any: ...
+@overload
+def numpy_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: DTypeLike, name: str | None = None
+) -> Tensor: ...
 def numpy_function(
     func: Callable[..., Any],
     inp: Sequence[Any],
-    Tout: DTypeLike | Sequence[DTypeLike],
+    Tout: DTypeLike | list[Any] | tuple[Any, ...],
     name: str | None = None,
 ) -> Any:
     """Calls a Python function with NumPy arrays (tf.numpy_function)."""

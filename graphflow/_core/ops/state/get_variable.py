@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
-from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.types import (
-    CollectionNames,
+    Constraint,
     DeviceLike,
     DTypeLike,
     InitializerLike,
     Partitioner,
+    Regularizer,
     ShapeLike,
 )
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.partitioning import PartitionedVariable
-from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import scopes_of, variable_scope
 from graphflow._core.ops.state.variable_store import Request
 
@@ -29,18 +29,18 @@ def get_variable(
     shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
     initializer: InitializerLike | None = None,
-    regularizer: Callable[[Any], Any] | None = None,
+    regularizer: Regularizer | None = None,
     trainable: bool | None = None,
-    collections: CollectionNames | None = None,
+    collections: Iterable[str] | None = None,
     caching_device: DeviceLike | None = None,
     partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
     custom_getter: Callable[..., Any] | None = None,
-    constraint: Callable[[Tensor], Tensor] | None = None,
+    constraint: Constraint | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
-) -> Any:
+) -> Variable | Any:
     """The variable of that name in the current variable scope: made, or shared where the scope says so.
 
     TensorFlow's tf.get_variable.
@@ -48,9 +48,9 @@ def get_variable(
     shape: must be known for a new variable, unless `initializer` is a value or a function without arguments. dtype:
     float32 by default. initializer: a value, or a function of shape, dtype and partition_info; by default
     Glorot's for floats, zeros for other types. regularizer: its result for the variable goes to the collection
-    REGULARIZATION_LOSSES. partitioner: makes a PartitionedVariable. For the rest see Variable. ValueError where
-    the variable exists and must not, is missing and must not be made, or has another shape or dtype; it names both
-    lines. Thread-safe.
+    REGULARIZATION_LOSSES. partitioner: makes a PartitionedVariable, for which the type is no plain
+    Variable. For the rest see Variable. ValueError where the variable exists and must not, is missing and must not be
+    made, or has another shape or dtype; it names both lines. Thread-safe.
     """
     request = Request(
         name, shape, None, initializer, regularizer, None, trainable, collections, caching_device, partitioner,
@@ -76,18 +76,18 @@ def get_local_variable(
     shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
     initializer: InitializerLike | None = None,
-    regularizer: Callable[[Any], Any] | None = None,
+    regularizer: Regularizer | None = None,
     trainable: bool = False,
-    collections: CollectionNames | None = None,
+    collections: Iterable[str] | None = None,
     caching_device: DeviceLike | None = None,
     partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
     custom_getter: Callable[..., Any] | None = None,
-    constraint: Callable[[Tensor], Tensor] | None = None,
+    constraint: Constraint | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
-) -> Any:
+) -> Variable | Any:
     """The same as get_variable, for a variable that is local to the process: not trained, not saved, not on a ps task.
 
     Its collection is LOCAL_VARIABLES; `trainable` is ignored (tf.get_local_variable).
@@ -105,10 +105,10 @@ def create_partitioned_variables(
     initializer: InitializerLike,
     dtype: DTypeLike = dtypes.float32,
     trainable: bool = True,
-    collections: CollectionNames | None = None,
+    collections: Iterable[str] | None = None,
     name: str | None = None,
     reuse: bool | None = None,
-) -> list[Any]:
+) -> list[Variable]:
     """The parts of a variable cut as `slicing` says: a count for each axis (tf.create_partitioned_variables)."""
     if len(shape) != len(slicing):
         raise ValueError(

@@ -8,7 +8,7 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, NoReturn, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph, get_default_session
@@ -300,21 +300,48 @@ class Variable(Operators, metaclass=Creatable):
 
     # ---- writing --------------------------------------------------------------------------------------------------
 
+    @overload
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None,
+        read_value: Literal[True] = True,
+    ) -> Tensor: ...  # fmt: skip
+    @overload
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, *, read_value: bool
+    ) -> Tensor | Operation: ...
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor | Operation:
         """Sets it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign(self, value, use_locking=use_locking, name=name), read_value)
 
+    @overload
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None,
+        read_value: Literal[True] = True,
+    ) -> Tensor: ...  # fmt: skip
+    @overload
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, *, read_value: bool
+    ) -> Tensor | Operation: ...
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor | Operation:
         """Adds to it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign_add(self, delta, use_locking, name), read_value)
 
+    @overload
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None,
+        read_value: Literal[True] = True,
+    ) -> Tensor: ...  # fmt: skip
+    @overload
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, *, read_value: bool
+    ) -> Tensor | Operation: ...
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor | Operation:
         """Subtracts from it; gives the new value, or with read_value=False the operation."""
         return _result(state.assign_sub(self, delta, use_locking, name), read_value)
 
@@ -380,7 +407,7 @@ class Variable(Operators, metaclass=Creatable):
         """The variable of a VariableDef, whose operations are in the default graph, under import_scope if given."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise TypeError(f"The Variable {self.name!r} is not iterable.")
 
     def __repr__(self) -> str:
@@ -390,7 +417,7 @@ class Variable(Operators, metaclass=Creatable):
     __array_ufunc__ = None
 
 
-def _result(tensor: Tensor, read_value: bool) -> Any:
+def _result(tensor: Tensor, read_value: bool) -> Tensor | Operation:
     return tensor if read_value else tensor.op
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
@@ -17,37 +17,40 @@ from graphflow._core.ops.core import constant
 from graphflow._core.ops.math.math import logical_not
 from graphflow._core.ops.state.state import is_variable_initialized
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
-def _in_collection(key: str, scope: str | None) -> list[Any]:
+
+def _in_collection(key: str, scope: str | None) -> list[Variable]:
     return get_default_graph().get_collection(key, scope)
 
 
-def global_variables(scope: str | None = None) -> list[Any]:
+def global_variables(scope: str | None = None) -> list[Variable]:
     """The global variables of the default graph (tf.global_variables)."""
     return _in_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
-def local_variables(scope: str | None = None) -> list[Any]:
+def local_variables(scope: str | None = None) -> list[Variable]:
     """The local variables of the default graph (tf.local_variables)."""
     return _in_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
-def model_variables(scope: str | None = None) -> list[Any]:
+def model_variables(scope: str | None = None) -> list[Variable]:
     """The model variables of the default graph (tf.model_variables)."""
     return _in_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
-def trainable_variables(scope: str | None = None) -> list[Any]:
+def trainable_variables(scope: str | None = None) -> list[Variable]:
     """The trainable variables of the default graph (tf.trainable_variables)."""
     return _in_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
-def moving_average_variables(scope: str | None = None) -> list[Any]:
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """The variables with moving averages (tf.moving_average_variables)."""
     return _in_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
     """An operation that initialises the variables, in the order of their dependencies (tf.variables_initializer)."""
     return group(*[v.initializer for v in var_list], name=name)
 
@@ -63,7 +66,7 @@ def local_variables_initializer() -> Operation:
 
 
 def report_uninitialized_variables(
-    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
     """The names, as a vector of strings, of the variables without a value (tf.report_uninitialized_variables)."""
     variables = global_variables() + local_variables() if var_list is None else list(var_list)
@@ -75,7 +78,7 @@ def report_uninitialized_variables(
         return boolean_mask(constant([v.op.name for v in variables]), missing)
 
 
-def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """A tensor that fails where a variable has no value (tf.assert_variables_initialized).
 
     Running it raises FailedPreconditionError then. None where there are no variables.

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.defaults import get_default_graph
 
@@ -20,17 +20,19 @@ Creator = Callable[..., Any]
 class Creatable(type):
     """The class of gf.Variable: a call goes through the creators in force. Derived classes are made directly."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A variable, or what a creator made in its place."""
-        make = partial(type.__call__, cls)
-        creators = get_default_graph().scopes.creators
-        if not creators or "_creatable" not in cls.__dict__ or kwargs.get("variable_def") is not None:
-            return make(*args, **kwargs)
-        build = cls.__dict__["__init__"]
-        given = dict(zip(list(inspect.signature(build).parameters)[1:], args, strict=False)) | kwargs
-        for creator in creators:
-            make = partial(creator, make)
-        return make(**given)
+    if not TYPE_CHECKING:  # A type checker is to see the parameters of the class, not these.
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            """A variable, or what a creator made in its place."""
+            make = partial(type.__call__, cls)
+            creators = get_default_graph().scopes.creators
+            if not creators or "_creatable" not in cls.__dict__ or kwargs.get("variable_def") is not None:
+                return make(*args, **kwargs)
+            build = cls.__dict__["__init__"]
+            given = dict(zip(list(inspect.signature(build).parameters)[1:], args, strict=False)) | kwargs
+            for creator in creators:
+                make = partial(creator, make)
+            return make(**given)
 
 
 @contextmanager

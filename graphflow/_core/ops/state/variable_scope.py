@@ -12,7 +12,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
@@ -28,6 +28,9 @@ from graphflow._core.graph.types import (
 )
 from graphflow._core.ops.core import graph_of
 from graphflow._core.ops.state.variable_store import Request, VariableStore
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
 
 class ReuseMode(enum.Enum):
@@ -84,37 +87,37 @@ class VariableScope:
         return self._name_scope
 
     @property
-    def reuse(self) -> Any:
+    def reuse(self) -> bool | ReuseMode | None:
         """Whether its variables are shared: False, True or AUTO_REUSE."""
         return self._reuse
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> InitializerLike | None:
         """The initializer of variables that are given none."""
         return self._initializer
 
     @property
-    def regularizer(self) -> Any:
+    def regularizer(self) -> Regularizer | None:
         """The regularizer of variables that are given none."""
         return self._regularizer
 
     @property
-    def caching_device(self) -> Any:
+    def caching_device(self) -> DeviceLike | None:
         """The caching device of variables that are given none."""
         return self._caching_device
 
     @property
-    def partitioner(self) -> Any:
+    def partitioner(self) -> Partitioner | None:
         """The partitioner of variables that are given none."""
         return self._partitioner
 
     @property
-    def custom_getter(self) -> Any:
+    def custom_getter(self) -> Callable[..., Any] | None:
         """The function that makes its variables, or None."""
         return self._custom_getter
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DTypeLike:
         """The dtype of variables that are given none."""
         return self._dtype
 
@@ -124,7 +127,7 @@ class VariableScope:
         return self._use_resource
 
     @property
-    def constraint(self) -> Any:
+    def constraint(self) -> Constraint | None:
         """The constraint of variables that are given none."""
         return self._constraint
 
@@ -164,15 +167,15 @@ class VariableScope:
         """The items of a collection whose names begin with the scope's."""
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
 
-    def global_variables(self) -> list[Any]:
+    def global_variables(self) -> list[Variable]:
         """Its global variables."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Variable]:
         """Its trainable variables."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
-    def local_variables(self) -> list[Any]:
+    def local_variables(self) -> list[Variable]:
         """Its local variables."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
