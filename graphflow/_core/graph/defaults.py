@@ -5,11 +5,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
-    from graphflow._core.graph.types import SessionLike
+
+
+class SessionLike(Protocol):
+    """What runs a graph: a Session, an InteractiveSession, and what the training helpers hand to hooks."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        ...
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """The values of the fetches."""
+        ...
 
 
 class _Stacks(threading.local):

@@ -82,6 +82,9 @@ class DeviceSpec:
         return f"DeviceSpec({self.to_string()!r})"
 
 
+DeviceLike: TypeAlias = DeviceSpec | str | Callable[[Any], DeviceSpec | str | None]
+"""A device: its name, such as "/job:ps/task:0" or "/cpu:0", a DeviceSpec, or a function from an operation to one."""
+
 Parts: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | None]
 
 

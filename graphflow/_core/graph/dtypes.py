@@ -5,12 +5,9 @@ Strings are NumPy object arrays of `bytes`, as TensorFlow's Python API returns t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from graphflow._core.graph.types import DTypeLike
 
 
 class DType:
@@ -159,6 +156,10 @@ _BY_PYTHON: Final = {
     object: string,
     complex: complex128,
 }
+
+DTypeLike: TypeAlias = DType | np.dtype[Any] | str | int | type[complex | str | bytes | np.generic]
+"""The type of elements: gf.float32, "float32", np.float32, np.dtype("float32"), Python's bool, int, float, complex, str
+or bytes, or TensorFlow's number for one."""
 
 
 def as_dtype(type_value: DTypeLike) -> DType:

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from graphflow._core.graph import devices
+from graphflow._core.graph.defaults import SessionLike
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.op_def import OpDef
-from graphflow._core.graph.operators import Operators
-from graphflow._core.graph.shapes import Dims, TensorShape, as_dims, merge, text
+from graphflow._core.graph.shapes import Dimension, Dims, ShapeLike, TensorShape, as_dims, merge, text
 from graphflow._core.graph.writers import WRITERS
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
-    from graphflow._core.graph.types import DeviceLike, SessionLike, ShapeLike
 
 _PACKAGE = __name__.split(".")[0]
 
@@ -160,7 +159,7 @@ class Operation:
         """Runs the operation in a session, by default the default one; ValueError where there is none."""
         self.graph.session_for("run", self._name, session).run(self, feed_dict)
 
-    def set_device(self, device: DeviceLike | None) -> None:
+    def set_device(self, device: devices.DeviceLike | None) -> None:
         """Sets the device asked for."""
         self._device = devices.name_of(device)
 
@@ -199,6 +198,48 @@ class Operation:
             return str(self.node_def)
         except ModuleNotFoundError:  # Printing an operation must not need protobuf.
             return repr(self)
+
+
+class Operators:
+    """What has the operators of a tensor; each makes an operation and gives its result.
+
+    The ops package installs them (Tensor.install_operator), here they are shown to type checkers alone.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: TensorLike) -> Tensor: ...
+        def __radd__(self, other: TensorLike) -> Tensor: ...
+        def __sub__(self, other: TensorLike) -> Tensor: ...
+        def __rsub__(self, other: TensorLike) -> Tensor: ...
+        def __mul__(self, other: TensorLike) -> Tensor: ...
+        def __rmul__(self, other: TensorLike) -> Tensor: ...
+        def __truediv__(self, other: TensorLike) -> Tensor: ...
+        def __rtruediv__(self, other: TensorLike) -> Tensor: ...
+        def __floordiv__(self, other: TensorLike) -> Tensor: ...
+        def __rfloordiv__(self, other: TensorLike) -> Tensor: ...
+        def __mod__(self, other: TensorLike) -> Tensor: ...
+        def __rmod__(self, other: TensorLike) -> Tensor: ...
+        def __pow__(self, other: TensorLike) -> Tensor: ...
+        def __rpow__(self, other: TensorLike) -> Tensor: ...
+        def __matmul__(self, other: TensorLike) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike) -> Tensor: ...
+        def __and__(self, other: TensorLike) -> Tensor: ...
+        def __rand__(self, other: TensorLike) -> Tensor: ...
+        def __or__(self, other: TensorLike) -> Tensor: ...
+        def __ror__(self, other: TensorLike) -> Tensor: ...
+        def __xor__(self, other: TensorLike) -> Tensor: ...
+        def __rxor__(self, other: TensorLike) -> Tensor: ...
+        def __lt__(self, other: TensorLike) -> Tensor: ...
+        def __le__(self, other: TensorLike) -> Tensor: ...
+        def __gt__(self, other: TensorLike) -> Tensor: ...
+        def __ge__(self, other: TensorLike) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
 
 
 class Tensor(Operators):
@@ -317,3 +358,63 @@ class Tensor(Operators):
         """Installs a Python operator such as `__add__`; called by the ops package."""
         cls.OVERLOADABLE_OPERATORS.add(name)
         setattr(cls, name, function)
+
+
+@runtime_checkable
+class SupportsTensor(Protocol):
+    """What can become a tensor by itself: variables, partitioned ones too, IndexedSlices, and classes of programs."""
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+        ...
+
+    def as_graph_tensor(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
+        """The tensor; ValueError if its elements are not of a `dtype` that is asked for."""
+        ...
+
+
+class SupportsArray(Protocol):
+    """What NumPy can make an array of: NumPy's own arrays, and those of other libraries, such as pandas' columns."""
+
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+
+
+class VariableLike(SupportsTensor, Protocol):
+    """A variable, as functions that change one take it: gf.Variable, and those that a strategy makes of it."""
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives it its initial value."""
+        ...
+
+
+if TYPE_CHECKING:
+    _Nested: TypeAlias = Sequence["TensorLike"]
+else:  # A name inside would be looked for where a program uses the type (typing.get_type_hints).
+    _Nested = Sequence[Any]
+
+TensorLike: TypeAlias = (
+    Tensor | SupportsTensor | SupportsArray | np.ndarray[Any, Any] | np.generic | complex | str | bytes
+    | TensorShape | Dimension | _Nested | list[object]
+)  # fmt: skip
+"""A tensor, or what becomes one: a variable, a NumPy array or scalar, a Python bool, int, float, complex, str or bytes,
+a fully known shape, or a list, nested or not, of these.
+
+An IndexedSlices becomes dense; a SparseTensor is none of these. A list of ints and tensors that was given a name is for
+mypy a list of objects."""
+
+_IntItem: TypeAlias = Tensor | SupportsTensor | SupportsArray | np.integer[Any] | int | Dimension
+
+IntTensorLike: TypeAlias = (
+    _IntItem
+    | np.ndarray[Any, Any]
+    | TensorShape
+    | Sequence[_IntItem]
+    | Sequence[Sequence[_IntItem]]
+    | list[object]
+)
+"""Whole numbers that may be computed: axes, sizes, indices, and shapes as gf.reshape and gf.zeros take them.
+
+An int or a list of ints, a list of lists of them, an integer tensor, variable or array, a list in which some are
+tensors, or a fully known TensorShape. A string is none."""

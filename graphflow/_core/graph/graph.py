@@ -14,9 +14,9 @@ from typing import Any
 
 from graphflow._core.graph import defaults, devices
 from graphflow._core.graph.elements import Operation, Tensor, user_line
+from graphflow._core.graph.keys import CollectionNames
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.scopes import ContainerScope, ControlFrame, Scopes
-from graphflow._core.graph.types import CollectionNames, DeviceLike, SessionLike
 from graphflow._core.graph.writers import WRITERS
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*\Z")
@@ -240,7 +240,7 @@ class Graph(ContainerScope):
     # ---- scopes ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def device(self, device_name_or_function: DeviceLike | None) -> Iterator[None]:
+    def device(self, device_name_or_function: devices.DeviceLike | None) -> Iterator[None]:
         """Asks for a device for operations built inside.
 
         A string or DeviceSpec completes what inner scopes left open, a function of the operation returns its device,
@@ -469,7 +469,7 @@ class Graph(ContainerScope):
 
     # ---- sessions -------------------------------------------------------------------------------------------------
 
-    def session_for(self, verb: str, name: str, session: SessionLike | None) -> Any:
+    def session_for(self, verb: str, name: str, session: defaults.SessionLike | None) -> Any:
         """The session in which to run or evaluate an element of this graph; ValueError where there is none."""
         if session is None:
             session = defaults.get_default_session()

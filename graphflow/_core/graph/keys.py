@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
 
 class GraphKeys:
     """Standard names for a graph's collections."""
@@ -38,3 +41,7 @@ class GraphKeys:
     EVAL_STEP = "eval_step"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+
+
+CollectionNames: TypeAlias = str | Iterable[str]
+"""The name of a collection of the graph, or several."""

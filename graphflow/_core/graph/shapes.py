@@ -7,12 +7,9 @@ Shape rules work on `Dims`, a tuple of int or None, or None where not even the r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from graphflow._core.graph.types import ShapeLike
+import numpy as np
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 
@@ -301,6 +298,16 @@ class TensorShape:
 
     def __reduce__(self) -> tuple[Any, tuple[Dims]]:
         return TensorShape, (self.raw,)
+
+
+ShapeLike: TypeAlias = (
+    TensorShape | Dimension | int | np.integer[Any] | np.ndarray[Any, Any]
+    | Sequence[int | np.integer[Any] | Dimension | None] | None
+)  # fmt: skip
+"""A shape known while the graph is built, as gf.placeholder and gf.get_variable take it.
+
+A list or tuple of extents, each an int, a Dimension, or None if unknown; a TensorShape; an int for a vector; None if
+not even the rank is known. No tensor: that is an IntTensorLike."""
 
 
 def as_shape(shape: Any) -> TensorShape:

@@ -7,15 +7,15 @@ package needs no op.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
+from graphflow._core.graph.defaults import SessionLike
 from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.elements import IntTensorLike, Operation, Tensor, TensorLike
 from graphflow._core.graph.shapes import Dims, TensorShape, merge, text
 
 if TYPE_CHECKING:
     from graphflow._core.graph.graph import Graph
-    from graphflow._core.graph.types import IntTensorLike, SessionLike, SparseTensorLike, TensorLike
 
 
 class IndexedSlices:
@@ -229,3 +229,7 @@ class SparseTensor:
         return (
             f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
         )
+
+
+SparseTensorLike: TypeAlias = SparseTensor | SparseTensorValue
+"""A sparse tensor, or the arrays of one."""

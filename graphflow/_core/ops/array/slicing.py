@@ -6,21 +6,18 @@ of their entries mean "from the start", "to the end", an ellipsis, a new axis, o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
-from graphflow._core.graph.types import IntTensorLike, TensorLike
+from graphflow._core.graph.types import IntTensorLike, TensorLike, VariableLike
 from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.array.shaping import full_value, shape
 from graphflow._core.ops.core import apply, partial_shape, partial_vector
 from graphflow._core.ops.rules import ARRAY_GRADIENTS
-
-if TYPE_CHECKING:
-    from graphflow._core.ops.state.variable import Variable
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -140,7 +137,7 @@ STRIDED_SLICE_GRAD = op_def(
 def strided_slice(
     input_: TensorLike, begin: IntTensorLike, end: IntTensorLike, strides: IntTensorLike | None = None,
     begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0, var: Variable | None = None, name: str | None = None,
+    shrink_axis_mask: int = 0, var: VariableLike | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Every strides-th element from begin to end along each axis; bit i of a mask is about entry i (tf.strided_slice).
 

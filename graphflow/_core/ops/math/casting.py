@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType, as_dtype
@@ -13,9 +13,6 @@ from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops import core
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow.errors import UnimplementedError
-
-if TYPE_CHECKING:
-    from graphflow._core.ops.state.variable import Variable
 
 
 def _cast_infer(op: Operation) -> Signature:
@@ -49,7 +46,7 @@ CAST = op_def(
 
 
 @overload
-def cast(x: Tensor | Variable, dtype: DTypeLike, name: str | None = None) -> Tensor: ...
+def cast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor: ...
 # IndexedSlices can become a tensor too, but here remain what they are.
 @overload
 def cast(x: IndexedSlices, dtype: DTypeLike, name: str | None = None) -> IndexedSlices: ...  # type: ignore[overload-overlap]

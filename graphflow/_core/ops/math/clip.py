@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, casting, comparison, reductions, transcendental
 from graphflow._core.ops.nn import nn
 
-if TYPE_CHECKING:
-    from graphflow._core.ops.state.variable import Variable
-
 
 @overload
 def clip_by_value(
-    t: Tensor | Variable, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+    t: Tensor, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor: ...
 # IndexedSlices can become a tensor too, but here remain what they are.
 @overload
@@ -52,7 +49,7 @@ def clip_by_value(
 
 @overload
 def clip_by_norm(
-    t: Tensor | Variable, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
+    t: Tensor, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
 ) -> Tensor: ...
 @overload
 def clip_by_norm(  # type: ignore[overload-overlap]

@@ -6,7 +6,7 @@ Also the sums of many tensors (add_n, accumulate_n), which no broadcasting takes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
-from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
+from graphflow._core.graph.types import DTypeLike, ShapeLike, SupportsTensor, TensorLike
 from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, shaping
 from graphflow._core.ops.core import apply, convert_n_to_tensor, convert_to_tensor, graph_of, op_scope
@@ -23,9 +23,6 @@ from graphflow._core.ops.math import arithmetic
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.elementwise import NARROW, binary, partial_arithmetic, sparse_unary, unary
 from graphflow._core.ops.rules import MATH_GRADIENTS, broadcast_binary, same_as_input, same_shape
-
-if TYPE_CHECKING:
-    from graphflow._core.ops.state.variable import Variable
 
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 _COMPLEX_OF = {real: wide for wide, real in _REAL_OF.items()}
@@ -288,11 +285,15 @@ def accumulate_n(
 
 
 @overload
-def scalar_mul(scalar: TensorLike, x: IndexedSlices, name: str | None = None) -> IndexedSlices: ...
+def scalar_mul(scalar: TensorLike, x: Tensor, name: str | None = None) -> Tensor: ...
 @overload
-def scalar_mul(scalar: TensorLike, x: Tensor | Variable, name: str | None = None) -> Tensor: ...
+def scalar_mul(  # type: ignore[overload-overlap]  # They could become a tensor too, but remain what they are.
+    scalar: TensorLike, x: IndexedSlices, name: str | None = None
+) -> IndexedSlices: ...
+@overload
+def scalar_mul(scalar: TensorLike, x: SupportsTensor, name: str | None = None) -> Tensor: ...
 def scalar_mul(
-    scalar: TensorLike, x: Tensor | Variable | IndexedSlices, name: str | None = None
+    scalar: TensorLike, x: Tensor | SupportsTensor, name: str | None = None
 ) -> Tensor | IndexedSlices:
     """A scalar times a tensor or IndexedSlices (tf.scalar_mul); ValueError where `scalar` is none."""
     scalar = convert_to_tensor(scalar, dtype=x.dtype, name="scalar")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
-from graphflow._core.graph.types import IntTensorLike, TensorLike
+from graphflow._core.graph.types import IntTensorLike, TensorLike, VariableLike
 from graphflow._core.ops.core import apply
-
-if TYPE_CHECKING:
-    from graphflow._core.ops.state.variable import Variable
 
 
 def _variable_infer(op: Operation) -> Signature:
@@ -121,7 +118,7 @@ def _write(
 
 
 def assign(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
@@ -137,20 +134,20 @@ def assign(
 
 
 def assign_add(
-    ref: Variable | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+    ref: VariableLike | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
     """Adds to a variable and gives its new value (tf.assign_add)."""
     return _write(ASSIGN_ADD, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
 def assign_sub(
-    ref: Variable | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+    ref: VariableLike | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
     """Subtracts from a variable and gives its new value (tf.assign_sub)."""
     return _write(ASSIGN_SUB, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
-def is_variable_initialized(ref: Variable | Tensor, name: str | None = None) -> Tensor:
+def is_variable_initialized(ref: VariableLike | Tensor, name: str | None = None) -> Tensor:
     """Whether a variable has a value (tf.is_variable_initialized)."""
     return apply(IS_INITIALIZED, (ref,), {}, name).outputs[0]
 
@@ -163,7 +160,7 @@ def scatter(
 
 
 def scatter_update(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = True,
@@ -174,7 +171,7 @@ def scatter_update(
 
 
 def scatter_add(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -185,7 +182,7 @@ def scatter_add(
 
 
 def scatter_sub(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -196,7 +193,7 @@ def scatter_sub(
 
 
 def scatter_mul(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -207,7 +204,7 @@ def scatter_mul(
 
 
 def scatter_div(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -218,7 +215,7 @@ def scatter_div(
 
 
 def scatter_min(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -229,7 +226,7 @@ def scatter_min(
 
 
 def scatter_max(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -246,7 +243,7 @@ def _scatter_nd(
 
 
 def scatter_nd_update(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = True,
@@ -257,7 +254,7 @@ def scatter_nd_update(
 
 
 def scatter_nd_add(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -268,7 +265,7 @@ def scatter_nd_add(
 
 
 def scatter_nd_sub(
-    ref: Variable | Tensor,
+    ref: VariableLike | Tensor,
     indices: IntTensorLike,
     updates: TensorLike,
     use_locking: bool = False,
@@ -278,7 +275,7 @@ def scatter_nd_sub(
     return _scatter_nd("sub", ref, indices, updates, use_locking, name)
 
 
-def count_up_to(ref: Variable | Tensor, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: VariableLike | Tensor, limit: int, name: str | None = None) -> Tensor:
     """Counts a variable up by one and gives the value before; OutOfRangeError at the limit (tf.count_up_to)."""
     return _write(COUNT_UP_TO, ref, (), {"limit": int(limit)}, name)
 

@@ -12,10 +12,9 @@ from typing import Any, Literal, NoReturn, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph, get_default_session
-from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.elements import Operation, Operators, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.graph.operators import Operators
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import (
     DeviceLike,
