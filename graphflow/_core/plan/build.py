@@ -31,11 +31,14 @@ def of_operation(
     op: Operation, inputs: Sequence[str], attrs: Mapping[str, Any], control: Sequence[str]
 ) -> Instruction:
     """What runs an operation of a graph, given the names that its inputs have in the plan, and its attributes there."""
+    outputs = op.outputs
     return Instruction(
         name=op.name,
         type=op.type,
         inputs=tuple(inputs),
-        **_results(_values(op.outputs)),
+        outputs=tuple([t.name for t in outputs]),
+        dtypes=tuple([t.dtype for t in outputs]),
+        shapes=tuple([t.dims for t in outputs]),
         attrs=attrs,
         control=tuple(control),
         device=op.device,

@@ -59,18 +59,19 @@ def _local_variables(ops: set[Operation]) -> frozenset[Operation]:
     return frozenset(op for op in (getattr(variable, "op", None) for variable in local) if op is not None)
 
 
-def _attributes(op: Operation, is_local: bool) -> Mapping[str, Any]:
+def _attributes(op: Operation, is_local: bool) -> dict[str, Any]:
     """The attributes of an operation without what leads back to its graph: functions are plans."""
-    attrs = {name: _plain(value) for name, value in op.attrs.items() if name != _FOR_BUILDING}
-    return attrs | {LOCAL: True} if is_local else attrs
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, GraphFunction):
-        return lowered(value)
-    if isinstance(value, list | tuple) and any(isinstance(item, GraphFunction) for item in value):
-        return type(value)([_plain(item) for item in value])
-    return value
+    attrs = op.attrs.copy()
+    attrs.pop(_FOR_BUILDING, None)
+    for name, value in op.attrs.items():
+        kind = type(value)
+        if kind is GraphFunction:
+            attrs[name] = lowered(value)
+        elif (kind is list or kind is tuple) and value and type(value[0]) is GraphFunction:
+            attrs[name] = kind(map(lowered, value))
+    if is_local:
+        attrs[LOCAL] = True
+    return attrs
 
 
 def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operation]:
@@ -173,7 +174,8 @@ class _Lowering:
             self._refuse_fed_place(op)
         inputs = [self.value(t) for t in op.inputs]
         attrs = _attributes(op, op in self._local_variables)
-        return build.of_operation(op, inputs, attrs, self._control([op], level, op.name))
+        control = self._control([op], level, op.name) if op.control_inputs else ()
+        return build.of_operation(op, inputs, attrs, control)
 
     def _refuse_fed_place(self, op: Operation) -> None:
         for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
