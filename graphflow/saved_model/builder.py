@@ -278,7 +278,7 @@ def _add_main_op(meta_graph: Any, main_op: Operation) -> None:
 
 
 def _asset_path(tensor: Any) -> str:
-    if not isinstance(tensor, Tensor) or tensor.op.type != "Const" or tensor.dtype != dtypes.string:
+    if not isinstance(tensor, Tensor) or not tensor.op.op_def.is_constant or tensor.dtype != dtypes.string:
         raise TypeError(
             f"An asset is a constant string Tensor that holds the path of a file, not {tensor!r}."
         )

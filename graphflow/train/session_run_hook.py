@@ -139,7 +139,7 @@ class StepReading:
     def _find(self, session: Any) -> Any:
         op = self.tensor.op
         store = None if getattr(session, "sess_str", "") else getattr(session, "store", None)
-        if store is None or not isinstance(op, Operation) or op.type != "VariableV2":
+        if store is None or not isinstance(op, Operation) or not op.op_def.is_variable:
             return None
         return store.variable(resource_name(op.attrs, op.name), op.outputs[0].dtype, op.line, ())
 

@@ -118,9 +118,7 @@ class Supervisor:
     def _check_devices(self) -> None:
         if self.is_chief:
             return
-        without = [
-            op.name for op in self._graph.get_operations() if op.type == "VariableV2" and not op.device
-        ]
+        without = [op.name for op in self._graph.get_operations() if op.op_def.is_variable and not op.device]
         if without:
             raise ValueError(
                 f"When using replicas, all Variables must have their device set: {', '.join(without)} have none. "

@@ -55,7 +55,7 @@ def _in_line(
         maker = makers.get(origin)
         if origin in values:
             taken = values[origin]
-        elif maker is not None and maker.type == kinds.CONST:
+        elif maker is not None and maker.is_constant:
             taken = bool(maker.attrs["value"])
         else:
             result.append(i)

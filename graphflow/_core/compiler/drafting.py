@@ -14,7 +14,7 @@ from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 
@@ -25,7 +25,7 @@ def draft_plan(
     """The draft of a plan, or of a loop's part; raises StaysOnNumpy where there is to be none."""
     plan, known = apart_from_feeds(plan, known)
     complete(plan, known, store)
-    variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
+    variables = [i.outputs[0] for i in plan.instructions if i.is_variable]
     for name in (*plan.feeds, *variables):
         if name not in known:
             raise NoValue(name)
@@ -66,7 +66,7 @@ def _draft_loop(
     captured: list[str] = []
     for name in dict.fromkeys(i.inputs):
         maker = around.get(name)
-        if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+        if maker is not None and (maker.is_variable or maker.is_constant):
             extra[maker.name] = maker
         elif name not in body.feeds:
             captured.append(name)

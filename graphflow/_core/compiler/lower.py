@@ -15,7 +15,7 @@ from graphflow._core.compiler.specialise import Known, has_fixed_shape
 from graphflow._core.compiler.values import Value, view_of, whole
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
 
 NATIVE_DTYPES = frozenset(
     {"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"}
@@ -62,7 +62,7 @@ class Lowering:
         self._named: dict[str, int] = {}
         self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
-        self.variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
+        self.variables = {i.outputs[0]: i for i in plan.instructions if i.is_variable}
         self.ever_written = {n for i in plan.instructions for n in i.written()}
 
     # ---- what rules use -------------------------------------------------------------------------------------------
@@ -251,14 +251,14 @@ class Lowering:
                     self._handed_on[name] = before
 
     def _lower(self, i: Instruction) -> bool:
-        if i.type in VARIABLE_TYPES:
+        if i.is_variable:
             shape, dtype = self.known[i.outputs[0]]
             if dtype in NATIVE_DTYPES and 0 not in shape:
                 self.values[i.outputs[0]] = whole(i.outputs[0], dtype, shape)
             return True
         if i.type == kinds.NO_OP:
             return True
-        if i.type == kinds.CONST:
+        if i.is_constant:
             return self._constant(i)
         if i.type in _WITH_EMPTY_PARTS:
             return self._rules[i.type](self, i)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.plan import build, kinds
-from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.fold import fold
 from graphflow._core.plan.pipeline import mark_used
@@ -45,7 +45,7 @@ def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
     for i in plan.instructions:
         if feeds.isdisjoint(i.outputs):
             instructions.append(i)
-        elif i.type not in VARIABLE_TYPES and i.type != kinds.CONST:
+        elif not i.is_variable and not i.is_constant:
             outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
             for position, (own, name) in enumerate(zip(outputs, i.outputs, strict=True)):
                 if own != name:
@@ -57,11 +57,11 @@ def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
 def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
     """Adds what a run did not observe: variables, constants, and results that are another name of a value."""
     for i in plan.instructions:
-        if i.type in VARIABLE_TYPES:
+        if i.is_variable:
             value = store.cell(i).value
             if value is not None:
                 known.setdefault(i.outputs[0], (value.shape, value.dtype.name))
-        elif i.type == kinds.CONST:
+        elif i.is_constant:
             known[i.outputs[0]] = (i.attrs["value"].shape, i.attrs["value"].dtype.name)
         elif i.type in PASS_THROUGH and i.inputs[0] in known:
             known.setdefault(i.outputs[0], known[i.inputs[0]])
@@ -100,7 +100,7 @@ def _of_fixed_shape(plan: Plan, known: Known) -> set[str]:
     for i in plan.instructions:
         plain = i.definition is not None and not i.bodies
         of_shapes = settled.issuperset(i.inputs) or (i.type in OF_SHAPES and fixed.issuperset(i.inputs))
-        if i.type == kinds.CONST or (plain and not i.stateful and of_shapes):
+        if i.is_constant or (plain and not i.stateful and of_shapes):
             settled.update(i.outputs)
         for position, output in enumerate(i.outputs):
             if output in known and (output in settled or has_fixed_shape(i, position, known, fixed, settled)):
@@ -118,7 +118,7 @@ def has_fixed_shape(
     dims, definition = i.shapes[position], i.definition
     if dims is not None and None not in dims:
         return True
-    if definition is None or i.bodies or i.type in VARIABLE_TYPES or definition.dynamic_shape:
+    if definition is None or i.bodies or i.is_variable or definition.dynamic_shape:
         return False
     if not all(name in fixed or name in settled for name in i.inputs):
         return False
@@ -158,7 +158,7 @@ def _without_dead(plan: Plan) -> Plan:
     needed = {*plan.fetches, *plan.targets}
     kept: list[Instruction] = []
     for i in reversed(plan.instructions):
-        effect = i.type not in VARIABLE_TYPES and i.stateful and i.type != kinds.CONST
+        effect = not i.is_variable and i.stateful and not i.is_constant
         if effect or i.name in needed or any(o in needed for o in i.outputs):
             kept.append(i)
             for inner in walk(Plan((i,))):

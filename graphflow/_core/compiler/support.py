@@ -16,7 +16,7 @@ from graphflow._core.graph.op_def import NotDifferentiable, defined_in, is_exten
 from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
-from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES
+from graphflow._core.plan.ir import PASS_THROUGH
 from graphflow._core.plan.kinds import CONST, NO_OP
 
 
@@ -78,7 +78,7 @@ def op_types() -> list[str]:
 
 
 def _numpy(op_type: str) -> str:
-    if op_type in VARIABLE_TYPES or op_type in (CONST, NO_OP):
+    if lookup(op_type).is_variable or op_type in (CONST, NO_OP):
         return "plan"
     return "lifted" if kernels.factory(op_type) is None else "kernel"
 

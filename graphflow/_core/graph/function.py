@@ -55,7 +55,7 @@ class FunctionGraph(Graph):
         self, definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str | None = None
     ) -> Operation:
         """Adds an operation; ValueError for a variable, which has no place in a function."""
-        if definition.name == "VariableV2":
+        if definition.is_variable:
             raise ValueError(
                 f"The variable {(name or definition.name).rstrip('/')!r} cannot be made inside a function of a "
                 "dataset: make it before, and use it inside."
@@ -91,7 +91,7 @@ class FunctionGraph(Graph):
                 f"{definition.name}: the variable {tensor.op.name!r} cannot be changed inside a function of a "
                 "dataset. Change it in the training step."
             )
-        if tensor.op.type == "Const":
+        if tensor.op.op_def.is_constant:
             return self._copied(tensor.op).outputs[0]
         if self._by_value:
             return self._copied(tensor.op).outputs[tensor.value_index]

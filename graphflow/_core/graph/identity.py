@@ -75,7 +75,7 @@ def _input_constants(operations: Sequence[Operation]) -> set[Operation]:
         if op not in seen:
             seen.add(op)
             waiting += [tensor.op for tensor in op.inputs]  # A variable has none, whatever it began with.
-    return {op for op in seen if op.type == "Const"}
+    return {op for op in seen if op.op_def.is_constant}
 
 
 def _is_input(op: Operation) -> bool:

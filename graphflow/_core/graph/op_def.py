@@ -147,6 +147,8 @@ class OpDef:
     dynamic_shape: the shape of an output depends on values, not only on the shapes of the inputs.
     blocks: it may wait for another run or thread, as a dequeue does: plans are cut there.
     outputs: names of the results, as `scalar` and messages use them.
+    is_variable: its result is a variable itself, which is read where it is used.
+    is_constant: its result is the attribute "value".
     """
 
     name: str
@@ -159,6 +161,8 @@ class OpDef:
     dynamic_shape: bool = False
     outputs: tuple[str, ...] = ("output",)
     blocks: bool = False
+    is_variable: bool = False
+    is_constant: bool = False
 
     @cached_property
     def gradient(self) -> GradientRule | NotDifferentiable:
@@ -196,6 +200,8 @@ def op_def(
     dynamic_shape: bool = False,
     outputs: tuple[str, ...] = ("output",),
     blocks: bool = False,
+    is_variable: bool = False,
+    is_constant: bool = False,
     module: dict[str, Any] | None = None,
 ) -> OpDef:
     """Defines and registers an op type; ValueError where the name is taken.
@@ -205,8 +211,9 @@ def op_def(
     _CLAIMS.claim(name, calling_module(1) if module is None else module)
     specs = tuple(InputSpec.parse(text) for text in inputs)
     definition = OpDef(
-        name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks
-    )
+        name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks,
+        is_variable, is_constant,
+    )  # fmt: skip
     _REGISTRY[name] = definition
     return definition
 

@@ -70,7 +70,7 @@ def _draws_unseeded(graph: Graph) -> bool:
 def _is_unseeded(op: Operation) -> bool:
     if op.type in _SEEDED_BY_INPUT:
         first, second = op.inputs[-2:]
-        return all(t.op.type == "Const" and int(t.op.attrs["value"]) == 0 for t in (first, second))
+        return all(t.op.op_def.is_constant and int(t.op.attrs["value"]) == 0 for t in (first, second))
     if "seed2" in op.attrs:
         return not op.attrs["seed2"] and not op.attrs.get("seed")
     return any(_draws_unseeded(inner) for inner in _graphs_within(op))

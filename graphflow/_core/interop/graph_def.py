@@ -166,7 +166,7 @@ class Writer:
     def _name_in(self, op: Operation, tensor: Tensor) -> str:
         """An input as an operation names it: a variable used in a loop comes through a RefEnter of each loop."""
         name = tensor.op.name if tensor.value_index == 0 else tensor.name
-        if tensor.op.type != "VariableV2":
+        if not tensor.op.op_def.is_variable:
             return name
         return self._entered(name, op, "RefEnter", tensor.dtype)
 
@@ -326,7 +326,7 @@ def _reachable(control: Operation, op: Operation) -> bool:
 def _is_in(context: Any, tensor: Tensor) -> bool:
     """Whether a value exists only where a branch or loop runs."""
     op = tensor.op
-    if op.type == "VariableV2":
+    if op.op_def.is_variable:
         return False
     if (
         op.type == "Switch"

@@ -276,7 +276,7 @@ class Builder:
         values: list[Tensor] = [inputs[sides.index(side)] for side in (0, 1)]
         for side in (0, 1):
             source = node.inputs[sides.index(side)]
-            if not self._contexts.inside(source, construct, side) or values[side].op.type == "VariableV2":
+            if not self._contexts.inside(source, construct, side) or values[side].op.op_def.is_variable:
                 here = Place(construct, side)
                 (values[side],) = self.add(
                     node, "Identity", [values[side]], attrs={}, suffix=f"branch_{side}", here=here
@@ -354,7 +354,7 @@ class Builder:
             elif name in self._operations:
                 result += _running(self._operations[name])
             else:
-                result += [t.op for t in self.outputs[name][:1] if t.op.type != "VariableV2"]
+                result += [t.op for t in self.outputs[name][:1] if not t.op.op_def.is_variable]
         return [c for c in result if c is not op]
 
     def _check_inputs(
@@ -367,7 +367,7 @@ class Builder:
             attrs["_input_lengths"] = lengths
         for spec, length in zip(definition.inputs, lengths, strict=True):
             for tensor in inputs[position : position + length]:
-                if spec.ref and tensor.op.type != "VariableV2":
+                if spec.ref and not tensor.op.op_def.is_variable:
                     raise ValueError(f"its input {spec.name!r} must be a variable, not {tensor.name!r}.")
                 accept(definition, spec, spec.name, tensor, attrs, chosen)
             position += length
@@ -436,7 +436,7 @@ def _running(op: Operation) -> list[Operation]:
     while todo:
         op = todo.pop()
         if op.type in ("Switch", "Enter"):
-            todo += [t.op for t in op.inputs if t.op.type != "VariableV2"]
+            todo += [t.op for t in op.inputs if not t.op.op_def.is_variable]
         else:
             found.append(op)
     return list(dict.fromkeys(found))

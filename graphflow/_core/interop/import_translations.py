@@ -76,14 +76,14 @@ def translatable(op_type: str) -> bool:
 
 def _through(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
     """A variable's name in a branch or a loop: the variable; else the operation itself."""
-    if inputs and (inputs[0].op.type == "VariableV2" or inputs[0] in builder.stacks):
+    if inputs and (inputs[0].op.op_def.is_variable or inputs[0] in builder.stacks):
         return [inputs[0]] * 2
     kind = node.op.removeprefix("Ref")
     return builder.add(node, kind, inputs)
 
 
 def _enter(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
-    if inputs and inputs[0].op.type == "VariableV2":
+    if inputs and inputs[0].op.op_def.is_variable:
         if node.attrs.get("is_constant"):
             return inputs[:1]
         inputs = [*builder.add(node, "Identity", inputs[:1], suffix="value", attrs={}), *inputs[1:]]
@@ -93,7 +93,7 @@ def _enter(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tenso
 
 
 def _identity(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
-    if inputs and node.attrs.get("T") is dtypes.resource and inputs[0].op.type == "VariableV2":
+    if inputs and node.attrs.get("T") is dtypes.resource and inputs[0].op.op_def.is_variable:
         return inputs[:1]
     return builder.add(node, "Identity", inputs)
 

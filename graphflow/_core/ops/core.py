@@ -45,7 +45,14 @@ def _const_partial(op: Operation) -> int | list[int | None] | None:
     return int(value) if value.ndim == 0 else [int(v) for v in value]
 
 
-CONST = op_def("Const", (), infer=_const_infer, gradient=NOT_DIFFERENTIABLE, partial_value=_const_partial)
+CONST = op_def(
+    "Const",
+    (),
+    infer=_const_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    partial_value=_const_partial,
+    is_constant=True,
+)
 
 
 def _pack_infer(op: Operation) -> Signature:
@@ -403,7 +410,7 @@ def constant_value(tensor: object, partial: bool = False) -> Any:
     """
     if not isinstance(tensor, Tensor):
         return None if hasattr(tensor, "_as_graph_element") else np.asarray(tensor)
-    if tensor.op.type == "Const":
+    if tensor.op.op_def.is_constant:
         return tensor.op.attrs["value"]
     known = partial_value(tensor)
     if isinstance(known, list) and None in known:

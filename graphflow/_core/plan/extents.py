@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from graphflow._core.graph.shapes import Dims
-from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
+from graphflow._core.plan.ir import Instruction
 
 Extent: TypeAlias = int | tuple[str, int]
 """A number, or a value and an axis along which that is as long."""
@@ -47,7 +46,7 @@ def elements(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> 
     maker = makers.get(i.inputs[position])
     if maker is None or not far:
         return None
-    if maker.type == kinds.CONST:
+    if maker.is_constant:
         value = maker.attrs["value"]
         return [int(n) for n in value.flat] if value.ndim < 2 and value.dtype.kind == "i" else None
     if maker.type in ("Shape", "Size"):
@@ -67,7 +66,7 @@ def _dims(i: Instruction, position: int, makers: Makers) -> Dims:
     name = i.inputs[position]
     maker = makers.get(name)
     if maker is not None:
-        return None if maker.type in VARIABLE_TYPES else maker.shapes[maker.outputs.index(name)]
+        return None if maker.is_variable else maker.shapes[maker.outputs.index(name)]
     return makers.given.get(name)
 
 

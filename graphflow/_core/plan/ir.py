@@ -18,7 +18,6 @@ from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
 
-VARIABLE_TYPES = frozenset({"VariableV2"})
 PASS_THROUGH: Final = frozenset({"Identity", "StopGradient", "PreventGradient", "PlaceholderWithDefault"})
 """Types whose result is their input."""
 LOCAL: Final = "_session_local"
@@ -74,6 +73,21 @@ class Instruction:
     bodies: tuple[Plan, ...] = ()
     used: tuple[bool, ...] = ()
     """Whether anything takes each output, () where all are taken; known once the plan is whole."""
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether its result is a variable itself, which is read where it is used."""
+        return self.definition is not None and self.definition.is_variable
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its result is the attribute "value"."""
+        return self.type == kinds.CONST
+
+    @property
+    def is_prologue(self) -> bool:
+        """Whether it belongs to no segment of a plan: a variable, or a constant, of which each segment has its own."""
+        return self.is_variable or self.is_constant
 
     @property
     def stateful(self) -> bool:
@@ -148,7 +162,7 @@ class Plan:
 
     def variables(self) -> dict[str, Instruction]:
         """The variables of the plan and its bodies, by the name of their value."""
-        return {i.outputs[0]: i for i in walk(self) if i.type in VARIABLE_TYPES}
+        return {i.outputs[0]: i for i in walk(self) if i.is_variable}
 
     def __str__(self) -> str:
         return "\n".join(_lines(self, ""))
@@ -230,7 +244,7 @@ def line_of(i: Instruction) -> str:
         f"{d.name}{'' if s is None else '[' + ','.join('?' if n is None else str(n) for n in s) + ']'}"
         for d, s in zip(i.dtypes, i.shapes, strict=False)  # A wrong plan is printed too.
     )
-    literal = _literal(i.attrs["value"]) if i.type == kinds.CONST else ""
+    literal = _literal(i.attrs["value"]) if i.is_constant else ""
     text = f"{i.name} = {i.type}({literal or ', '.join(i.inputs)})"
     if types:
         text += f" : {types}"

@@ -7,7 +7,7 @@ Enter/Merge/Switch/Exit/NextIteration operations, which are kept in the graph fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,7 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.random_seed import gives_the_same
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.functions import LoweredFunction
-from graphflow._core.plan.ir import LOCAL, VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import LOCAL, Instruction, Plan
 
 _RENAMES = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
 """Operations that give a value another name inside a branch or a loop."""
@@ -54,7 +54,7 @@ def lowered(function: GraphFunction) -> LoweredFunction:
 
 def _local_variables(ops: set[Operation]) -> frozenset[Operation]:
     """The operations of the variables that the graph calls its session's own."""
-    graph = next((op.graph for op in ops if op.type in VARIABLE_TYPES), None)
+    graph = next((op.graph for op in ops if op.op_def.is_variable), None)
     local = () if graph is None else graph.get_collection(GraphKeys.LOCAL_VARIABLES)
     return frozenset(op for op in (getattr(variable, "op", None) for variable in local) if op is not None)
 
@@ -192,7 +192,7 @@ class _Lowering:
         for op in ops:
             for control in op.control_inputs:
                 name = self.representative(control, level)
-                if control.type not in VARIABLE_TYPES and name is not None and name != own_name:
+                if not control.op_def.is_variable and name is not None and name != own_name:
                     names[name] = None
         return tuple(names)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import build, kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers, rename_inputs
+from graphflow._core.plan.ir import Instruction, Plan, producers, rename_inputs
 from graphflow._core.plan.passes.read_order import BEFORE_READS
 
 
@@ -53,7 +53,7 @@ class _Cut:
         self._plan = plan
         self._makers = producers(plan)
         self._by_name = {i.name: i for i in plan.instructions}
-        self._variables = {i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES}
+        self._variables = {i.outputs[0] for i in plan.instructions if i.is_variable}
         self._parts: dict[str, list[Instruction]] = {}
         self._version: dict[str, int] = {}
         self._here: dict[tuple[str, str, int], str] = {}
@@ -85,7 +85,7 @@ class _Cut:
             return value
         version = self._version.get(value, 0) if value in self._variables else 0
         key = (value, device, version)
-        if key not in self._here and maker.type == kinds.CONST:
+        if key not in self._here and maker.is_constant:
             copy = replace(
                 maker, name=f"{maker.name}->{device}", outputs=(f"{value}->{device}",), device=device
             )

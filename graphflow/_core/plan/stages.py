@@ -19,11 +19,9 @@ from typing import Final
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
 
-AROUND: Final = VARIABLE_TYPES | {"Const"}
-"""Types of what belongs to no stage: each stage has its own."""
 Key = tuple[str, str, str]
 """An edge between parts: the value with its state, the device that sends it, the device that receives it."""
 _SMALL: Final = 64 << 10
@@ -74,7 +72,7 @@ def _numbers(partition: Partition) -> dict[str, dict[str, int]]:
 def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
     """The numbers in one part, given those of what the others have sent, as far as they are known."""
     makers = producers(part)
-    places = {i.outputs[0] for i in part.instructions if i.type in VARIABLE_TYPES}
+    places = {i.outputs[0] for i in part.instructions if i.is_variable}
     found: dict[str, int] = {}
     after: dict[str, int] = {}
     """The lowest number that may use what an instruction leaves behind."""
@@ -139,7 +137,7 @@ def _send_together(partition: Partition, numbers: Mapping[str, dict[str, int]]) 
 def _is_small(makers: Mapping[str, Instruction], value: str) -> bool:
     """Whether a value that stays as it is takes little time to send: such are the numbers of rows, however many."""
     maker = makers.get(value)
-    if maker is None or maker.type in AROUND:
+    if maker is None or maker.is_prologue:
         return False
     place = maker.outputs.index(value)
     dtype, dims = maker.dtypes[place], maker.shapes[place]
@@ -157,7 +155,7 @@ def _is_handle(maker: Instruction, value: str) -> bool:
 def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Stage]:
     groups: dict[tuple[int, bool], list[Instruction]] = {}
     for i in part.instructions:
-        if i.type not in AROUND:
+        if not i.is_prologue:
             groups.setdefault((numbers[i.name], i.blocks), []).append(i)
     return cut([(key[1], groups[key]) for key in sorted(groups)], part)
 
@@ -168,7 +166,7 @@ def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> lis
     Variables and constants are in no group: each stage gets those it uses. Those that the run fetches come from the
     last stage, which is added where there are no groups.
     """
-    around = {o: i for o, i in producers(part).items() if i.type in AROUND}
+    around = {o: i for o, i in producers(part).items() if i.is_prologue}
     last = tuple(name for name in dict.fromkeys(part.fetches) if name in around)
     if last and not groups:
         groups = [(False, ())]

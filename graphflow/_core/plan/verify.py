@@ -17,7 +17,7 @@ from graphflow import errors
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import Dims, compatible, text
 from graphflow._core.plan import inference, kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, line_of, walk
+from graphflow._core.plan.ir import Instruction, Plan, line_of, walk
 
 VARIABLE: Final = "GRAPHFLOW_VERIFY_PLANS"
 """The environment variable that has every plan of a process verified."""
@@ -205,7 +205,7 @@ class _Check:
                     f"it takes {name!r}, which " + ("is made later" if name in whole else "nothing makes"), i
                 )
             maker = there[name]
-            if ref and (maker is None or maker.type not in VARIABLE_TYPES):
+            if ref and (maker is None or not maker.is_variable):
                 self.fail(f"its input {name!r} must be a variable", i)
 
     # ---- dtypes and shapes ------------------------------------------------------------------------------------------

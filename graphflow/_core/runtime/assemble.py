@@ -15,7 +15,7 @@ import numpy as np
 
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 
@@ -179,9 +179,9 @@ class _Assembler:
                 self._emit(f"observe({self._bind('o', value)}, {self._use(value)})", depth, instruction)
 
     def _instruction(self, i: Instruction, depth: int) -> None:
-        if i.type in VARIABLE_TYPES:
+        if i.is_variable:
             self._variable(i)
-        elif i.type == kinds.CONST:
+        elif i.is_constant:
             value = i.attrs["value"]
             self._names[i.outputs[0]] = name = self._bind(
                 "c", value[()] if value.ndim == 0 and value.dtype != object else value

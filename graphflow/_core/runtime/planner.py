@@ -59,7 +59,7 @@ def _has_kernel(op_type: str, device_type: str) -> bool:
 
         return op_type in LISTS or op_type in STACKS or has_kernel(op_type)
     return device_type == "CPU" and (
-        op_type == "Const" or op_type == "NoOp" or registry.factory(op_type) is not None
+        op_type in (kinds.CONST, kinds.NO_OP) or registry.factory(op_type) is not None
     )
 
 

@@ -131,7 +131,7 @@ class Rowwise:
         return fetched
 
     def _add(self, i: Instruction) -> None:
-        if i.type == kinds.CONST:
+        if i.is_constant:
             value = i.attrs["value"]
             self._constants[i.outputs[0]] = value[()] if value.ndim == 0 and value.dtype != object else value
             self._stacked[i.outputs[0]] = False

@@ -22,7 +22,7 @@ from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
-from graphflow._core.plan.stages import AROUND, Key, Stage, cut, stages
+from graphflow._core.plan.stages import Key, Stage, cut, stages
 from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.context import RunContext
@@ -154,10 +154,10 @@ def _one_core() -> AbstractContextManager[None]:
 def _in_order(partition: Partition) -> Mapping[str, Sequence[Stage]]:
     """The stages of a plan for one device."""
     ((device, plan),) = partition.parts.items()
-    work = [i for i in plan.instructions if i.type not in AROUND]
+    work = [i for i in plan.instructions if not i.is_prologue]
     groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
     makers = producers(plan)
-    if any(name in makers and makers[name].type in AROUND for name in plan.fetches):
+    if any(name in makers and makers[name].is_prologue for name in plan.fetches):
         groups.append((False, ()))  # What waits holds no variable.
     return {device: cut(groups, plan)}
 

@@ -68,9 +68,9 @@ def _instruction(program: ScalarProgram, i: Instruction, scope: dict[str, Regist
         return
     if i.type == kinds.NO_OP:
         return
-    if len(i.outputs) != 1 or i.shapes[0] != () or i.stateful and i.type != kinds.CONST:
+    if len(i.outputs) != 1 or i.shapes[0] != () or i.stateful and not i.is_constant:
         raise ScalarTextError(f"{i.describe()} is not for the scalar machine")
-    if i.type == kinds.CONST:
+    if i.is_constant:
         scope[i.outputs[0]] = program.constant(i.attrs["value"].item(), i.dtypes[0].name)
         return
     if i.type in PASS_THROUGH:

@@ -18,7 +18,7 @@ from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.graph import dtypes
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import Instruction, Plan
 
 _FIRSTS: Final = "FirstOfEqualRows"
 _SCATTERS: Final = frozenset({"ScatterAdd", "ScatterSub"})
@@ -96,7 +96,7 @@ class _Repeated:
             position = len(i.inputs) - 2 if sparse else 2
             others = [n for k, n in enumerate(i.inputs) if k != position]
             maker = self._users.makers.get(i.inputs[0])
-            plain = maker is not None and maker.type in VARIABLE_TYPES and dtype in _FLOATS and len(shape) > 0
+            plain = maker is not None and maker.is_variable and dtype in _FLOATS and len(shape) > 0
             if not plain or 0 in shape or any(n in self.padded for n in others):
                 return False
             self.updates[i.name] = i

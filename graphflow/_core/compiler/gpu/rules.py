@@ -32,7 +32,8 @@ from graphflow._core.compiler.specialise import OF_SHAPES
 from graphflow._core.compiler.values import Value
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.kernels import registry
-from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction
+from graphflow._core.plan import kinds
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction
 
 _FLOATS: Final = ("float32", "float64")
 _LONG_ROW: Final = 32
@@ -275,14 +276,14 @@ def has_kernel(op_type: str) -> bool:
 
 @cache
 def _has_kernel(op_type: str) -> bool:
-    if op_type in DEVICE_RULES or op_type in PASS_THROUGH or op_type in VARIABLE_TYPES or op_type in FOLDED:
+    if op_type in DEVICE_RULES or op_type in PASS_THROUGH or op_type in FOLDED:
         return True
-    if op_type in ("Const", "NoOp"):
+    if op_type in (kinds.CONST, kinds.NO_OP):
         return True
     try:
         definition = lookup(op_type)
     except KeyError:
         return False
-    if definition.scalar is not None:
+    if definition.scalar is not None or definition.is_variable:
         return True
     return registry.may_view(op_type) and not registry.is_stateful(op_type) and not definition.stateful

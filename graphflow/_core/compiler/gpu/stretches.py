@@ -19,7 +19,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.plan import build, kinds
-from graphflow._core.plan.ir import PASS_THROUGH, VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 
 STRETCH: Final = "DeviceStretch"
 """The type of a stretch; its attribute `plan` is what it runs."""
@@ -31,7 +31,6 @@ LISTS: Final = frozenset(
 """Types that take and give values wherever these lie."""
 ROWS: Final = frozenset({"StridedSlice", "StridedSliceGrad"})
 """Types that take or fill rows of a value on the device, of which the host may know the place."""
-_AROUND: Final = VARIABLE_TYPES | {"Const"}
 _DECIDING: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64})
 """What the host computes of few elements: counters, indices, truth values."""
 _FEW: Final = 16
@@ -45,10 +44,7 @@ def has_decisions(plan: Plan) -> bool:
 def cut_stretches(plan: Plan, scalars: frozenset[str]) -> Plan:
     """The plan with stretches; `scalars` are the feeds that are scalars on the host."""
     constants = {
-        o
-        for i in walk(plan)
-        if i.type == kinds.CONST and (i.shapes == ((),) or _is_deciding(i))
-        for o in i.outputs
+        o for i in walk(plan) if i.is_constant and (i.shapes == ((),) or _is_deciding(i)) for o in i.outputs
     }
     host = _HostValues(plan, scalars | constants).found
     return _Cut(host, frozenset(plan.feeds)).level(_reading(plan, plan.variables(), outermost=True), {})
@@ -62,9 +58,7 @@ class _HostValues:
 
     def __init__(self, plan: Plan, given: frozenset[str]) -> None:
         self._pushed: dict[str, bool] = {}
-        self._scalars = {
-            o for i in walk(plan) if i.type not in _AROUND and _is_deciding(i) for o in i.outputs
-        }
+        self._scalars = {o for i in walk(plan) if not i.is_prologue and _is_deciding(i) for o in i.outputs}
         self.found = self._level(plan, given)
 
     def _level(self, plan: Plan, given: frozenset[str]) -> frozenset[str]:
@@ -181,7 +175,7 @@ def _has_effect(i: Instruction) -> bool:
     """Whether an instruction has an effect whose order is told by nothing else."""
     if i.bodies:
         return any(_has_effect(inner) for inner in walk(Plan((i,))) if not inner.bodies)
-    return i.stateful and i.type not in STACKS | LISTS | _AROUND and not i.written()
+    return i.stateful and not i.is_prologue and i.type not in STACKS | LISTS and not i.written()
 
 
 class _Cut:
@@ -194,10 +188,10 @@ class _Cut:
 
     def level(self, plan: Plan, around: Mapping[str, Instruction]) -> Plan:
         """A plan or a body with stretches. around: variables and constants of the plans that it is inside of."""
-        own = [i for i in plan.instructions if i.type in _AROUND]
+        own = [i for i in plan.instructions if i.is_prologue]
         around = {**around, **{o: i for i in own for o in i.outputs}}
         result = list(own)
-        work = [i for i in plan.instructions if i.type not in _AROUND]
+        work = [i for i in plan.instructions if not i.is_prologue]
         for before, stretch, after in _windows(work, lambda i: self._for_device(i, around)):
             result += [self._with_bodies(i, around) for i in before]
             if stretch:

@@ -263,7 +263,7 @@ def _reshape_partial(op: Operation) -> int | list[int] | None:
     if dims is None or len(dims) > 1:
         return None
     if known is None:
-        value = constant_value(op.inputs[0]) if op.inputs[0].op.type == "Const" else None
+        value = constant_value(op.inputs[0]) if op.inputs[0].op.op_def.is_constant else None
         if value is None or not dims or value.dtype.kind not in "iu":
             return None
         return [int(v) for v in value.reshape(-1)]

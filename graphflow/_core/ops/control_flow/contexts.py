@@ -110,10 +110,10 @@ class Context:
 
     def add_value(self, tensor: Tensor) -> Tensor:
         """The tensor as it is seen inside."""
-        if tensor.op.type == "VariableV2" or self.holds(tensor.op):
+        if tensor.op.op_def.is_variable or self.holds(tensor.op):
             return tensor
         tensor = self._forward_value(tensor)
-        if tensor.op.type == "VariableV2" or self.holds(tensor.op) or self._sees(tensor):
+        if tensor.op.op_def.is_variable or self.holds(tensor.op) or self._sees(tensor):
             return tensor
         found = self.captured.get(tensor)
         if found is None:
@@ -144,7 +144,7 @@ class Context:
             tensor = tensor.op.inputs[0]
         if not any(c in loops for c in chain(tensor.op._context)):
             return tensor
-        if tensor.op.type == "Const":
+        if tensor.op.op_def.is_constant:
             return _again(self.graph, tensor)
         mirror = next((c for c in chain(self) if c.forward is tensor.op._context), None)
         if mirror is None:

@@ -92,7 +92,7 @@ def _build_branch(
                 )
             else:
                 tensor = convert_to_tensor(leaf)
-            if tensor.op.type == "VariableV2":
+            if tensor.op.op_def.is_variable:
                 tensor = identity(tensor)
             tensors.append(context.add_value(tensor))
     return structure, leaves, tensors
@@ -351,7 +351,7 @@ class _Loop:
         self._structure = loop_vars
         self._leaves = nest.flatten(loop_vars)
         self._initial = [
-            identity(t) if t.op.type == "VariableV2" else t
+            identity(t) if t.op.op_def.is_variable else t
             for t in (convert_to_tensor(v) for v in _expand(self._leaves))
         ]
         self._dims = self._invariant_dims(invariants)
@@ -440,7 +440,7 @@ class _Loop:
                     f"The loop variable {variable.name} has dtype {variable.dtype.name}, but the body returned "
                     f"{tensor.name} of dtype {tensor.dtype.name} for it."
                 )
-            if tensor.op.type == "VariableV2":
+            if tensor.op.op_def.is_variable:
                 tensor = identity(tensor)
             if not _less_specific(dims, tensor.dims):
                 raise ValueError(

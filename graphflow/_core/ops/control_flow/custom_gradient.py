@@ -96,7 +96,7 @@ class _Gradient:
 
 def _variables_read(graph: Graph, before: int) -> list[Any]:
     """The trainable variables that the operations built since `before` take."""
-    taken = {t for op in graph.get_operations()[before:] for t in op.inputs if t.op.type == "VariableV2"}
+    taken = {t for op in graph.get_operations()[before:] for t in op.inputs if t.op.op_def.is_variable}
     return [v for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) if v._ref() in taken]
 
 

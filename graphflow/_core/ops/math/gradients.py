@@ -85,7 +85,7 @@ def _power_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor | None]:
         x_gradient = arithmetic.multiply(
             arithmetic.multiply(g, y), arithmetic.pow_(x, arithmetic.subtract(y, 1))
         )
-    if y.op.type == "Const":
+    if y.op.op_def.is_constant:
         return unbroadcast(x_gradient, op.inputs[0], y), None
     # log(x) where it exists; the other elements stay out of log, whose gradient would be NaN there.
     zero = array.zeros_like(x)

@@ -15,7 +15,14 @@ def _variable_infer(op: Operation) -> Signature:
     return [(op.attrs["dtype"], shapes.as_dims(op.attrs["shape"]))]
 
 
-VARIABLE = op_def("VariableV2", (), infer=_variable_infer, gradient=NOT_DIFFERENTIABLE, stateful=True)
+VARIABLE = op_def(
+    "VariableV2",
+    (),
+    infer=_variable_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    stateful=True,
+    is_variable=True,
+)
 
 
 def _assign_infer(op: Operation) -> Signature:

@@ -63,7 +63,7 @@ def read_into(
         return found
 
     tensor = variable._tensor = element(definition.variable_name, Tensor)
-    if tensor.op.type != "VariableV2":
+    if not tensor.op.op_def.is_variable:
         raise ValueError(f"{tensor.name!r} is a {tensor.op.type}, no variable.")
     variable._initializer = element(definition.initializer_name, Operation)
     if variable._initializer.type == "Assign" and "_initializer" not in variable._initializer.attrs:

@@ -15,7 +15,7 @@ from typing import Final
 
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.graph.scopes import resource_name
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import Instruction, Plan, walk
 
 KEEP_ACCOUNT: Final = frozenset({"SyncRoundClaim", "SyncRoundAdvance"})
 """Types that know themselves what was done before."""
@@ -25,7 +25,7 @@ _OTHER_RESULTS: Final = frozenset({"CountUpTo"})
 
 def changes(plan: Plan) -> list[tuple[str, str]]:
     """The instructions that change a variable, those in bodies too, by name, with the variable's name in its store."""
-    variables = {i.outputs[0]: resource_name(i.attrs, i.name) for i in walk(plan) if i.type in VARIABLE_TYPES}
+    variables = {i.outputs[0]: resource_name(i.attrs, i.name) for i in walk(plan) if i.is_variable}
     return _changes(plan, variables)
 
 

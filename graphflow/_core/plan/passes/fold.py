@@ -11,14 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.plan import build, kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan import build
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 
 _LARGE: Final = 1 << 20
-_NEVER: Final = (
-    frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Send", "Recv"}) | VARIABLE_TYPES
-)
+_NEVER: Final = frozenset({"Placeholder", "PlaceholderWithDefault"})
+"""Types that compute nothing: what they give comes from outside."""
 
 
 def fold(plan: Plan, ctx: PassContext, controlled: bool = False) -> Plan:
@@ -42,7 +41,7 @@ def _fold(plan: Plan, ctx: PassContext, known: _Known, controlled: bool) -> Plan
     folded: dict[str, list[Instruction]] = {}
     for instruction in waiting:
         if (
-            instruction.type == kinds.CONST
+            instruction.is_constant
             and (controlled or not instruction.control)
             and instruction.outputs[0] not in plan.feeds
         ):
@@ -78,6 +77,7 @@ def _fed(i: Instruction, plan: Plan) -> bool:
 def _foldable(i: Instruction, known: _Known) -> bool:
     return (
         i.type not in _NEVER
+        and not i.is_constant
         and not i.bodies
         and not i.stateful
         and bool(i.outputs)

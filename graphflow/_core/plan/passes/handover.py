@@ -12,7 +12,7 @@ from typing import Final
 
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 
 INTO: Final = "_into"
@@ -25,9 +25,7 @@ def hand_over(plan: Plan, ctx: PassContext) -> Plan:
         return plan
     takers = Counter(name for i in plan.instructions for name in i.taken())
     takers.update(plan.fetches)
-    places = {
-        i.outputs[0]: resource_name(i.attrs, i.name) for i in plan.instructions if i.type in VARIABLE_TYPES
-    }
+    places = {i.outputs[0]: resource_name(i.attrs, i.name) for i in plan.instructions if i.is_variable}
     into = {
         i.inputs[1]: places[i.inputs[0]]
         for i in plan.instructions

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, rename_inputs
+from graphflow._core.plan.ir import Instruction, Plan, rename_inputs
 from graphflow._core.plan.pass_context import PassContext
 
 
@@ -86,9 +85,9 @@ def _by_dependency(plan: Plan) -> list[Instruction]:
 def _key(i: Instruction, variables: set[str]) -> Any:
     if (
         i.stateful
-        and i.type != kinds.CONST
+        and not i.is_constant
         or i.bodies
-        or i.type in VARIABLE_TYPES
+        or i.is_variable
         or not i.outputs
         or i.type == "Placeholder"
     ):

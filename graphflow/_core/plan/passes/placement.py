@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from graphflow import errors
 from graphflow._core.graph import devices, dtypes
-from graphflow._core.plan.ir import LOCAL, VARIABLE_TYPES, Instruction, Plan, walk
+from graphflow._core.plan.ir import LOCAL, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.sizes import unknown_to_host
 
@@ -64,7 +64,7 @@ def _is_on(ctx: PassContext, kind: str, op_type: str) -> bool:
 
 def _place(plan: Plan, ctx: _Context, placed: dict[str, str], values: dict[str, str], around: str) -> Plan:
     instructions: list[Instruction] = []
-    variables = {i.outputs[0]: i for i in plan.instructions if i.type in VARIABLE_TYPES}
+    variables = {i.outputs[0]: i for i in plan.instructions if i.is_variable}
     for instruction in variables.values():
         device = _resolve(instruction, _with_job(instruction, ctx), ctx)
         placed[instruction.name] = values[instruction.outputs[0]] = device
@@ -284,7 +284,7 @@ def _can_run(instruction: Instruction, device: str, ctx: _Context) -> bool:
     kind = _device_type(device)
     if kind != "CPU" and not instruction.bodies and not _is_of_numbers(instruction):
         return False
-    if instruction.bodies or instruction.type in VARIABLE_TYPES:
+    if instruction.bodies or instruction.is_variable:
         return True
     if instruction.name in ctx.unsized.get(kind, ()):
         return False

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from graphflow._core.plan.ir import VARIABLE_TYPES, Plan, needed
+from graphflow._core.plan.ir import Plan, needed
 from graphflow._core.plan.pass_context import PassContext
 
 BEFORE_READS: Final = frozenset({"SyncRoundBegin", "StalenessBegin"})
@@ -29,7 +29,7 @@ def order_reads(plan: Plan, ctx: PassContext) -> Plan:
     return plan.with_instructions(
         [
             replace(i, control=tuple(dict.fromkeys((*i.control, *names))))
-            if i.name not in before and i.type not in VARIABLE_TYPES and variables.intersection(i.taken())
+            if i.name not in before and not i.is_variable and variables.intersection(i.taken())
             else i
             for i in plan.instructions
         ]

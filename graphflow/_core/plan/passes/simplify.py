@@ -23,7 +23,7 @@ Rule: TypeAlias = "Callable[[Instruction, Makers], Instruction | str | None]"
 
 def _constant(name: str, makers: Mapping[str, Instruction]) -> Any:
     maker = makers.get(name)
-    return maker.attrs["value"] if maker is not None and maker.type == kinds.CONST else None
+    return maker.attrs["value"] if maker is not None and maker.is_constant else None
 
 
 def _same_type(i: Instruction, name: str, makers: Mapping[str, Instruction]) -> bool:
@@ -181,7 +181,7 @@ def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> 
     A variable under another name would be read later than the instruction is.
     """
     maker = makers.get(value)
-    return maker is not None and maker.device == i.device and maker.type != "VariableV2"
+    return maker is not None and maker.device == i.device and not maker.is_variable
 
 
 def _keeps_order(i: Instruction, found: Instruction, makers: Mapping[str, Instruction]) -> bool:
@@ -189,7 +189,7 @@ def _keeps_order(i: Instruction, found: Instruction, makers: Mapping[str, Instru
 
     def free(name: str) -> bool:
         maker = makers.get(name)
-        return name in found.inputs or maker is None or (maker.type == kinds.CONST and not maker.control)
+        return name in found.inputs or maker is None or (maker.is_constant and not maker.control)
 
     todo = [(name, 0) for name in i.inputs if not free(name)]
     for name, depth in todo:

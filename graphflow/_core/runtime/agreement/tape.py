@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction
+from graphflow._core.plan.ir import Instruction
 from graphflow._core.plan.passes.again import KEEP_ACCOUNT
 from graphflow._core.resources.variables import VariableCell
 
@@ -31,7 +31,7 @@ def is_repeatable(i: Instruction) -> bool:
     """Whether an instruction may be run twice, the second time on variables of its own."""
     if i.type in _USERS:
         return False
-    if i.bodies or i.type in VARIABLE_TYPES or i.type in _REPEATABLE or i.type.startswith(_OF_THE_RUN):
+    if i.bodies or i.is_variable or i.type in _REPEATABLE or i.type.startswith(_OF_THE_RUN):
         return True
     if i.definition is None:
         return i.type not in ("Send", "Recv")

@@ -28,7 +28,7 @@ from graphflow._core.compiler.nodes import KernelNode, PythonNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan, producers
+from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
@@ -280,7 +280,7 @@ class CompiledPlan:
                 maker = makers.get(name)
                 if name in inside:
                     continue
-                if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+                if maker is not None and (maker.is_variable or maker.is_constant):
                     extra[maker.name] = maker
                 else:
                     inputs[name] = None

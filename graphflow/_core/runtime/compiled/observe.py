@@ -10,7 +10,7 @@ import numpy as np
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Plan
+from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
@@ -59,5 +59,5 @@ def observed_run(
 
 def _variables(plan: Plan, store: ResourceStore) -> Known:
     """The shapes of the variables that have values."""
-    values = {i.outputs[0]: store.cell(i).value for i in plan.instructions if i.type in VARIABLE_TYPES}
+    values = {i.outputs[0]: store.cell(i).value for i in plan.instructions if i.is_variable}
     return {name: (value.shape, value.dtype.name) for name, value in values.items() if value is not None}

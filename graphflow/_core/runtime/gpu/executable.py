@@ -32,7 +32,7 @@ from graphflow._core.compiler.specialise import (
 )
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.placement import cpu_beside
 from graphflow._core.resources.store import ResourceStore
@@ -359,11 +359,11 @@ class DeviceExecutable(Executable):
             return None
         plan = settled
         complete(plan, known, store)
-        variables = [i.outputs[0] for i in plan.instructions if i.type in VARIABLE_TYPES]
+        variables = [i.outputs[0] for i in plan.instructions if i.is_variable]
         if any(name not in known for name in (*plan.feeds, *variables)) or may_reshape(plan, known):
             return None
         for i in plan.instructions:
-            if i.type in VARIABLE_TYPES:
+            if i.is_variable:
                 cell = store.cell(i)
                 if not isinstance(cell, DeviceCell) or cell.shape() != known[i.outputs[0]][0]:
                     return None

@@ -35,7 +35,7 @@ from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import VARIABLE_TYPES, Instruction, Plan
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.context import RunContext
@@ -158,7 +158,7 @@ class DevicePlan:
         inputs: dict[str, None] = {}
         for name in (n for node in nodes for n in node.instruction.taken() if n not in inside):
             maker = self._makers.get(name)
-            if maker is not None and maker.type in (*VARIABLE_TYPES, "Const"):
+            if maker is not None and (maker.is_variable or maker.is_constant):
                 around[maker.name] = maker
             else:
                 inputs[name] = None
