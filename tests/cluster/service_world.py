@@ -22,12 +22,15 @@ import graphflow as gf
 from graphflow._core.cluster import status
 from graphflow._core.cluster.client import remote
 from graphflow._core.cluster.protocol.journal import Journal
-from graphflow._core.cluster.protocol.machine import Event, Instruction
+from graphflow._core.cluster.protocol.machine import Event, Instruction, StepEvent
 from graphflow._core.cluster.protocol.replay import replay_data
+from graphflow._core.cluster.protocol.step_record import StepRecord, replay_steps
+from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server import admin, greetings, registrations, service
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
+from graphflow._core.runtime.progress import Progress
 from graphflow._core.transport import dropped
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.keys import Access
@@ -48,6 +51,18 @@ class _Link:
     queue: deque[list[bytes]] = field(default_factory=deque)
     stood: bool = False
     gone: bool = False
+
+
+class CheckedRecord(StepRecord):
+    """Checks the machines of steps after each event, which it keeps."""
+
+    def __init__(self, protocol: TaskProtocol) -> None:
+        super().__init__()
+        self._protocol = protocol
+
+    def add(self, event: StepEvent, instructions: Sequence[Any]) -> None:
+        super().add(event, instructions)
+        self._protocol.check_steps()
 
 
 def shown(task: str) -> str:
@@ -79,6 +94,7 @@ class Node:
         )  # fmt: skip
         self.store = store
         self.service.protocol.journal = Journal(None)
+        self.service.protocol.step_record = CheckedRecord(self.service.protocol)
         self._handle = self.service.protocol.handle
         self.service.protocol.handle = self._checked  # type: ignore[method-assign]
 
@@ -95,6 +111,13 @@ class Node:
         assert again.sessions.sessions.keys() == protocol.sessions.sessions.keys()
         assert again.queries.open == protocol.queries.open
         assert again.registrations.open == protocol.registrations.open
+        assert protocol.step_record is not None
+        again = TaskProtocol(self.task, "1", TASKS, 0.0, begin=Progress)
+        replay_steps(protocol.step_record, again)
+        assert again.master.steps.keys() == protocol.master.steps.keys()
+        assert again.master.executables == protocol.master.executables
+        assert again.master.begun == protocol.master.begun and again.worker.begun == protocol.worker.begun
+        assert list(again.worker.active) == list(protocol.worker.active)
 
     # ---- as sockets -----------------------------------------------------------------------------------------------
 

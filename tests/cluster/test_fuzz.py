@@ -256,8 +256,8 @@ def _tables(service: Any) -> dict[str, int]:
         name: len(found)
         for owner in (
             service,
-            service._master,
-            service._worker,
+            service.protocol.master,
+            service.protocol.worker,
             service._admin,
             service.protocol.queries,
             service.protocol.sessions,

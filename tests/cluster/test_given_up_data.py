@@ -180,7 +180,7 @@ def test_what_was_taken_for_a_client_that_dies_comes_again(
         cluster.withheld.set()
         dies(dying, program.take, cluster)
         cluster.withheld.clear()
-        until(lambda: not any(s._service._master._unsettled for s in cluster.servers))
+        until(lambda: not any(s._service.protocol.master.unsettled for s in cluster.servers))
         assert program.rest(session) == [*range(ELEMENTS)]
         dying.close()
     until(cluster.nothing_is_kept)

@@ -78,7 +78,9 @@ def test_an_update_that_comes_twice_is_applied_once(server: Any) -> None:
                 service.sockets.call(lambda s=sender, f=frames: original(s, f))
             assert session.run(v) == 3.0
             assert service.sockets.dropped.count == before + 2 * len(again)
-            assert len(service._master.of_session(service.protocol.sessions.sockets[again[0][0]])) == 3
+            assert (
+                len(service.protocol.master.of_session(service.protocol.sessions.sockets[again[0][0]])) == 3
+            )
 
 
 # ---- forgotten ------------------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def test_promise_2_who_waits_although_its_session_lapsed_is_told(
             monkeypatch.setattr(sessions, "LEASE_SECONDS", 15.0)
             session.run(put)
             assert session.run(taken) == 2.0
-        assert not server._service._master.in_flight
+        assert not server._service.protocol.master.in_flight
 
 
 def test_a_request_before_a_hello_is_answered_that_it_was_not_taken(client: Any) -> None:

@@ -28,9 +28,11 @@ def _leftovers(world: World) -> dict[str, Any]:
     for task, node in world.nodes.items():
         s = node.service
         tables = {
-            "executables": s._master._executables, "steps": s._master._steps, "plans": s._plans,
+            "executables": s.protocol.master.executables, "steps": s.protocol.master.steps,
+            "unsettled": s.protocol.master.unsettled, "plans": s._plans,
             "registering": s.protocol.registrations.open,
-            "parts": s._worker._parts, "partners": s._worker._partners, "active": s._worker.active,
+            "parts": s.protocol.worker.parts, "partners": s.protocol.worker.partners,
+            "active": s.protocol.worker.active,
             "contexts": s._contexts, "kept": s._kept, "tasks of": s._tasks_of, "greeting": s._greeting,
             "sessions": s.protocol.sessions.sessions, "sockets": s.protocol.sessions.sockets,
             "queries": s.protocol.queries.open, "answers": s._admin._gathered,
@@ -316,8 +318,8 @@ def test_a_registration_that_is_not_wanted_any_more_is_released(
     frames = Message(Kind.ABORT, client.request).frames()
     world.link((client.identity, MASTER)).queue.append([bytes(f) for f in frames])
     world.settle()
-    assert not service.protocol.registrations.open and not service._master._executables
-    assert not any(node.service._worker._parts for node in world.nodes.values())
+    assert not service.protocol.registrations.open and not service.protocol.master.executables
+    assert not any(node.service.protocol.worker.parts for node in world.nodes.values())
 
 
 def test_a_step_that_comes_twice_or_without_its_plan_leaves_nothing(
@@ -334,6 +336,6 @@ def test_a_step_that_comes_twice_or_without_its_plan_leaves_nothing(
     )
     for _ in range(2):
         ps._from_peer(peer, Message(Kind.STEP, incarnation, step, 1))
-    assert not ps._worker.active
+    assert not ps.protocol.worker.active
     world.settle()
-    assert not _leftovers(world) and not ps._worker._early
+    assert not _leftovers(world) and not ps.protocol.worker.early

@@ -6,8 +6,8 @@ import re
 import struct
 from pathlib import Path
 
-from graphflow._core.cluster.protocol import sessions
-from graphflow._core.cluster.server import admin, fields, greetings, master_steps, registrations, task_steps
+from graphflow._core.cluster.protocol import master_steps, sessions, task_steps
+from graphflow._core.cluster.server import admin, fields, greetings, registrations
 from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
 from graphflow._core.transport import (

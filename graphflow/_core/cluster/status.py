@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.cluster.protocol.master_steps import MasterSteps
 from graphflow._core.cluster.protocol.sessions import Sessions
-from graphflow._core.cluster.server.master_steps import MasterSteps
+from graphflow._core.cluster.protocol.task_steps import TaskSteps
 from graphflow._core.cluster.server.once import Once
-from graphflow._core.cluster.server.task_steps import TaskSteps
 from graphflow._core.common.timeouts import RATE_SAMPLE_SECONDS, RATE_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.transport.sockets import Sockets

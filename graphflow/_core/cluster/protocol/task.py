@@ -9,17 +9,21 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from graphflow._core.cluster.protocol.journal import Journal
-from graphflow._core.cluster.protocol.machine import Event, Instruction
+from graphflow._core.cluster.protocol.machine import Event, Instruction, StepEvent
+from graphflow._core.cluster.protocol.master_steps import MasterSteps
 from graphflow._core.cluster.protocol.queries import Queries
 from graphflow._core.cluster.protocol.registrations import Registrations
 from graphflow._core.cluster.protocol.sessions import Sessions
+from graphflow._core.cluster.protocol.step_record import StepRecord
+from graphflow._core.cluster.protocol.task_steps import BeginProgress, TaskSteps
 
 
 class TaskProtocol:
     """What a task does at each event. For one thread, but for what says otherwise.
 
     task: its name. incarnation: of this life of it, in hexadecimal. others: the other tasks of its cluster. now: when
-    it begins, as in events. journal: where events are kept.
+    it begins, as in events. journal: where events are kept. begin: what makes the progress of a step; without it no
+    step can begin here.
     """
 
     def __init__(
@@ -29,6 +33,7 @@ class TaskProtocol:
         others: Collection[str],
         now: float,
         journal: Journal | None = None,
+        begin: BeginProgress | None = None,
     ) -> None:
         self._begun: dict[str, Any] = {
             "task": task, "incarnation": incarnation, "others": list(others), "begun": now,
@@ -36,11 +41,16 @@ class TaskProtocol:
         self.sessions = Sessions(task, incarnation, now)
         self.queries = Queries(others)
         self.registrations = Registrations()
+        self.master = MasterSteps()
+        self.worker = TaskSteps(task, begin or _no_progress)
         self.journal = Journal() if journal is None else journal
+        self.step_record: StepRecord | None = None
+        """Where a test has the events of steps kept."""
         self._handlers: dict[type[Event], list[Callable[[Any], list[Instruction]]]] = {}
         for machine in (self.sessions, self.queries, self.registrations):
             for kind, handler in machine.handlers.items():
                 self._handlers.setdefault(kind, []).append(handler)
+        self._step_handlers = {**self.master.handlers, **self.worker.handlers}
 
     def handle(self, event: Event) -> list[Instruction]:
         """Takes an event; what is to be done about it, in that order."""
@@ -50,12 +60,29 @@ class TaskProtocol:
         self.journal.add(event, found)
         return found
 
+    def handle_step(self, event: StepEvent) -> list[Any]:
+        """Takes an event of a step, of which the journal knows nothing; what is to be done about it, in that order."""
+        found = self._step_handlers[type(event)](event)
+        if self.step_record is not None:
+            self.step_record.add(event, found)
+        return found
+
     def journal_data(self, now: float) -> dict[str, Any]:
-        """The journal as JSON has it, with what a replay needs to begin."""
-        return {**self._begun, "now": now, **self.journal.data()}
+        """The journal as JSON has it, with what a replay needs to begin, and how the last steps ended."""
+        return {**self._begun, "now": now, **self.journal.data(), "steps": self.master.data(now)}
 
     def check(self) -> None:
         """BrokenInvariant where the state contradicts itself."""
         self.sessions.check()
         self.queries.check()
         self.registrations.check()
+        self.check_steps()
+
+    def check_steps(self) -> None:
+        """BrokenInvariant where the state of a step contradicts itself."""
+        self.master.check()
+        self.worker.check()
+
+
+def _no_progress(parts: Any, feeds: Any, key: Any) -> Any:
+    raise ValueError("no step can begin.")

@@ -15,6 +15,15 @@ from graphflow import errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.parts import read_parts
 from graphflow._core.cluster.peers import Peer
+from graphflow._core.cluster.protocol import master_steps
+from graphflow._core.cluster.protocol.machine import StepEvent
+from graphflow._core.cluster.protocol.master_steps import (
+    ExecutableAdmitted,
+    ExecutableDropped,
+    ExecutableReleased,
+    MasterSteps,
+    RunnerGone,
+)
 from graphflow._core.cluster.protocol.registrations import (
     AdmitPlan,
     EndDroppedPlan,
@@ -25,12 +34,15 @@ from graphflow._core.cluster.protocol.registrations import (
     RegistrationFailed,
 )
 from graphflow._core.cluster.protocol.sessions import EndSocket, PlanNeeds, RefusePlan, SocketGone
-from graphflow._core.cluster.server import master_steps
+from graphflow._core.cluster.protocol.task_steps import (
+    PartnerSeparated,
+    PlanRegistered,
+    StepKey,
+    TaskSteps,
+)
 from graphflow._core.cluster.server.admin import CarryOut
 from graphflow._core.cluster.server.greetings import Greetings
-from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Changes
-from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
@@ -69,6 +81,7 @@ class Registrations(Greetings):
     _worker: TaskSteps
     _make: Callable[[Any, ExecutionOptions], Executable]
     _to_peer: Callable[[str, Message], None]
+    _step: Callable[[StepEvent], list[Any]]
     _direct: Callable[[master_steps.Instructions], None]
 
     def __init__(self) -> None:
@@ -135,21 +148,19 @@ class Registrations(Greetings):
             self._tell(PartTaken(now, task, number), message)
 
     def _admit_plan(self, i: AdmitPlan, message: Message | None) -> None:
-        self._master.register(i.number, self._plans.pop(i.number))
+        self._step(ExecutableAdmitted(time.monotonic(), i.number, self._plans.pop(i.number)))
         if i.client in self._sessions.sockets:
             self.sockets.reply(i.client, Message(Kind.REGISTERED, i.request, i.number).frames())
         else:
             self._release(i.number)
 
     def _refuse_registration(self, i: RefuseRegistration, message: Message | None) -> None:
-        self._master.register(i.number, self._plans.pop(i.number))
+        self._step(ExecutableAdmitted(time.monotonic(), i.number, self._plans.pop(i.number)))
         self._release(i.number)
         self._fail(i.client, i.request, i.error)
 
     def _end_dropped_plan(self, i: EndDroppedPlan, message: Message | None) -> None:
-        if self._master.has_part(i.number, i.task):
-            self._direct(self._master.dropped(i.number, i.error))
-            self._release(i.number)
+        self._direct(self._step(ExecutableDropped(time.monotonic(), i.task, i.number, i.error)))
 
     def left(self, sender: bytes) -> None:
         """The thread of a client has ended that had this socket, or its process has; its session may go on."""
@@ -168,7 +179,8 @@ class Registrations(Greetings):
         self._tell(RegistrantGone(time.monotonic(), client, None, error), None)
         self._greeting[:] = [waiting for waiting in self._greeting if waiting.client != client]
         self._sharing.gone(client)
-        self._direct(self._master.client_gone(client, error))  # Its thread may be there, and wait.
+        # Its thread may be there, and wait.
+        self._direct(self._step(RunnerGone(time.monotonic(), client, error)))
 
     def _separate(self, peer: Peer, what: str) -> None:
         """Drops the plans whose values go to or come from a task that is out of reach: the master may reach it still.
@@ -177,17 +189,14 @@ class Registrations(Greetings):
         """
         text = f"The task {peer.task} at {peer.address} {what}, as {self._task} sees it."
         details = as_details(errors.UnavailableError(None, None, text)) | {"registration": True}
-        for master, number in self._worker.separated(peer.task):
+        for i in self._step(PartnerSeparated(time.monotonic(), peer.task, details)):
+            master, number = i.executable
             task = self._tasks_by_incarnation.get(master)
             if task is not None:
-                self._to_peer(task, Message(Kind.FAILED, master, 0, number, details=details))
+                self._to_peer(task, Message(Kind.FAILED, master, 0, number, details=i.error))
 
     def _release(self, number: int) -> None:
-        for task in self._master.release(number):
-            if task == self._task:
-                self._worker.release((self._incarnation, number))
-            elif task in self._peers and self._peers[task].incarnation:
-                self._to_peer(task, Message(Kind.RELEASE, self._incarnation, number))
+        self._direct(self._step(ExecutableReleased(time.monotonic(), number)))
 
     def _forget_session(self, session: str, given_up: bool) -> None:
         """Frees what operations have kept for a session of this master."""
@@ -260,7 +269,9 @@ class Registrations(Greetings):
         for peer in [self._peers[task] for task in partners]:
             if peer.left and not peer.greeted:  # It may be there again.
                 self._greet(peer, True)
-        self._worker.register((message.a, message.b), parts, partners)
+        parts.check()
+        _ = parts.program  # Now, and not while the first step waits for it.
+        self._step(PlanRegistered(time.monotonic(), (message.a, message.b), parts, partners))
 
 
 def _partners(tasks: Mapping[str, Any]) -> dict[str, set[str]]:

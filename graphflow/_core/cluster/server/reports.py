@@ -11,11 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from graphflow._core.cluster.server import master_steps, task_steps
+from graphflow._core.cluster.protocol import master_steps
+from graphflow._core.cluster.protocol.task_steps import StepKey
 from graphflow._core.cluster.server.registrations import Registrations
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.step_trace import StepTrace, clock
-from graphflow._core.cluster.server.task_steps import StepKey
 from graphflow._core.transport.message import Kind, Message
 
 _MOST_SENT: Final = 64
@@ -106,7 +106,7 @@ class Reports(Registrations):
         if trace is not None:
             trace.arrived(edges)
 
-    def _note_instruction(self, i: task_steps.Instruction) -> None:
+    def _note_instruction(self, i: Any) -> None:
         trace = self._traces.get(i.key)
         if trace is not None:
             trace.note(i)

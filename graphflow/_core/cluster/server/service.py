@@ -18,7 +18,21 @@ from graphflow import errors
 from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.peers import Greeting, Peer
+from graphflow._core.cluster.protocol import master_steps, task_steps
 from graphflow._core.cluster.protocol.machine import Event, Tick
+from graphflow._core.cluster.protocol.master_steps import (
+    AbortStep,
+    AnswerRun,
+    BeginStep,
+    PartDone,
+    PartFailed,
+    ReleasePart,
+    RunAsked,
+    RunCancelled,
+    RunSettled,
+    SettleStep,
+    TaskGone,
+)
 from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
 from graphflow._core.cluster.protocol.sessions import (
@@ -31,17 +45,27 @@ from graphflow._core.cluster.protocol.sessions import (
     WasDeaf,
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
-from graphflow._core.cluster.server import master_steps, task_steps
+from graphflow._core.cluster.protocol.task_steps import (
+    MasterGone,
+    PlanReleased,
+    StageDone,
+    StageFailed,
+    StepAborted,
+    StepBegun,
+    StepFailed,
+    StepKey,
+    TellDone,
+    TellFailed,
+    TensorsArrived,
+)
 from graphflow._core.cluster.server.admin import Admin, CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import compute
-from graphflow._core.cluster.server.master_steps import MasterSteps
 from graphflow._core.cluster.server.once import Attempt, Once
 from graphflow._core.cluster.server.registrations import TaskStageRunner
 from graphflow._core.cluster.server.reports import Reports
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
-from graphflow._core.cluster.server.task_steps import StepKey, TaskSteps, TellDone, TellFailed
 from graphflow._core.cluster.status import Status
 from graphflow._core.common.timeouts import DEAF_SECONDS, SERVED_AT_ONCE_SECONDS
 from graphflow._core.kernels import registry as kernels
@@ -49,7 +73,7 @@ from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import ExecutionOptions
-from graphflow._core.runtime.progress import RunStage, SendTensors
+from graphflow._core.runtime.progress import Progress, RunStage, SendTensors
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.message import Kind, Message
@@ -89,11 +113,15 @@ class Service(Reports):
         self._senders: dict[bytes, Peer] = {}
         self._tasks_by_incarnation: dict[int, str] = {}
         self._ticked = time.monotonic()
-        self.protocol = TaskProtocol(task, f"{incarnation:x}", list(self._peers), self._ticked)
+        self.protocol = TaskProtocol(
+            task, f"{incarnation:x}", list(self._peers), self._ticked, begin=Progress
+        )
         self._sessions = self.protocol.sessions
         self._greeting: list[Greeting] = []
-        self._master = MasterSteps()
-        self._worker = TaskSteps()
+        self._master = self.protocol.master
+        self._worker = self.protocol.worker
+        self._step = self.protocol.handle_step
+        """Tells the protocol of an event of a step; what it says is for `_direct` or `_work`."""
         self._contexts: dict[StepKey, StepContext] = {}
         self._of_steps: Mapping[Kind, Callable[[Peer, Message], None]] = {
             Kind.STEP: self._begin, Kind.TENSOR: self._values_came, Kind.DONE: self._peer_done,
@@ -169,15 +197,14 @@ class Service(Reports):
         self.status.tasks_lost += not expected
         with self._groups.collectives.condition:
             self._groups.lost(peer.task, error)
-        self._worker.release_master(incarnation)
+        now = time.monotonic()
+        self._step(MasterGone(now, incarnation))
         self._takings.settle_all([incarnation])
         self._drop_kept(incarnation)
         self._separate(peer, what)
         self._drop_contexts()
-        self._direct(self._master.lost(peer.task, as_details(error)))
-        for number in self._master.of_task(peer.task):
-            self._release(number)
-        self._tell(PartnerLost(time.monotonic(), peer.task, as_details(error)))
+        self._direct(self._step(TaskGone(now, peer.task, as_details(error))))
+        self._tell(PartnerLost(now, peer.task, as_details(error)))
 
     def tick(self) -> None:
         """Ends what has waited too long, and the work of clients that are gone."""
@@ -199,15 +226,11 @@ class Service(Reports):
     def _from_client(self, client: bytes, message: Message) -> None:
         match message.kind:
             case Kind.RUN:
-                session = self._sessions.sockets[client]
-                try:
-                    once = message.details.get("once")
-                    found = self._master.begin(client, message.a, session, message.b, message.tensors, once)
-                except KeyError:
-                    error = errors.AbortedError(None, None, "The plan is not registered any more.")
-                    self._fail(client, message.a, as_details(error) | {"unknown": True})
-                else:
-                    self._direct(found)
+                session, once = self._sessions.sockets[client], message.details.get("once")
+                asked = RunAsked(
+                    time.monotonic(), client, message.a, session, message.b, message.tensors, once
+                )
+                self._direct(self._step(asked))
             case Kind.REGISTER if self._sessions.of(client).was_reset:
                 error = errors.AbortedError(None, None, WAS_RESET)
                 self._fail(client, message.a, as_details(error))
@@ -220,9 +243,9 @@ class Service(Reports):
                 cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
                 details = as_details(cancelled) | {"awaited": self._master.awaited(client, message.a)}
                 self._tell(RegistrantGone(time.monotonic(), client, message.a, details))
-                self._direct(self._master.cancel(client, message.a, details))
+                self._direct(self._step(RunCancelled(time.monotonic(), client, message.a, details)))
             case Kind.TOOK:
-                self._direct(self._master.settle(client, message.a, False))
+                self._direct(self._step(RunSettled(time.monotonic(), client, message.a, False)))
             case Kind.STATUS | Kind.RESET | Kind.STOP:
                 self._ending = self._ending or message.kind is Kind.STOP
                 self._admin.asked(client, message)
@@ -293,7 +316,7 @@ class Service(Reports):
             case Kind.FAILED if message.details.get("registration"):
                 self._tell(PartRefused(time.monotonic(), peer.task, message.c, message.details))
             case Kind.FAILED if message.a == self._incarnation:
-                self._direct(self._master.failed(peer.task, message.b, message.details))
+                self._direct(self._step(PartFailed(time.monotonic(), peer.task, message.b, message.details)))
             case Kind.ABORT:
                 self._abort((message.a, message.b), bool(message.c))
             case Kind.TOOK:
@@ -305,7 +328,7 @@ class Service(Reports):
             case Kind.OUTPUT | Kind.TRACE if message.a == self._incarnation:
                 self._pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
-                self._worker.release((message.a, message.b))
+                self._step(PlanReleased(time.monotonic(), (message.a, message.b)))
                 if "session" in message.details:
                     given_up = message.details.get("given_up") is True
                     self._drop_kept(message.a, str(message.details["session"]), given_up)
@@ -328,7 +351,8 @@ class Service(Reports):
         if along:
             self._arrived((message.a, message.b), values[:along])
             values = values[along:]
-        self._direct(self._master.done(peer.task, message.b, values, message.details.get("took") is True))
+        took = message.details.get("took") is True
+        self._direct(self._step(PartDone(time.monotonic(), peer.task, message.b, values, took)))
 
     def _arrived(self, key: StepKey, tensors: Sequence[Any]) -> None:
         """Takes tensors on edges: the edges' numbers, then the values; edges beyond those are signals."""
@@ -342,13 +366,13 @@ class Service(Reports):
             or len(tensors) > 1 + len(tensors[0])
         ):
             text = f"{self._task} got values of a step without the numbers of their edges."
-            self._work(self._worker.fail(key, errors.InternalError(None, None, text)))
+            self._fail_step(key, errors.InternalError(None, None, text))
             return
         edges = tensors[0].tolist()
         values = tensors[1:]
         if self._traces:
             self._note_arrived(key, edges)
-        found = self._worker.arrived(key, edges, values)
+        found = self._step(TensorsArrived(time.monotonic(), key, edges, values))
         del tensors, values  # Who sent them may be about to change them, once nobody reads them.
         self._work(found)
 
@@ -357,13 +381,7 @@ class Service(Reports):
         key = (message.a, message.b)
         if self._traced:
             self._begin_trace(key, message.c)
-        try:
-            found = self._worker.begin(key, message.c, message.tensors)
-        except (KeyError, ValueError) as error:
-            self._worker.abort(key)
-            failure = errors.AbortedError(None, None, f"{self._task} does not know the plan: {error}")
-            self._to_peer(peer.task, Message(Kind.FAILED, *key, details=as_details(failure)))
-            return
+        found = self._step(StepBegun(time.monotonic(), key, message.c, message.tensors))
         self._work(found if not message.details else self._begun(key, found, message.details.get("once")))
 
     def _begun(self, key: StepKey, found: task_steps.Instructions, once: Any) -> task_steps.Instructions:
@@ -374,7 +392,7 @@ class Service(Reports):
             attempt = Attempt.of(once)
             earlier = self._once.begin(attempt, key)
         except (errors.OpError, TypeError, ValueError) as error:
-            return self._worker.fail(key, error)
+            return self._step(StepFailed(time.monotonic(), key, error))
         self._context(key).once = attempt
         if earlier is None:
             return found
@@ -398,15 +416,14 @@ class Service(Reports):
     def _reset(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
         ended = errors.AbortedError(None, None, "Session.reset() ended this step.")
         error = as_details(ended)
+        now = time.monotonic()
         for task in (self._task, *self._peers):
-            self._direct(self._master.lost(task, error))
-            for number in self._master.of_task(task):
-                self._release(number)
-        self._tell(SessionsReset(time.monotonic()))
+            self._direct(self._step(TaskGone(now, task, error)))
+        self._tell(SessionsReset(now))
         for key in self._worker.active:  # Of masters that may have been reset before, and have begun anew.
-            self._work(self._worker.fail(key, ended))
+            self._fail_step(key, ended)
         for incarnation in (self._incarnation, *self._tasks_by_incarnation):
-            self._worker.release_master(incarnation)
+            self._step(MasterGone(now, incarnation))
         self._drop_contexts()
         self._takings.settle_all()
         self._store.reset(details.get("containers"))
@@ -416,9 +433,9 @@ class Service(Reports):
 
     def _direct(self, instructions: master_steps.Instructions) -> None:
         """Does what the master says; of what is begun the own part last, so that the other tasks need not wait."""
-        own: list[master_steps.BeginStep] = []
+        own: list[BeginStep] = []
         for i in instructions:
-            if isinstance(i, master_steps.BeginStep):
+            if isinstance(i, BeginStep):
                 key = (self._incarnation, i.step)
                 if self._traced:
                     self._note_sent(i)
@@ -427,35 +444,49 @@ class Service(Reports):
                 else:
                     details = {} if i.once is None else {"once": i.once}
                     self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
-            elif isinstance(i, master_steps.Answer):
-                if i.error is not None:
-                    self._fail(i.client, i.request, i.error)
-                    continue
-                try:
-                    frames = Message(Kind.RESULT, i.request, int(i.holds), tensors=i.values).frames(
-                        self._sharing.share(i.client)
-                    )
-                except (TypeError, ValueError) as error:  # A fetched value is no tensor.
-                    self._fail(
-                        i.client, i.request, as_details(errors.InvalidArgumentError(None, None, str(error)))
-                    )
-                else:
-                    self.sockets.reply(i.client, frames)
+            elif isinstance(i, AnswerRun):
+                self._answer_run(i)
             elif i.task == self._task:
-                self._end_own((self._incarnation, i.step), i)
-            elif self._peers[i.task].incarnation:
-                kind = Kind.ABORT if isinstance(i, master_steps.AbortStep) else Kind.TOOK
-                self._to_peer(i.task, Message(kind, self._incarnation, i.step, int(i.back)))
+                self._do_own(i)
+            elif i.task in self._peers and self._peers[i.task].incarnation:
+                self._to_peer(i.task, self._order(i))
         for i in own:
             key = (self._incarnation, i.step)
-            found = self._worker.begin(key, i.executable, i.feeds)
+            found = self._step(StepBegun(time.monotonic(), key, i.executable, i.feeds))
             self._work(found if i.once is None else self._begun(key, found, i.once))
 
-    def _end_own(self, key: StepKey, i: master_steps.AbortStep | master_steps.Settle) -> None:
-        if isinstance(i, master_steps.AbortStep):
-            self._abort(key, i.back)
+    def _answer_run(self, i: AnswerRun) -> None:
+        if i.error is not None:
+            self._fail(i.client, i.request, i.error)
+            return
+        try:
+            frames = Message(Kind.RESULT, i.request, int(i.holds), tensors=i.values).frames(
+                self._sharing.share(i.client)
+            )
+        except (TypeError, ValueError) as error:  # A fetched value is no tensor.
+            details = as_details(errors.InvalidArgumentError(None, None, str(error)))
+            self._fail(i.client, i.request, details)
         else:
-            self._takings.settle(key, i.back)
+            self.sockets.reply(i.client, frames)
+
+    def _order(self, i: AbortStep | SettleStep | ReleasePart) -> Message:
+        """What tells another task to do something about a step or an executable of this master."""
+        if isinstance(i, ReleasePart):
+            return Message(Kind.RELEASE, self._incarnation, i.number)
+        kind = Kind.ABORT if isinstance(i, AbortStep) else Kind.TOOK
+        return Message(kind, self._incarnation, i.step, int(i.back))
+
+    def _do_own(self, i: AbortStep | SettleStep | ReleasePart) -> None:
+        """What `_order` tells other tasks to do, done here."""
+        if isinstance(i, ReleasePart):
+            self._step(PlanReleased(time.monotonic(), (self._incarnation, i.number)))
+        elif isinstance(i, AbortStep):
+            self._abort((self._incarnation, i.step), i.back)
+        else:
+            self._takings.settle((self._incarnation, i.step), i.back)
+
+    def _fail_step(self, key: StepKey, error: BaseException) -> None:
+        self._work(self._step(StepFailed(time.monotonic(), key, error)))
 
     def _work(self, instructions: task_steps.Instructions) -> None:
         """Does what the worker says; what cannot be done, such as sending what is no tensor, fails the step."""
@@ -467,7 +498,7 @@ class Service(Reports):
             except Exception as error:
                 if isinstance(i, TellFailed):
                     raise
-                self._worker.abort(i.key)
+                self._step(StepAborted(time.monotonic(), i.key))
                 instructions.append(TellFailed(i.key, error))
 
     def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
@@ -497,7 +528,7 @@ class Service(Reports):
         took = self._takings.through(self._contexts.get(i.key))
         self._ended(i.key)
         if i.key[0] == self._incarnation:
-            self._direct(self._master.done(self._task, i.key[1], i.values, took))
+            self._direct(self._step(PartDone(time.monotonic(), self._task, i.key[1], i.values, took)))
         else:
             details = {"took": True} if took else {}
             self._to_master(i.key, Message(Kind.DONE, *i.key, i.along, details, i.values))
@@ -509,7 +540,7 @@ class Service(Reports):
             context.end(False)
         details = as_details(i.error)
         if i.key[0] == self._incarnation:
-            self._direct(self._master.failed(self._task, i.key[1], details))
+            self._direct(self._step(PartFailed(time.monotonic(), self._task, i.key[1], details)))
         else:
             self._to_master(i.key, Message(Kind.FAILED, *i.key, details=details))
 
@@ -521,7 +552,7 @@ class Service(Reports):
 
     def _abort(self, key: StepKey, back: bool = True) -> None:
         """A step ends here; `back`: its client has given it up, and has not got what was taken for it."""
-        self._worker.abort(key)
+        self._step(StepAborted(time.monotonic(), key))
         self._takings.settle(key, back)
         context = self._contexts.pop(key, None)
         if context is not None:
@@ -542,8 +573,8 @@ class Service(Reports):
         self, work: RunStage, results: Sequence[Any], error: Exception | None
     ) -> task_steps.Instructions:
         if error is not None:
-            return self._worker.stage_failed(work, error)
-        return self._worker.stage_done(work, results)
+            return self._step(StageFailed(time.monotonic(), work, error))
+        return self._step(StageDone(time.monotonic(), work, results))
 
     def _say_goodbye(self) -> None:
         for peer in self._peers.values():

@@ -15,7 +15,6 @@ from functools import cache
 from itertools import zip_longest
 from typing import Any, Final
 
-from graphflow._core.cluster.server.task_steps import Instruction
 from graphflow._core.plan.ir import Instruction as Operation
 from graphflow._core.plan.stages import Key
 from graphflow._core.runtime.progress import RunStage, SendTensors
@@ -60,7 +59,7 @@ class StepTrace(Recorder):
         """Values came along edges."""
         self._arrived.update(dict.fromkeys(edges, time.perf_counter_ns()))
 
-    def note(self, i: Instruction) -> None:
+    def note(self, i: Any) -> None:
         """Notes how long a stage that begins has waited for what it receives, and what is sent."""
         now = time.perf_counter_ns()
         if isinstance(i, RunStage):

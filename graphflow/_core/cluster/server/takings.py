@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from graphflow._core.cluster.protocol.task_steps import StepKey
 from graphflow._core.cluster.server.step_output import StepContext
-from graphflow._core.cluster.server.task_steps import StepKey
 
 GiveBack = Callable[[], None]
 
