@@ -1,7 +1,5 @@
 """graphflow: dataflow graphs with TensorFlow 1's names, run in this process or on a cluster."""
 
-from typing import Any
-
 from graphflow._core.ops.state.variable_scope import AUTO_REUSE as AUTO_REUSE
 from graphflow._core.autodiff import AggregationMethod as AggregationMethod
 from graphflow._core.ops.control_flow.checking import assert_ as _Assert
@@ -226,8 +224,6 @@ from graphflow._core.ops.state.variable_collections import global_variables_init
 from graphflow._core.ops.state.variable_collections import local_variables_initializer as _initialize_local_variables
 from graphflow._core.ops.state.variable_collections import variables_initializer as _initialize_variables
 from . import initializers as initializers
-from graphflow._core.ops.state.variable import install_operators as install_operators
-from graphflow._core.ops.sparse.elementwise import install as _install_sparse_operators
 from graphflow._core.graph.dtypes import int16 as int16
 from graphflow._core.graph.dtypes import int32 as int32
 from graphflow._core.graph.dtypes import int64 as int64
@@ -489,24 +485,33 @@ from graphflow._core.ops.array.creation import zeros as zeros
 from graphflow._core.ops.state.initializers import Zeros as _zeros_initializer
 from graphflow._core.ops.array.creation import zeros_like as zeros_like
 from graphflow._core.ops.math.special import zeta as zeta
+from graphflow.protos import attr_value_pb2 as _attr_value_pb2
+from graphflow.protos import event_pb2 as _event_pb2
+from graphflow.protos import graph_pb2 as _graph_pb2
+from graphflow.protos import histogram_pb2 as _histogram_pb2
+from graphflow.protos import meta_graph_pb2 as _meta_graph_pb2
+from graphflow.protos import node_def_pb2 as _node_def_pb2
+from graphflow.protos import op_def_pb2 as _op_def_pb2
+from graphflow.protos import summary_pb2 as _summary_pb2
 
 __version__: str
+newaxis: None
 Assert = _Assert
-AttrValue: Any
-Event: Any
-GraphDef: Any
-HistogramProto: Any
-LogMessage: Any
-MetaGraphDef: Any
-NameAttrList: Any
+AttrValue = _attr_value_pb2.AttrValue
+Event = _event_pb2.Event
+GraphDef = _graph_pb2.GraphDef
+HistogramProto = _histogram_pb2.HistogramProto
+LogMessage = _event_pb2.LogMessage
+MetaGraphDef = _meta_graph_pb2.MetaGraphDef
+NameAttrList = _attr_value_pb2.NameAttrList
 NoGradient = _NoGradient
-NodeDef: Any
+NodeDef = _node_def_pb2.NodeDef
 NotDifferentiable = _NotDifferentiable
-OpDef: Any
+OpDef = _op_def_pb2.OpDef
 Print = _Print
-SessionLog: Any
-Summary: Any
-SummaryMetadata: Any
+SessionLog = _event_pb2.SessionLog
+Summary = _summary_pb2.Summary
+SummaryMetadata = _summary_pb2.SummaryMetadata
 abs = _abs
 all_variables = _all_variables
 bool = _bool
@@ -521,10 +526,8 @@ half = _half
 initialize_all_variables = _initialize_all_variables
 initialize_local_variables = _initialize_local_variables
 initialize_variables = _initialize_variables
-install_sparse_operators = _install_sparse_operators
 lin_space = _lin_space
 mod = _mod
-newaxis: None
 ones_initializer = _ones_initializer
 orthogonal_initializer = _orthogonal_initializer
 pow = _pow

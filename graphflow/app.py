@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from graphflow import flags as flags
+import graphflow.flags as flags
 from graphflow._core.common.namespaces import missing
 
 _HELP = {

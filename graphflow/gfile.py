@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")

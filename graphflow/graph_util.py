@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph.attributes import tensor_to_proto
 from graphflow._core.graph.graph import Graph

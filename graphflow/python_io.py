@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing
 from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
 from graphflow._core.resources.records import read_records, write_record

@@ -8,4 +8,5 @@ from graphflow.testing.programs import gpu_device_name as gpu_device_name
 from graphflow.testing.programs import is_built_with_cuda as is_built_with_cuda
 from graphflow.testing.programs import is_gpu_available as is_gpu_available
 from graphflow.testing.programs import main as main
+from unittest import mock as mock
 from graphflow.testing.programs import test_src_dir_path as test_src_dir_path

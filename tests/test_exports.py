@@ -1,17 +1,29 @@
-"""Protects that tools see the public names: a type checker finds each with its signature, and no other."""
+"""Protects the public names: each stands in one list, the stub, which tools read and which the package is loaded from.
+
+A type checker finds each name with its signature, and no other; a program gets each, whichever way it asks for it.
+"""
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import graphflow as gf
-from tests import stubs
+from graphflow._core.common.namespaces import attach, read_stub
 
 PROJECT = Path(gf.__file__).parent.parent
+STUBS = {
+    ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((PROJECT / "graphflow").rglob("*.pyi"))
+}
+NOT_READ = {"graphflow.flags"}
+"""Its names are those of absl, whatever its version: the stub is for tools alone."""
 PROGRAM = """
 import graphflow as gf
 
@@ -22,33 +34,136 @@ reveal_type(gf.train.AdamOptimizer)
 reveal_type(gf.train.Server)
 reveal_type(gf.layers.dense)
 reveal_type(gf.random.uniform)
+reveal_type(gf.contrib.slim.l2_regularizer)
 gf.reduce_meen
 gf.train.AdamOptimiser
 gf.layers.densee
 gf.random.unifrom
+gf.contrib.slim.l2_regulariser
 """
-RIGHT, WRONG = 7, ("reduce_meen", "AdamOptimiser", "densee", "unifrom")
+RIGHT, WRONG = 8, ("reduce_meen", "AdamOptimiser", "densee", "unifrom", "l2_regulariser")
+STAR = """
+import sys
+sys.modules.update(dict.fromkeys(["google", "google.protobuf", "tensorboard"]))  # They cannot be imported.
+from graphflow import *
+with Session() as session:
+    assert session.run(constant(1.0) + nn.relu(2.0)) == 3.0
+assert abs.__module__.startswith("graphflow.") and newaxis is None and "GraphDef" not in globals()
+"""
+PICKLED = """
+import pickle
+import graphflow as gf
+for value in (gf.abs, gf.nn.relu, gf.layers.conv1d, gf.train.AdamOptimizer, gf.errors.NotFoundError, gf.Session):
+    assert pickle.loads(pickle.dumps(value)) is value, value
+"""
+THREADS = """
+import threading
+import graphflow as gf
+
+go = threading.Event()
+failed = []
 
 
-def test_the_stubs_say_what_the_packages_offer() -> None:
-    """Asked in a process of its own, in which nothing else was imported."""
+def first_of(work):
+    go.wait(100)
+    try:
+        with gf.Graph().as_default():
+            work()
+    except BaseException as error:
+        failed.append(error)
+
+
+WORK = [
+    lambda: gf.placeholder(gf.float32, [2], name="x") * 2.0 + 1.0,
+    lambda: -gf.constant([1.0])[0] ** 2.0,
+    lambda: gf.Variable(1.0) + 1.0,
+    lambda: gf.SparseTensor([[0, 0]], [1.0], [1, 1]) * 2.0,
+    lambda: gf.layers.dense(gf.zeros([1, 2]), 1) / 2.0,
+    lambda: gf.nn.relu(gf.zeros([1, 2])) - 2.0,
+    lambda: gf.train.GradientDescentOptimizer(0.1).minimize(gf.square(gf.Variable(2.0)) * 2.0),
+    lambda: gf.identity(gf.gradients(gf.gather(gf.Variable([1.0]), [0]), gf.global_variables())[0]) * 2.0,
+    lambda: gf.Session().close(),
+]
+threads = [threading.Thread(target=first_of, args=(work,)) for work in WORK * 2]
+for thread in threads:
+    thread.start()
+go.set()
+for thread in threads:
+    thread.join(100)
+assert not failed, failed
+"""
+SMALLEST = {
+    "a placeholder": "x = gf.placeholder(gf.float32, [2]); y = 1.0 - x[0] * 2.0 + x",
+    "a variable": "v = gf.Variable(1.0); y = 2.0 / v ** 2.0",
+    "a sparse tensor": "y = gf.SparseTensor([[0]], [1.0], [2]) / 2.0",
+    "rows": "y = gf.IndexedSlices(gf.ones([1, 2]), gf.constant([0]), gf.constant([2, 2])); gf.identity(y)",
+    "a part of the library": "from graphflow._core.ops.io.files import read_file\nread_file('a') + 'b'",
+}
+"""Programs in which a tensor meets an operator though hardly anything was imported."""
+
+
+def in_a_new_process(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.stubs"], cwd=PROJECT, capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, timeout=110
     )
     assert done.returncode == 0, done.stderr
-    assert not done.stdout, f"out of date, so run python -m tests.stubs --write: {done.stdout}"
 
 
-def test_every_package_that_gathers_its_names_has_a_stub() -> None:
-    gathering = {
-        ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
-        for path in (PROJECT / "graphflow").rglob("*.py")
-        if "_core" not in path.parts and "globals().update(" in path.read_text("utf-8")
-    }
-    gathering.remove(
-        "graphflow.flags"
-    )  # Its names are those of absl, whatever its version: that stub is written.
-    assert gathering and gathering <= set(stubs.GATHERED)
+@pytest.mark.parametrize("name", [name for name in STUBS if name not in NOT_READ])
+def test_a_package_offers_what_its_stub_says(name: str) -> None:
+    package = import_module(name)
+    said = [public for public, _ in read_stub(STUBS[name].read_text("utf-8"))]
+    listed = [public for public in said if not public.startswith("_")]
+    assert not [public for public, times in Counter(listed).items() if times > 1]
+    assert sorted(listed) == [public for public in dir(package) if not public.startswith("_")]
+    assert set(package.__all__) <= set(listed)
+    for public in listed:
+        getattr(package, public)
+        inner = sys.modules.get(f"{name}.{public}")
+        assert inner is None or inner is getattr(package, public), f"{inner} hides the name"
+
+
+@pytest.mark.parametrize("name", [name for name in STUBS if name not in NOT_READ])
+def test_a_signature_in_a_stub_is_that_of_the_function(name: str) -> None:
+    for line in STUBS[name].read_text("utf-8").splitlines():
+        if line.startswith("def "):
+            names: dict[str, object] = {"Any": object}
+            exec(line, names)
+            public = line[4:].partition("(")[0]
+            said = inspect.signature(names[public]).parameters  # type: ignore[arg-type]
+            taken = inspect.signature(getattr(import_module(name), public)).parameters
+            assert [(p.name, p.kind) for p in said.values()] == [(p.name, p.kind) for p in taken.values()]
+
+
+def test_a_stub_of_other_statements_is_not_misread() -> None:
+    text = '"""Words: of it."""\n\nfrom typing import Any\n\nfrom a.b import c as c\nfrom a import d as _e\n'
+    text += "e = _e.f\nx: int\n"
+    assert list(read_stub(text)) == [("c", ("a.b", "c", "")), ("e", ("a", "d", "f")), ("x", None)]
+
+
+def test_a_package_without_its_stub_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = type(sys)("graphflow.lost")
+    module.__file__ = str(tmp_path / "lost.py")
+    monkeypatch.setitem(sys.modules, "graphflow.lost", module)
+    with pytest.raises(ImportError, match=r"lost\.pyi lists what graphflow\.lost offers, and cannot be read"):
+        attach("graphflow.lost")
+
+
+def test_all_names_at_once_need_no_protobuf() -> None:
+    in_a_new_process(STAR)
+
+
+def test_what_is_loaded_at_first_use_is_pickled_by_its_place() -> None:
+    in_a_new_process(PICKLED)
+
+
+def test_threads_may_be_the_first_together() -> None:
+    in_a_new_process(THREADS)
+
+
+@pytest.mark.parametrize("program", SMALLEST.values(), ids=list(SMALLEST))
+def test_a_tensor_has_its_operators_as_soon_as_it_is(program: str) -> None:
+    in_a_new_process(f"import graphflow as gf\n{program}")
 
 
 @pytest.mark.timeout(400)  # It looks at the whole package where the linter has not before.

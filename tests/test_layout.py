@@ -207,6 +207,13 @@ def inside_functions() -> Mapping[str, set[int]]:
     return found
 
 
+def test_the_library_does_not_import_itself_by_its_public_face() -> None:
+    """Names are loaded from the root at first use, of whoever is above; what stands under the root asks for modules."""
+    shows_all = {"graphflow.compat", "graphflow.cli.ops", "graphflow.cli.launch"}
+    found = [one for one in imports() if one.target == PACKAGE and one.module not in shows_all]
+    assert not found, "import graphflow.NAME as NAME, or from where a name is defined"
+
+
 def test_what_is_imported_inside_functions_grows_less() -> None:
     found = inside_functions()
     count = sum(map(len, found.values()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph

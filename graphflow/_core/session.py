@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any, NoReturn
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Tensor

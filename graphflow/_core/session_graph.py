@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.graph import Graph

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.layout import SUFFIX, Record
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile

@@ -17,7 +17,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from graphflow import errors, train
+import graphflow.errors as errors
+import graphflow.train as train
 from graphflow._core.common import numpy_files
 from graphflow._core.common.printable import printable
 from graphflow._core.graph.dtypes import as_dtype

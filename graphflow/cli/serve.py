@@ -11,7 +11,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import (
     VARIABLE,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.protocol.journal import read
 from graphflow._core.cluster.server.control import cluster_journals, cluster_status
 from graphflow._core.common.printable import printable

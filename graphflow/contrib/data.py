@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import exports, missing
+from graphflow._core.common.namespaces import attach
 
-globals().update(exports("data.transformations", names="CONTRIB_DATA_EXPORTS"))
-__getattr__ = missing("gf.contrib.data", globals())
+__getattr__, __dir__, __all__ = attach(__name__)

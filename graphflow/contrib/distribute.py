@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from graphflow import distribute
+import graphflow.distribute as distribute
 
 sys.modules[__name__] = distribute

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from graphflow import distributions
-from graphflow._core.common.namespaces import missing
-from graphflow.distributions.multivariate_normal import MultivariateNormalDiag as MultivariateNormalDiag
+from graphflow._core.common.namespaces import attach
 
-globals().update({name: getattr(distributions, name) for name in distributions.__all__})
-__getattr__ = missing("gf.contrib.distributions", globals())
+__getattr__, __dir__, __all__ = attach(__name__)

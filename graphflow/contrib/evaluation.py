@@ -228,12 +228,3 @@ def evaluate_repeatedly(
         if max_number_of_evaluations is not None and evaluations >= max_number_of_evaluations:
             break
     return final.final_ops_values
-
-
-CONTRIB_TRAINING_EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        StopAfterNEvalsHook, SummaryAtEndHook, checkpoints_iterator, evaluate_once, evaluate_repeatedly,
-        get_or_create_eval_step, wait_for_new_checkpoint,
-    )
-}  # fmt: skip

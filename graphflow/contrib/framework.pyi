@@ -38,5 +38,4 @@ from graphflow._core.ops.control_flow.smart_cond import smart_case as smart_case
 from graphflow._core.ops.control_flow.smart_cond import smart_cond as smart_cond
 from graphflow._core.ops.control_flow.smart_cond import smart_constant_value as smart_constant_value
 from graphflow._core.ops.math.sorting import sort as sort
-from graphflow.train import steps as steps
 from graphflow.layers.model_variables import variable as variable

@@ -174,6 +174,3 @@ class HParams:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sorted(self.values().items())})"
-
-
-CONTRIB_TRAINING_EXPORTS: dict[str, Any] = {"HParams": HParams, "parse_values": parse_values}

@@ -1,7 +1,7 @@
 """Layers, regularizers and initial values (tf.contrib.layers)."""
 
-from typing import Any
-
+from graphflow.layers.optimize_loss import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
+from graphflow.layers.optimize_loss import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from graphflow.layers.regularizers import apply_regularization as apply_regularization
 from graphflow.layers.contrib import avg_pool2d as avg_pool2d
 from graphflow.layers.contrib import batch_norm as batch_norm
@@ -11,6 +11,7 @@ from graphflow.layers.contrib_channelwise import conv2d_transpose as conv2d_tran
 from graphflow.layers.contrib import conv2d as _convolution2d
 from graphflow.layers.contrib_channelwise import conv2d_transpose as _convolution2d_transpose
 from graphflow.layers.contrib import dropout as dropout
+from graphflow.layers.contrib import elu_layer as _elu
 from graphflow.layers.contrib_composed import embed_sequence as embed_sequence
 from graphflow.layers.contrib import flatten as flatten
 from graphflow.layers.contrib import fully_connected as fully_connected
@@ -19,9 +20,12 @@ from graphflow.layers.regularizers import l1_l2_regularizer as l1_l2_regularizer
 from graphflow.layers.regularizers import l1_regularizer as l1_regularizer
 from graphflow.layers.regularizers import l2_regularizer as l2_regularizer
 from graphflow.layers.contrib import layer_norm as layer_norm
+from graphflow.layers.contrib import linear as linear
 from graphflow.layers.contrib import max_pool2d as max_pool2d
 from graphflow.layers.contrib_composed import one_hot_encoding as one_hot_encoding
 from graphflow.layers.optimize_loss import optimize_loss as optimize_loss
+from graphflow.layers.contrib import relu_layer as _relu
+from graphflow.layers.contrib import relu6_layer as _relu6
 from graphflow.layers.contrib_composed import repeat as repeat
 from graphflow.layers.contrib_channelwise import separable_conv2d as separable_conv2d
 from graphflow.layers.contrib_channelwise import separable_conv2d as _separable_convolution2d
@@ -33,14 +37,11 @@ from graphflow._core.ops.state.initializers import ContribVarianceScaling as _va
 from graphflow._core.ops.state.initializers import xavier_initializer as xavier_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as _xavier_initializer_conv2d
 
-OPTIMIZER_CLS_NAMES: Any
-OPTIMIZER_SUMMARIES: Any
 convolution2d = _convolution2d
 convolution2d_transpose = _convolution2d_transpose
-def elu(inputs: Any, num_outputs: Any, *, activation_fn: Any = ..., normalizer_fn: Any = ..., normalizer_params: Any = ..., weights_initializer: Any = ..., weights_regularizer: Any = ..., biases_initializer: Any = ..., biases_regularizer: Any = ..., reuse: Any = ..., variables_collections: Any = ..., outputs_collections: Any = ..., trainable: Any = ..., scope: Any = ...) -> Any: ...
-def linear(inputs: Any, num_outputs: Any, *, activation_fn: Any = ..., normalizer_fn: Any = ..., normalizer_params: Any = ..., weights_initializer: Any = ..., weights_regularizer: Any = ..., biases_initializer: Any = ..., biases_regularizer: Any = ..., reuse: Any = ..., variables_collections: Any = ..., outputs_collections: Any = ..., trainable: Any = ..., scope: Any = ...) -> Any: ...
-def relu(inputs: Any, num_outputs: Any, *, activation_fn: Any = ..., normalizer_fn: Any = ..., normalizer_params: Any = ..., weights_initializer: Any = ..., weights_regularizer: Any = ..., biases_initializer: Any = ..., biases_regularizer: Any = ..., reuse: Any = ..., variables_collections: Any = ..., outputs_collections: Any = ..., trainable: Any = ..., scope: Any = ...) -> Any: ...
-def relu6(inputs: Any, num_outputs: Any, *, activation_fn: Any = ..., normalizer_fn: Any = ..., normalizer_params: Any = ..., weights_initializer: Any = ..., weights_regularizer: Any = ..., biases_initializer: Any = ..., biases_regularizer: Any = ..., reuse: Any = ..., variables_collections: Any = ..., outputs_collections: Any = ..., trainable: Any = ..., scope: Any = ...) -> Any: ...
+elu = _elu
+relu = _relu
+relu6 = _relu6
 separable_convolution2d = _separable_convolution2d
 variance_scaling_initializer = _variance_scaling_initializer
 xavier_initializer_conv2d = _xavier_initializer_conv2d

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow import losses as by_label
+import graphflow.losses as by_label
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphflow import metrics
+import graphflow.metrics as metrics
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphflow import nn
+import graphflow.nn as nn
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.ops.array import array

@@ -181,12 +181,3 @@ def train(
         while not session.should_stop():
             loss = session.run(train_op, run_metadata=run_metadata)
     return loss
-
-
-CONTRIB_TRAINING_EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        add_gradients_summaries, clip_gradient_norms, clip_gradient_norms_fn, create_train_op, multiply_gradients,
-        train,
-    )
-}  # fmt: skip

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import exports, missing
+from graphflow._core.common.namespaces import attach
 
-globals().update(
-    exports(
-        "_core.cluster.client.device_setter",
-        "contrib.train_op",
-        "contrib.evaluation",
-        "contrib.hparams",
-        names="CONTRIB_TRAINING_EXPORTS",
-    )
-)
-__getattr__ = missing("gf.contrib.training", globals())
+__getattr__, __dir__, __all__ = attach(__name__)

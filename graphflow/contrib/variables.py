@@ -210,13 +210,3 @@ def assign_from_checkpoint_fn(
             return None
     saver = Saver(var_list, reshape=reshape_variables)
     return lambda session: saver.restore(session, model_path)
-
-
-CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        assign_from_checkpoint, assign_from_checkpoint_fn, assign_from_values, assign_from_values_fn, filter_variables,
-        get_local_variables, get_model_variables, get_trainable_variables, get_unique_variable, get_variable_full_name,
-        get_variables, get_variables_by_name, get_variables_by_suffix, get_variables_to_restore,
-    )
-}  # fmt: skip

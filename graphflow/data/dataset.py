@@ -454,6 +454,3 @@ def _padding(value: Any, dtype: dtypes.DType) -> Tensor:
     if tensor.dims not in ((), None):
         raise ValueError(f"A padding value must be a scalar, got the shape {tensor.shape}.")
     return tensor
-
-
-EXPORTS: dict[str, Any] = {"Dataset": Dataset, "Iterator": Iterator}

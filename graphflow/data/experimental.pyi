@@ -1,5 +1,6 @@
 """Transformations for Dataset.apply (tf.data.experimental)."""
 
+from graphflow.data.dataset import AUTOTUNE as AUTOTUNE
 from graphflow.data.transformations import counter as _Counter
 from graphflow.data.transformations import enumerate_dataset as enumerate_dataset
 from graphflow.data.transformations import map_and_batch as map_and_batch
@@ -8,5 +9,4 @@ from graphflow.data.transformations import prefetch_to_device as prefetch_to_dev
 from graphflow.data.transformations import shuffle_and_repeat as shuffle_and_repeat
 from graphflow.data.transformations import unbatch as unbatch
 
-AUTOTUNE: int
 Counter = _Counter

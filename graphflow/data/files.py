@@ -47,6 +47,3 @@ class TFRecordDataset(TextLineDataset):
         num_parallel_reads: Any = None,
     ) -> None:
         super().__init__(filenames, compression_type, buffer_size)
-
-
-EXPORTS: dict[str, Any] = {"TextLineDataset": TextLineDataset, "TFRecordDataset": TFRecordDataset}

@@ -76,20 +76,3 @@ def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
     numbers = Dataset.range(start, dtypes.int64.max if step > 0 else dtypes.int64.min, step)
     wanted = dtypes.as_dtype(dtype)
     return numbers if wanted is dtypes.int64 else numbers.map(lambda number: cast(number, wanted))
-
-
-EXPERIMENTAL_EXPORTS: dict[str, Any] = {
-    "AUTOTUNE": AUTOTUNE,
-    "Counter": counter,
-    "enumerate_dataset": enumerate_dataset,
-    "map_and_batch": map_and_batch,
-    "parallel_interleave": parallel_interleave,
-    "prefetch_to_device": prefetch_to_device,
-    "shuffle_and_repeat": shuffle_and_repeat,
-    "unbatch": unbatch,
-}
-CONTRIB_DATA_EXPORTS: dict[str, Any] = EXPERIMENTAL_EXPORTS | {
-    "Dataset": Dataset,
-    "batch_and_drop_remainder": batch_and_drop_remainder,
-    "padded_batch_and_drop_remainder": padded_batch_and_drop_remainder,
-}

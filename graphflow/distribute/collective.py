@@ -183,6 +183,3 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
                 begins = again = group(*[assign(copy, value) for copy in copies])
         variable.set_initializer(variable.initial_value, begins)
         graph.add_to_collection(SHARING, again)
-
-
-EXPORTS: dict[str, Any] = {"CollectiveAllReduceStrategy": CollectiveAllReduceStrategy, "AllReduce": AllReduce}

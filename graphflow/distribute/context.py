@@ -229,12 +229,3 @@ def get_loss_reduction() -> int:
     """
     summed = get_default_graph().scopes.loss_reduction == "weighted_sum"
     return VariableAggregation.SUM if summed else VariableAggregation.MEAN
-
-
-EXPORTS: dict[str, Any] = {
-    x.__name__: x
-    for x in (
-        TowerContext, get_tower_context, get_cross_tower_context, get_distribution_strategy,
-        has_distribution_strategy, get_loss_reduction,
-    )
-}  # fmt: skip

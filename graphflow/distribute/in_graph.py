@@ -65,6 +65,3 @@ class InGraphStrategy(DistributionStrategy):
     def parameter_devices(self) -> list[str]:
         """The parameter servers."""
         return self._task.parameter_servers or self.worker_devices[:1]
-
-
-EXPORTS: dict[str, Any] = {"InGraphStrategy": InGraphStrategy}

@@ -20,6 +20,3 @@ def increment_var(v: Any, amount: Any = 1) -> Any:
     context = get_tower_context()
     assert context is not None
     return context.merge_call(merged, v)
-
-
-EXPORTS: dict[str, Any] = {"increment_var": increment_var}

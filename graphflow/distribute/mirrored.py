@@ -51,6 +51,3 @@ class MirroredStrategy(DistributionStrategy):
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         """The devices: every one has a copy."""
         return self._devices
-
-
-EXPORTS: dict[str, Any] = {"MirroredStrategy": MirroredStrategy}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphflow.distribute.strategy import DistributionStrategy
 
@@ -18,6 +17,3 @@ class OneDeviceStrategy(DistributionStrategy):
     def tower_devices(self) -> Sequence[str]:
         """The device."""
         return [self._device]
-
-
-EXPORTS: dict[str, Any] = {"OneDeviceStrategy": OneDeviceStrategy}

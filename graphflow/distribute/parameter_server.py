@@ -94,6 +94,3 @@ class ParameterServerStrategy(DistributionStrategy):
     def parameter_devices(self) -> list[str]:
         """The parameter servers."""
         return self._task.parameter_servers or self.worker_devices
-
-
-EXPORTS: dict[str, Any] = {"ParameterServerStrategy": ParameterServerStrategy}

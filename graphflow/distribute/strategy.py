@@ -436,6 +436,3 @@ def _in_one_part(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             f"Tower {context.index}: {error} Every tower shares the variables of tower 0, so it has to ask for the "
             "same, with the same shapes."
         ) from error
-
-
-EXPORTS: dict[str, Any] = {"DistributionStrategy": DistributionStrategy}

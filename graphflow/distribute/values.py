@@ -151,10 +151,3 @@ def operations_of(value: Any) -> list[Operation]:
     if isinstance(value, DistributedValues):
         return [op for item in value.values for op in operations_of(item)]
     return [value.op if isinstance(value, Tensor) else value]
-
-
-EXPORTS: dict[str, Any] = {
-    "PerDevice": PerDevice,
-    "Mirrored": Mirrored,
-    "DistributedValues": DistributedValues,
-}

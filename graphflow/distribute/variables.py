@@ -267,9 +267,3 @@ def make_copies(
 
 
 _COPIES = "copies_of_variables"
-
-EXPORTS: dict[str, Any] = {
-    "MirroredVariable": MirroredVariable,
-    "TowerLocalVariable": TowerLocalVariable,
-    "DistributedVariable": DistributedVariable,
-}

@@ -2,25 +2,6 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import exports, missing
-from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
-from graphflow._core.ops.array.patches import extract_patches as extract_patches
-from graphflow._core.ops.random import random_crop as random_crop
+from graphflow._core.common.namespaces import attach
 
-globals().update(
-    exports(
-        "_core.ops.image.boxes",
-        "_core.ops.image.colors",
-        "_core.ops.image.resizing",
-        "image.adjust",
-        "image.colors",
-        "image.dtypes",
-        "image.files",
-        "image.geometry",
-        "image.quality",
-        "image.sizes",
-        names="IMAGE_EXPORTS",
-    )
-)
-
-__getattr__ = missing("gf.image", globals())
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,7 +1,6 @@
 """Images (tf.image): their size, place and colours, random changes of them, boxes in them, and files that hold them."""
 
 from graphflow.image.sizes import ResizeMethod as ResizeMethod
-from . import adjust as adjust
 from graphflow.image.adjust import adjust_brightness as adjust_brightness
 from graphflow.image.adjust import adjust_contrast as adjust_contrast
 from graphflow.image.adjust import adjust_gamma as adjust_gamma
@@ -9,8 +8,6 @@ from graphflow.image.adjust import adjust_hue as adjust_hue
 from graphflow.image.adjust import adjust_jpeg_quality as adjust_jpeg_quality
 from graphflow.image.adjust import adjust_saturation as adjust_saturation
 from graphflow.image.geometry import central_crop as central_crop
-from . import checks as checks
-from . import colors as colors
 from graphflow._core.ops.image.boxes import combined_non_max_suppression as combined_non_max_suppression
 from graphflow.image.dtypes import convert_image_dtype as convert_image_dtype
 from graphflow._core.ops.image.resizing import crop_and_resize as crop_and_resize
@@ -22,17 +19,14 @@ from graphflow.image.files import decode_image as decode_image
 from graphflow._core.ops.image.files import decode_jpeg as decode_jpeg
 from graphflow._core.ops.image.files import decode_png as decode_png
 from graphflow._core.ops.image.boxes import draw_bounding_boxes as draw_bounding_boxes
-from . import dtypes as dtypes
 from graphflow._core.ops.image.files import encode_jpeg as encode_jpeg
 from graphflow._core.ops.image.files import encode_png as encode_png
 from graphflow._core.ops.image.boxes import extract_glimpse as extract_glimpse
 from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
 from graphflow._core.ops.image.files import extract_jpeg_shape as extract_jpeg_shape
 from graphflow._core.ops.array.patches import extract_patches as extract_patches
-from . import files as files
 from graphflow.image.geometry import flip_left_right as flip_left_right
 from graphflow.image.geometry import flip_up_down as flip_up_down
-from . import geometry as geometry
 from graphflow.image.colors import grayscale_to_rgb as grayscale_to_rgb
 from graphflow._core.ops.image.colors import hsv_to_rgb as hsv_to_rgb
 from graphflow.image.quality import image_gradients as image_gradients
@@ -44,7 +38,6 @@ from graphflow._core.ops.image.boxes import non_max_suppression_with_scores as n
 from graphflow.image.geometry import pad_to_bounding_box as pad_to_bounding_box
 from graphflow.image.adjust import per_image_standardization as per_image_standardization
 from graphflow.image.quality import psnr as psnr
-from . import quality as quality
 from graphflow.image.adjust import random_brightness as random_brightness
 from graphflow.image.adjust import random_contrast as random_contrast
 from graphflow._core.ops.random import random_crop as random_crop
@@ -68,7 +61,6 @@ from graphflow.image.colors import rgb_to_yiq as rgb_to_yiq
 from graphflow.image.colors import rgb_to_yuv as rgb_to_yuv
 from graphflow.image.geometry import rot90 as rot90
 from graphflow._core.ops.image.boxes import sample_distorted_bounding_box as sample_distorted_bounding_box
-from . import sizes as sizes
 from graphflow.image.quality import sobel_edges as sobel_edges
 from graphflow.image.quality import ssim as ssim
 from graphflow.image.quality import ssim_multiscale as ssim_multiscale

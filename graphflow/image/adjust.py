@@ -6,7 +6,6 @@ float32 and brought back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph import dtypes
@@ -168,20 +167,3 @@ def random_jpeg_quality(
         )
     drawn = random_uniform([], min_jpeg_quality, max_jpeg_quality, seed=seed, dtype=dtypes.int32)
     return adjust_jpeg_quality(image, drawn)
-
-
-IMAGE_EXPORTS: dict[str, Callable[..., Tensor]] = {
-    "adjust_brightness": adjust_brightness,
-    "adjust_contrast": adjust_contrast,
-    "adjust_gamma": adjust_gamma,
-    "adjust_hue": adjust_hue,
-    "adjust_jpeg_quality": adjust_jpeg_quality,
-    "adjust_saturation": adjust_saturation,
-    "convert_image_dtype": convert_image_dtype,
-    "per_image_standardization": per_image_standardization,
-    "random_brightness": random_brightness,
-    "random_contrast": random_contrast,
-    "random_hue": random_hue,
-    "random_jpeg_quality": random_jpeg_quality,
-    "random_saturation": random_saturation,
-}

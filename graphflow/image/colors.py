@@ -96,13 +96,3 @@ def rgb_to_yuv(images: Any) -> Tensor:
 def yuv_to_rgb(images: Any) -> Tensor:
     """Floats of Y, U and V as red, green and blue (tf.image.yuv_to_rgb)."""
     return _changed(images, _YUV_TO_RGB)
-
-
-IMAGE_EXPORTS: dict[str, Any] = {
-    "grayscale_to_rgb": grayscale_to_rgb,
-    "rgb_to_grayscale": rgb_to_grayscale,
-    "rgb_to_yiq": rgb_to_yiq,
-    "rgb_to_yuv": rgb_to_yuv,
-    "yiq_to_rgb": yiq_to_rgb,
-    "yuv_to_rgb": yuv_to_rgb,
-}

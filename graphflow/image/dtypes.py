@@ -39,6 +39,3 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
         if image.dtype.is_integer:
             return math.multiply(math.cast(image, wanted), 1.0 / image.dtype.max, name=scope)
         return cast(math.multiply(image, wanted.max + 0.5), wanted, name=scope)
-
-
-IMAGE_EXPORTS: dict[str, Any] = {"convert_image_dtype": convert_image_dtype}

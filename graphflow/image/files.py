@@ -11,7 +11,6 @@ from graphflow._core.ops.array.array import gather
 from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import convert_to_tensor, op_scope
-from graphflow._core.ops.image.files import IMAGE_EXPORTS as CODECS
 from graphflow._core.ops.image.files import decode_bmp, decode_gif, decode_jpeg, decode_png
 from graphflow._core.ops.math import math
 from graphflow._core.ops.strings import substr
@@ -83,8 +82,3 @@ def decode_image(
 
         result: Tensor = cond(is_jpeg(contents), jpeg, png_or_other, name="cond_jpeg")
         return result
-
-
-IO_EXPORTS: dict[str, Any] = {"decode_image": decode_image, "is_jpeg": is_jpeg}
-"""What gf.io and gf.image have of these."""
-IMAGE_EXPORTS: dict[str, Any] = {**CODECS, **IO_EXPORTS}

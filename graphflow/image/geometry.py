@@ -219,19 +219,3 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Size, target_width:
         checks = condition(same(found_height, target_height), "resized height is not correct.")
         checks += condition(same(found_width, target_width), "resized width is not correct.")
         return unbatched(after(checks, resized), is_batch)
-
-
-IMAGE_EXPORTS: dict[str, Any] = {
-    "central_crop": central_crop,
-    "crop_to_bounding_box": crop_to_bounding_box,
-    "flip_left_right": flip_left_right,
-    "flip_up_down": flip_up_down,
-    "pad_to_bounding_box": pad_to_bounding_box,
-    "random_flip_left_right": random_flip_left_right,
-    "random_flip_up_down": random_flip_up_down,
-    "resize_image_with_crop_or_pad": resize_image_with_crop_or_pad,
-    "resize_with_crop_or_pad": resize_image_with_crop_or_pad,
-    "rot90": rot90,
-    "transpose": transpose_image,
-    "transpose_image": transpose_image,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math as numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -230,13 +230,3 @@ def sobel_edges(image: Any) -> Tensor:
     edges = array.reshape(found, array.concat([whole, [2]], 0))
     edges.set_shape(image.shape.concatenate([2]))
     return edges
-
-
-IMAGE_EXPORTS: dict[str, Callable[..., Any]] = {
-    "image_gradients": image_gradients,
-    "psnr": psnr,
-    "sobel_edges": sobel_edges,
-    "ssim": ssim,
-    "ssim_multiscale": ssim_multiscale,
-    "total_variation": total_variation,
-}

@@ -143,11 +143,3 @@ def resize_image_with_pad(
         resized = resize_images(image, sizes, method, align_corners=align_corners)
         padded = pad_to_bounding_box(resized, rims[0], rims[1], target_height, target_width)
         return unbatched(padded, is_batch)
-
-
-IMAGE_EXPORTS: dict[str, Any] = {
-    "ResizeMethod": ResizeMethod,
-    "resize": resize_images,
-    "resize_image_with_pad": resize_image_with_pad,
-    "resize_images": resize_images,
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing
 from graphflow.gfile import Copy as copy
 from graphflow.gfile import DeleteRecursively as rmtree

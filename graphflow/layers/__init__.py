@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import exports, missing
+from graphflow._core.common.namespaces import attach
 
-globals().update(
-    exports(
-        "layers.core",
-        "layers.convolutional",
-        "layers.channelwise",
-        "layers.pooling",
-        "layers.normalization",
-    )
-)
-__getattr__ = missing("gf.layers", globals())
+__getattr__, __dir__, __all__ = attach(__name__)

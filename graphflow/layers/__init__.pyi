@@ -21,27 +21,23 @@ from graphflow.layers.pooling import MaxPooling2D as MaxPooling2D
 from graphflow.layers.pooling import MaxPooling3D as MaxPooling3D
 from graphflow.layers.channelwise import SeparableConv1D as SeparableConv1D
 from graphflow.layers.channelwise import SeparableConv2D as SeparableConv2D
-from . import arg_scope as arg_scope
-from . import arguments as arguments
-from . import base as base
+from graphflow.layers.pooling import average_pooling1d as _average_pooling1d
+from graphflow.layers.pooling import average_pooling2d as _average_pooling2d
+from graphflow.layers.pooling import average_pooling3d as _average_pooling3d
 from graphflow.layers.normalization import batch_normalization as batch_normalization
-from . import channelwise as channelwise
-from . import contrib as contrib
-from . import contrib_channelwise as contrib_channelwise
-from . import contrib_composed as contrib_composed
-from . import contrib_scope as contrib_scope
-from . import convolutional as convolutional
-from . import core as core
-from graphflow.layers.core import dense as dense
+from graphflow.layers.convolutional import conv1d as _conv1d
+from graphflow.layers.convolutional import conv2d as _conv2d
+from graphflow.layers.channelwise import conv2d_transpose as _conv2d_transpose
+from graphflow.layers.convolutional import conv3d as _conv3d
+from graphflow.layers.channelwise import conv3d_transpose as _conv3d_transpose
+from graphflow.layers.core import dense as _dense
 from graphflow.layers.core import dropout as dropout
 from graphflow.layers.core import flatten as flatten
-from . import input_spec as input_spec
-from . import model_variables as model_variables
-from . import named_outputs as named_outputs
-from . import normalization as normalization
-from . import optimize_loss as optimize_loss
-from . import pooling as pooling
-from . import regularizers as regularizers
+from graphflow.layers.pooling import max_pooling1d as _max_pooling1d
+from graphflow.layers.pooling import max_pooling2d as _max_pooling2d
+from graphflow.layers.pooling import max_pooling3d as _max_pooling3d
+from graphflow.layers.channelwise import separable_conv1d as _separable_conv1d
+from graphflow.layers.channelwise import separable_conv2d as _separable_conv2d
 
 def average_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., trainable: Any = ...) -> Any: ...
 def average_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., trainable: Any = ...) -> Any: ...
@@ -51,6 +47,7 @@ def conv2d(inputs: Any, filters: Any, kernel_size: Any, strides: Any = ..., padd
 def conv2d_transpose(inputs: Any, filters: Any, kernel_size: Any, strides: Any = ..., padding: Any = ..., data_format: Any = ..., activation: Any = ..., use_bias: Any = ..., kernel_initializer: Any = ..., bias_initializer: Any = ..., kernel_regularizer: Any = ..., bias_regularizer: Any = ..., activity_regularizer: Any = ..., kernel_constraint: Any = ..., bias_constraint: Any = ..., trainable: Any = ..., name: Any = ..., reuse: Any = ...) -> Any: ...
 def conv3d(inputs: Any, filters: Any, kernel_size: Any, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilation_rate: Any = ..., activation: Any = ..., use_bias: Any = ..., kernel_initializer: Any = ..., bias_initializer: Any = ..., kernel_regularizer: Any = ..., bias_regularizer: Any = ..., activity_regularizer: Any = ..., kernel_constraint: Any = ..., bias_constraint: Any = ..., trainable: Any = ..., name: Any = ..., reuse: Any = ...) -> Any: ...
 def conv3d_transpose(inputs: Any, filters: Any, kernel_size: Any, strides: Any = ..., padding: Any = ..., data_format: Any = ..., activation: Any = ..., use_bias: Any = ..., kernel_initializer: Any = ..., bias_initializer: Any = ..., kernel_regularizer: Any = ..., bias_regularizer: Any = ..., activity_regularizer: Any = ..., kernel_constraint: Any = ..., bias_constraint: Any = ..., trainable: Any = ..., name: Any = ..., reuse: Any = ...) -> Any: ...
+def dense(inputs: Any, units: Any, activation: Any = ..., use_bias: Any = ..., kernel_initializer: Any = ..., bias_initializer: Any = ..., kernel_regularizer: Any = ..., bias_regularizer: Any = ..., activity_regularizer: Any = ..., kernel_constraint: Any = ..., bias_constraint: Any = ..., trainable: Any = ..., name: Any = ..., reuse: Any = ...) -> Any: ...
 def max_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., trainable: Any = ...) -> Any: ...
 def max_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., trainable: Any = ...) -> Any: ...
 def max_pooling3d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., trainable: Any = ...) -> Any: ...

@@ -65,9 +65,3 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
         yield scope
     finally:
         _current.reset(token)
-
-
-CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
-    "arg_scope": arg_scope, "add_arg_scope": add_arg_scope, "has_arg_scope": has_arg_scope,
-    "current_arg_scope": current_arg_scope, "arg_scope_func_key": arg_scope_func_key,
-}  # fmt: skip

@@ -8,13 +8,15 @@ from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.layout import pad
-from graphflow._core.ops.nn.volumes import conv3d_transpose
+from graphflow._core.ops.nn.volumes import conv3d_transpose as transpose_3d
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow.layers.arguments import initializer_of
 from graphflow.layers.base import functional
 from graphflow.layers.convolutional import Convolution
 from graphflow.layers.pooling import FORMATS
-from graphflow.nn import bias_add, conv2d_transpose, separable_conv2d
+from graphflow.nn import bias_add
+from graphflow.nn import conv2d_transpose as transpose_2d
+from graphflow.nn import separable_conv2d as convolve_apart
 
 
 class Transposed(Convolution):
@@ -74,7 +76,7 @@ class Transposed(Convolution):
         start = 1 if self.data_format == "channels_last" else 2
         batch, *space = [sizes[0]] + [sizes[start + axis] for axis in range(self.axes)]
         wanted = array.stack(self._arranged(batch, [self._enlarged(n, axis) for axis, n in enumerate(space)]))
-        function = conv2d_transpose if self.axes == 2 else conv3d_transpose
+        function = transpose_2d if self.axes == 2 else transpose_3d
         outputs = function(
             inputs, self.kernel, wanted, self.strides, self.padding.upper(), data_format=self.format
         )
@@ -181,7 +183,7 @@ class Separable(Convolution):
             depthwise, pointwise = array.expand_dims(depthwise, 0), array.expand_dims(pointwise, 0)
         around = (1, 1, *steps) if first else (1, *steps, 1)
         layout = FORMATS[2, self.data_format]
-        outputs = separable_conv2d(
+        outputs = convolve_apart(
             inputs, depthwise, pointwise, around, padding.upper(), rate, data_format=layout
         )
         if self.use_bias:
@@ -204,11 +206,7 @@ class SeparableConv2D(Separable):
     axes = 2
 
 
-EXPORTS: dict[str, Any] = {
-    "Conv2DTranspose": Conv2DTranspose, "Conv3DTranspose": Conv3DTranspose, "SeparableConv1D": SeparableConv1D,
-    "SeparableConv2D": SeparableConv2D,
-    "conv2d_transpose": functional(Conv2DTranspose, "conv2d_transpose"),
-    "conv3d_transpose": functional(Conv3DTranspose, "conv3d_transpose"),
-    "separable_conv1d": functional(SeparableConv1D, "separable_conv1d"),
-    "separable_conv2d": functional(SeparableConv2D, "separable_conv2d"),
-}  # fmt: skip
+conv2d_transpose = functional(Conv2DTranspose, "conv2d_transpose")
+conv3d_transpose = functional(Conv3DTranspose, "conv3d_transpose")
+separable_conv1d = functional(SeparableConv1D, "separable_conv1d")
+separable_conv2d = functional(SeparableConv2D, "separable_conv2d")

@@ -279,9 +279,3 @@ linear.__doc__ = "fully_connected without activation (tf.contrib.layers.linear);
 relu_layer.__doc__ = "fully_connected with relu (tf.contrib.layers.relu); takes its arguments."
 relu6_layer.__doc__ = "fully_connected with relu6 (tf.contrib.layers.relu6); takes its arguments."
 elu_layer.__doc__ = "fully_connected with elu (tf.contrib.layers.elu); takes its arguments."
-
-CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    "avg_pool2d": avg_pool2d, "batch_norm": batch_norm, "conv2d": conv2d, "convolution2d": conv2d, "dropout": dropout,
-    "elu": elu_layer, "flatten": flatten, "fully_connected": fully_connected, "layer_norm": layer_norm,
-    "linear": linear, "max_pool2d": max_pool2d, "relu": relu_layer, "relu6": relu6_layer,
-}  # fmt: skip

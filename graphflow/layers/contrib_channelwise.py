@@ -146,9 +146,3 @@ def _by_channel(
     if biases is not None:
         outputs = bias_add(outputs, weight("biases", [size * multiplier], *biases), data_format=data_format)
     return outputs
-
-
-CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    "conv2d_transpose": conv2d_transpose, "convolution2d_transpose": conv2d_transpose,
-    "separable_conv2d": separable_conv2d, "separable_convolution2d": separable_conv2d,
-}  # fmt: skip

@@ -198,11 +198,3 @@ def embed_sequence(
         embeddings = get_variable("embeddings", shape, None, initializer, regularizer, trainable)
         result: Tensor = embedding_lookup(embeddings, ids)
         return result
-
-
-CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        bias_add, embed_sequence, instance_norm, one_hot_encoding, repeat, softmax, stack, unit_norm,
-    )
-}  # fmt: skip

@@ -9,14 +9,15 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.layout import pad
 from graphflow._core.ops.core import constant
-from graphflow._core.ops.nn.convolution import conv2d
-from graphflow._core.ops.nn.volumes import conv3d
+from graphflow._core.ops.nn.convolution import conv2d as convolve_2d
+from graphflow._core.ops.nn.volumes import conv3d as convolve_3d
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow.layers.arguments import activation_of, initializer_of, integers, layout_of, padding_of
 from graphflow.layers.base import Layer, functional
 from graphflow.layers.input_spec import InputSpec
 from graphflow.layers.pooling import FORMATS
-from graphflow.nn import bias_add, conv1d
+from graphflow.nn import bias_add
+from graphflow.nn import conv1d as convolve_1d
 
 
 class Convolution(Layer):
@@ -119,11 +120,11 @@ class Convolution(Layer):
     def convolved(self, inputs: Tensor) -> Tensor:
         """The inputs convolved with the kernel; without bias and activation."""
         if self.axes == 3:
-            return conv3d(
+            return convolve_3d(
                 inputs, self.kernel, self.strides, self.padding.upper(), self.format, self.dilation_rate,
                 name="Conv3D",
             )  # fmt: skip
-        return conv2d(
+        return convolve_2d(
             inputs, self.kernel, self.strides, self.padding.upper(), data_format=self.format,
             dilations=self.dilation_rate, name="Conv2D",
         )  # fmt: skip
@@ -165,7 +166,7 @@ class Conv1D(_Forward):
             first = self.data_format == "channels_first"
             inputs = pad(inputs, [[0, 0], [0, 0], before] if first else [[0, 0], before, [0, 0]])
             padding = "valid"
-        return conv1d(
+        return convolve_1d(
             inputs, self.kernel, self.strides[0], padding.upper(), data_format=self.format,
             dilations=self.dilation_rate[0],
         )  # fmt: skip
@@ -189,8 +190,6 @@ class Conv3D(_Forward):
     axes = 3
 
 
-EXPORTS: dict[str, Any] = {
-    "Conv1D": Conv1D, "Conv2D": Conv2D, "Conv3D": Conv3D,
-    "conv1d": functional(Conv1D, "conv1d"), "conv2d": functional(Conv2D, "conv2d"),
-    "conv3d": functional(Conv3D, "conv3d"),
-}  # fmt: skip
+conv1d = functional(Conv1D, "conv1d")
+conv2d = functional(Conv2D, "conv2d")
+conv3d = functional(Conv3D, "conv3d")

@@ -207,9 +207,3 @@ def dropout(
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
     """All axes but the first joined to one (tf.layers.flatten); see Flatten."""
     return Flatten(data_format, name=name)(inputs)
-
-
-EXPORTS: dict[str, Any] = {
-    "Dense": Dense, "Dropout": Dropout, "Flatten": Flatten, "dense": dense, "dropout": dropout, "flatten": flatten,
-    "InputSpec": InputSpec, "Layer": Layer,
-}  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
 
 

@@ -134,9 +134,3 @@ def add_model_variable(var: Any) -> None:
     found = get_default_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
     if not any(var is other for other in found):
         found.append(var)
-
-
-CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
-    "local_variable": local_variable, "global_variable": global_variable, "variable": variable,
-    "model_variable": model_variable, "add_model_variable": add_model_variable,
-}  # fmt: skip

@@ -69,12 +69,3 @@ def last_dimension(shape: Any, min_rank: int = 1) -> int:
     if size is None:
         raise ValueError(f"dimension -1 of shape must be known but is None: {shape}")
     return size
-
-
-CONTRIB_UTILS_EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        append_tensor_alias, collect_named_outputs, convert_collection_to_dict, gather_tensors_aliases,
-        get_tensor_aliases, last_dimension,
-    )
-}  # fmt: skip

@@ -276,9 +276,3 @@ def batch_normalization(
     )  # fmt: skip
     result: Tensor = layer(inputs, training=training)
     return result
-
-
-EXPORTS: dict[str, Any] = {
-    "BatchNormalization": BatchNormalization,
-    "batch_normalization": batch_normalization,
-}

@@ -175,9 +175,3 @@ def scaled_gradient(gradient: Any, factor: Any) -> Any:
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
     return gradient * factor
-
-
-CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    "optimize_loss": optimize_loss, "OPTIMIZER_CLS_NAMES": OPTIMIZER_CLS_NAMES,
-    "OPTIMIZER_SUMMARIES": OPTIMIZER_SUMMARIES,
-}  # fmt: skip

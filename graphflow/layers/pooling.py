@@ -116,12 +116,9 @@ class AveragePooling3D(_Pooling):
     function = staticmethod(volumes.avg_pool3d)
 
 
-_CLASSES = (MaxPooling1D, MaxPooling2D, MaxPooling3D, AveragePooling1D, AveragePooling2D, AveragePooling3D)
-EXPORTS: dict[str, Any] = {layer.__name__: layer for layer in _CLASSES} | {
-    "max_pooling1d": functional(MaxPooling1D, "max_pooling1d", shares=False),
-    "max_pooling2d": functional(MaxPooling2D, "max_pooling2d", shares=False),
-    "max_pooling3d": functional(MaxPooling3D, "max_pooling3d", shares=False),
-    "average_pooling1d": functional(AveragePooling1D, "average_pooling1d", shares=False),
-    "average_pooling2d": functional(AveragePooling2D, "average_pooling2d", shares=False),
-    "average_pooling3d": functional(AveragePooling3D, "average_pooling3d", shares=False),
-}
+max_pooling1d = functional(MaxPooling1D, "max_pooling1d", shares=False)
+max_pooling2d = functional(MaxPooling2D, "max_pooling2d", shares=False)
+max_pooling3d = functional(MaxPooling3D, "max_pooling3d", shares=False)
+average_pooling1d = functional(AveragePooling1D, "average_pooling1d", shares=False)
+average_pooling2d = functional(AveragePooling2D, "average_pooling2d", shares=False)
+average_pooling3d = functional(AveragePooling3D, "average_pooling3d", shares=False)

@@ -100,9 +100,3 @@ def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] |
         total = math.add_n(penalties, name=name)
     graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
     return total
-
-
-CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    "l1_regularizer": l1_regularizer, "l2_regularizer": l2_regularizer, "l1_l2_regularizer": l1_l2_regularizer,
-    "sum_regularizer": sum_regularizer, "apply_regularization": apply_regularization,
-}  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import exports, missing
+from graphflow._core.common.namespaces import attach
 
-globals().update(exports("metrics.averages", "metrics.counts", "metrics.curves", "metrics.classes"))
-__getattr__ = missing("gf.metrics", globals())
+__getattr__, __dir__, __all__ = attach(__name__)

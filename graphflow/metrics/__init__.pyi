@@ -1,15 +1,11 @@
 """Measures gathered over many steps (tf.metrics)."""
 
-from typing import Any
-
 from graphflow.metrics.averages import accuracy as accuracy
 from graphflow.metrics.curves import auc as auc
-from . import averages as averages
-from . import classes as classes
-from . import counts as counts
-from . import curves as curves
 from graphflow.metrics.counts import false_negatives as false_negatives
+from graphflow.metrics.counts import false_negatives_at_thresholds as false_negatives_at_thresholds
 from graphflow.metrics.counts import false_positives as false_positives
+from graphflow.metrics.counts import false_positives_at_thresholds as false_positives_at_thresholds
 from graphflow.metrics.averages import mean as mean
 from graphflow.metrics.averages import mean_absolute_error as mean_absolute_error
 from graphflow.metrics.averages import mean_cosine_distance as mean_cosine_distance
@@ -31,9 +27,6 @@ from graphflow.metrics.averages import root_mean_squared_error as root_mean_squa
 from graphflow.metrics.curves import sensitivity_at_specificity as sensitivity_at_specificity
 from graphflow.metrics.curves import specificity_at_sensitivity as specificity_at_sensitivity
 from graphflow.metrics.counts import true_negatives as true_negatives
+from graphflow.metrics.counts import true_negatives_at_thresholds as true_negatives_at_thresholds
 from graphflow.metrics.counts import true_positives as true_positives
-
-def false_negatives_at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = ..., metrics_collections: Any = ..., updates_collections: Any = ..., name: Any = ...) -> Any: ...
-def false_positives_at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = ..., metrics_collections: Any = ..., updates_collections: Any = ..., name: Any = ...) -> Any: ...
-def true_negatives_at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = ..., metrics_collections: Any = ..., updates_collections: Any = ..., name: Any = ...) -> Any: ...
-def true_positives_at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = ..., metrics_collections: Any = ..., updates_collections: Any = ..., name: Any = ...) -> Any: ...
+from graphflow.metrics.counts import true_positives_at_thresholds as true_positives_at_thresholds

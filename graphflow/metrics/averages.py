@@ -262,12 +262,3 @@ def percentage_below(
     return mean(
         below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold"
     )
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        accuracy, mean, mean_absolute_error, mean_cosine_distance, mean_relative_error, mean_squared_error,
-        mean_tensor, percentage_below, root_mean_squared_error,
-    )
-}  # fmt: skip

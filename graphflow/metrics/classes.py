@@ -251,11 +251,3 @@ def precision_at_k(
         return _at_top_k(
             "precision", labels, best, k, class_id, weights, metrics_collections, updates_collections, scope
         )
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        mean_iou, mean_per_class_accuracy, precision_at_k, precision_at_top_k, recall_at_k, recall_at_top_k,
-    )
-}  # fmt: skip

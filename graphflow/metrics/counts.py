@@ -248,11 +248,7 @@ def _shares(kind: str, default: str, word: str) -> Callable[..., Measure]:
 precision_at_thresholds = _shares("false_positives", "precision_at_thresholds", "precision")
 recall_at_thresholds = _shares("false_negatives", "recall_at_thresholds", "recall")
 
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        false_negatives, false_positives, precision, precision_at_thresholds, recall, recall_at_thresholds,
-        true_negatives, true_positives,
-    )
-}  # fmt: skip
-EXPORTS |= {f"{kind}_at_thresholds": _counts(kind) for kind in KINDS}
+true_positives_at_thresholds = _counts("true_positives")
+false_negatives_at_thresholds = _counts("false_negatives")
+true_negatives_at_thresholds = _counts("true_negatives")
+false_positives_at_thresholds = _counts("false_positives")

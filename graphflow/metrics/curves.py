@@ -150,10 +150,3 @@ def specificity_at_sensitivity(
         values, updates = counts_at_thresholds(labels, predictions, taken, weights)
         value = point(values, "value")
         return collected(value, point(updates, "update_op"), metrics_collections, updates_collections)
-
-
-EXPORTS: dict[str, Any] = {
-    "auc": auc,
-    "sensitivity_at_specificity": sensitivity_at_specificity,
-    "specificity_at_sensitivity": specificity_at_sensitivity,
-}

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.ops.array import array

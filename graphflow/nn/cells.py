@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape

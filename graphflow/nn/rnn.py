@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array import array, indexing, layout

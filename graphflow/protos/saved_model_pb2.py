@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow.protos.fields import messages
 
 _MADE = messages(

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from filecmp import cmp
 from typing import Any
 
-from graphflow import protos, train
+import graphflow.protos as protos
+import graphflow.train as train
 from graphflow._core.checkpoint.atomic import atomic_file, sync_folder, write_atomically
 from graphflow._core.checkpoint.bundle_writer import write_bundle
 from graphflow._core.checkpoint.opening import open_checkpoint
@@ -315,6 +316,3 @@ def simple_save(
         clear_devices=True,
     )
     builder.save()
-
-
-EXPORTS: dict[str, Any] = {"Builder": SavedModelBuilder, "simple_save": simple_save}

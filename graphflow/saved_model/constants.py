@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 ASSETS_DIRECTORY: Final = "assets"
 ASSETS_KEY: Final = "saved_model_assets"
@@ -14,7 +14,6 @@ SAVED_MODEL_SCHEMA_VERSION: Final = 1
 VARIABLES_DIRECTORY: Final = "variables"
 VARIABLES_FILENAME: Final = "variables"
 
-EXPORTS: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()}
 
 INIT_OP_SIGNATURE_KEY: Final = "__saved_model_init_op"
 """The signature under which later versions of TensorFlow name the operation that runs when a model is loaded."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow.saved_model import constants
 
 _CHECKSUM_FIELD: Final = 2**29 - 1

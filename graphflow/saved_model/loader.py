@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from graphflow import train
+import graphflow.train as train
 from graphflow._core.graph.graph import Graph
 from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants
@@ -103,10 +103,3 @@ def _element(graph: Graph, name: str, import_scope: str | None, what: str) -> An
         raise ValueError(
             f"The SavedModel names {name!r} as {what}, which its graph does not have."
         ) from error
-
-
-EXPORTS: dict[str, Any] = {
-    "contains_saved_model": maybe_saved_model_directory,
-    "load": load,
-    "maybe_saved_model_directory": maybe_saved_model_directory,
-}

@@ -27,6 +27,3 @@ def main_op_with_restore(restore_op_name: Any) -> Operation:
     """The operation of main_op(), followed by `restore_op_name`: an operation or tensor that restores variables."""
     with get_default_graph().control_dependencies([main_op()]):
         return group(restore_op_name)
-
-
-EXPORTS: dict[str, Any] = {"main_op_with_restore": main_op_with_restore}

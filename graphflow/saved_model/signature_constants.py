@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 DEFAULT_SERVING_SIGNATURE_DEF_KEY: Final = "serving_default"
 CLASSIFY_INPUTS: Final = "inputs"
@@ -15,5 +15,3 @@ PREDICT_OUTPUTS: Final = "outputs"
 REGRESS_INPUTS: Final = "inputs"
 REGRESS_METHOD_NAME: Final = "tensorflow/serving/regress"
 REGRESS_OUTPUTS: Final = "outputs"
-
-EXPORTS: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Tensor
@@ -101,12 +101,3 @@ def is_valid_signature(signature_def: Any) -> bool:
 
 def _dtypes(tensors: Mapping[str, Any]) -> dict[str, int]:
     return {key: info.dtype for key, info in tensors.items()}
-
-
-EXPORTS: dict[str, Any] = {
-    "build_signature_def": build_signature_def,
-    "classification_signature_def": classification_signature_def,
-    "is_valid_signature": is_valid_signature,
-    "predict_signature_def": predict_signature_def,
-    "regression_signature_def": regression_signature_def,
-}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 SERVING: Final = "serve"
 TRAINING: Final = "train"
 EVAL: Final = "eval"
 GPU: Final = "gpu"
 TPU: Final = "tpu"
-
-EXPORTS: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()}

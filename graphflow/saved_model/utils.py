@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph import defaults
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
@@ -59,9 +59,3 @@ def get_tensor_from_tensor_info(
 def under_scope(name: str, import_scope: str | None) -> str:
     """The name that an element of a graph has after the graph was imported under a scope."""
     return f"{import_scope}/{name}" if import_scope else name
-
-
-EXPORTS: dict[str, Any] = {
-    "build_tensor_info": build_tensor_info,
-    "get_tensor_from_tensor_info": get_tensor_from_tensor_info,
-}

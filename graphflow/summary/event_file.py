@@ -18,7 +18,7 @@ import weakref
 from pathlib import Path
 from typing import Any, Final
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.common.timeouts import EVENT_DELAY_SECONDS
 from graphflow._core.resources.records import record
 from graphflow.errors import OpError, PermissionDeniedError, ResourceExhaustedError, UnknownError

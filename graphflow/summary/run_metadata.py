@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph.attributes import shape_to_proto
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow.config import NodeStats, RunMetadata

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, ClassVar
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
@@ -234,7 +234,3 @@ def summary_iterator(path: Any) -> Iterator[Any]:
                     None, None, f"{name} holds a record of {len(data)} bytes that is no Event."
                 ) from None
             yield event
-
-
-EXPORTS: dict[str, Any] = {"FileWriter": FileWriter, "FileWriterCache": FileWriterCache}
-TRAIN_EXPORTS: dict[str, Any] = {"SummaryWriter": FileWriter, "summary_iterator": summary_iterator}

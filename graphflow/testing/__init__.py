@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow.testing.gradient_checker import compute_gradient as compute_gradient
 from graphflow.testing.gradient_checker import compute_gradient_error as compute_gradient_error
 from graphflow.testing.strategies import check_strategy as check_strategy
-
-EXPORTS: dict[str, Any] = {f.__name__: f for f in (compute_gradient, compute_gradient_error)}

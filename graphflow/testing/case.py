@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors, nest
+import graphflow.errors as errors
+import graphflow.nest as nest
 from graphflow._core.graph.defaults import get_default_session, reset_default_graph
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.elements import Operation, Tensor
@@ -359,6 +360,3 @@ class TestCase(unittest.TestCase):
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> AbstractContextManager[None]:
         """assertRaisesWithPredicateMatch for errors of running a graph."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
-
-
-EXPORTS: dict[str, Any] = {"TestCase": TestCase}

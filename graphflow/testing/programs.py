@@ -9,8 +9,6 @@ import sys
 import tempfile
 import unittest
 from functools import lru_cache
-from typing import Any
-from unittest import mock
 
 from graphflow._core.codegen.gpu.discovery import found
 from graphflow.flags import FLAGS
@@ -57,10 +55,3 @@ def is_gpu_available(
 def gpu_device_name() -> str:
     """The name of the first GPU, "/device:GPU:0"; "" where there is none (tf.test.gpu_device_name)."""
     return "/device:GPU:0" if found().gpus else ""
-
-
-EXPORTS: dict[str, Any] = {
-    "main": main, "get_temp_dir": get_temp_dir, "test_src_dir_path": test_src_dir_path, "mock": mock,
-    "is_built_with_cuda": is_built_with_cuda, "is_gpu_available": is_gpu_available,
-    "gpu_device_name": gpu_device_name,
-}  # fmt: skip

@@ -298,6 +298,3 @@ def check_strategy(
             print(f"{name}: ok")
     if failed:
         raise AssertionError(f"{type(strategies[0]).__name__}: " + "\n".join(failed))
-
-
-EXPORTS: dict[str, Any] = {"check_strategy": check_strategy}

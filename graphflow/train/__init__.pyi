@@ -58,23 +58,14 @@ from graphflow.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasO
 from graphflow.train.session_creators import WorkerSessionCreator as WorkerSessionCreator
 from graphflow.train.queue_runner import add_queue_runner as add_queue_runner
 from graphflow.train.steps import assert_global_step as assert_global_step
-from . import balance as balance
-from . import basic_hooks as basic_hooks
 from graphflow.train.batching import batch as batch
 from graphflow.train.batching import batch_join as batch_join
-from . import batching as batching
-from . import bounded_staleness as bounded_staleness
 from graphflow._core.cluster.client.device_setter import byte_size_load_fn as byte_size_load_fn
 from graphflow.train.checkpoint_management import checkpoint_exists as checkpoint_exists
-from . import checkpoint_management as checkpoint_management
-from . import checkpoint_utils as checkpoint_utils
 from graphflow._core.cluster.server.control import cluster_status as cluster_status
-from . import collections as collections
-from . import coordinator as coordinator
 from graphflow.train.decays import cosine_decay as cosine_decay
 from graphflow.train.decays import cosine_decay_restarts as cosine_decay_restarts
 from graphflow.train.steps import create_global_step as create_global_step
-from . import decays as decays
 from graphflow.train.decays import exponential_decay as exponential_decay
 from graphflow.train.meta_graph import export_meta_graph as export_meta_graph
 from graphflow.train.checkpoint_management import generate_checkpoint_state_proto as generate_checkpoint_state_proto
@@ -85,7 +76,6 @@ from graphflow.train.steps import get_or_create_global_step as get_or_create_glo
 from graphflow.train.steps import global_step as global_step
 from graphflow.train.meta_graph import import_meta_graph as import_meta_graph
 from graphflow.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
-from . import initialization_mark as initialization_mark
 from graphflow.train.producers import input_producer as input_producer
 from graphflow.train.decays import inverse_time_decay as inverse_time_decay
 from graphflow.train.checkpoint_management import latest_checkpoint as latest_checkpoint
@@ -98,49 +88,37 @@ from graphflow.train.batching import maybe_batch as maybe_batch
 from graphflow.train.batching import maybe_batch_join as maybe_batch_join
 from graphflow.train.batching import maybe_shuffle_batch as maybe_shuffle_batch
 from graphflow.train.batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
-from . import meta_graph as meta_graph
-from . import monitored_session as monitored_session
 from . import moving_averages as moving_averages
 from graphflow.train.decays import natural_exp_decay as natural_exp_decay
-from . import optimizer as optimizer
-from . import optimizers as optimizers
 from graphflow.train.decays import piecewise_constant as piecewise_constant
 from graphflow.train.decays import piecewise_constant as _piecewise_constant_decay
 from graphflow.train.decays import polynomial_decay as polynomial_decay
-from . import producers as producers
-from . import progress as progress
 from . import queue_runner as queue_runner
 from graphflow.train.producers import range_input_producer as range_input_producer
-from . import recovery as recovery
 from graphflow.train.checkpoint_management import remove_checkpoint as remove_checkpoint
 from graphflow._core.cluster.client.device_setter import replica_device_setter as replica_device_setter
-from . import saveables as saveables
-from . import saver as saver
-from . import saving_hooks as saving_hooks
-from . import scaffold as scaffold
-from . import session_creators as session_creators
-from . import session_keeper as session_keeper
-from . import session_manager as session_manager
-from . import session_run_hook as session_run_hook
 from graphflow.train.batching import shuffle_batch as shuffle_batch
 from graphflow.train.batching import shuffle_batch_join as shuffle_batch_join
 from graphflow.train.producers import slice_input_producer as slice_input_producer
-from . import slots as slots
 from graphflow.train.queue_runner import start_queue_runners as start_queue_runners
-from . import step_functions as step_functions
-from . import steps as steps
 from graphflow._core.cluster.server.control import stop_cluster as stop_cluster
 from graphflow.train.producers import string_input_producer as string_input_producer
 from graphflow.summary.writer import summary_iterator as summary_iterator
-from . import supervisor as supervisor
-from . import sync_replicas as sync_replicas
 from graphflow._core.cluster.environment import task_from_environment as task_from_environment
-from . import timers as timers
-from . import training_session as training_session
 from graphflow.train.checkpoint_management import update_checkpoint_state as update_checkpoint_state
-from . import wrapping as wrapping
 from graphflow.train.meta_graph import write_graph as write_graph
+from graphflow.protos import example_pb2 as _example_pb2
+from graphflow.protos import feature_pb2 as _feature_pb2
 
+BytesList = _feature_pb2.BytesList
+Example = _example_pb2.Example
+Feature = _feature_pb2.Feature
+FeatureList = _feature_pb2.FeatureList
+FeatureLists = _feature_pb2.FeatureLists
+Features = _feature_pb2.Features
+FloatList = _feature_pb2.FloatList
+Int64List = _feature_pb2.Int64List
 NewCheckpointReader = _NewCheckpointReader
+SequenceExample = _example_pb2.SequenceExample
 SummaryWriter = _SummaryWriter
 piecewise_constant_decay = _piecewise_constant_decay

@@ -111,6 +111,3 @@ def log_balance(variables: Iterable[Any], device_names: Sequence[str]) -> None:
         hint = " gf.train.ByteBalancedStrategy spreads variables by bytes." if hot and job == "ps" else ""
         level = logging.WARNING if hint else logging.INFO
         _LOG.log(level, "Bytes of variables: %s; the most is %.2f times the mean.%s", shown, ratio, hint)
-
-
-EXPORTS: dict[str, Any] = {"ByteBalancedStrategy": ByteBalancedStrategy}

@@ -285,12 +285,3 @@ def step_to_stop_at(hooks: Sequence[Any]) -> int | None:
     """The first step at which one of the hooks stops, None where none does."""
     found = [h.last_step for h in hooks if isinstance(h, StopAtStepHook) and h.last_step is not None]
     return min(found, default=None)
-
-
-EXPORTS: dict[str, Any] = {
-    c.__name__: c
-    for c in (
-        NanLossDuringTrainingError, StopAtStepHook, NanTensorHook, LoggingTensorHook, FinalOpsHook, FeedFnHook,
-        GlobalStepWaiterHook,
-    )
-}  # fmt: skip

@@ -363,15 +363,3 @@ def _taken(queue: QueueBase, batch_size: Any, smaller: bool, scope: str, like: A
     if not isinstance(like, Mapping):
         return taken
     return dict(zip(sorted(like, key=str), [taken] if len(like) == 1 else taken, strict=True))
-
-
-EXPORTS: dict[str, Any] = {
-    "batch": batch,
-    "maybe_batch": maybe_batch,
-    "batch_join": batch_join,
-    "maybe_batch_join": maybe_batch_join,
-    "shuffle_batch": shuffle_batch,
-    "maybe_shuffle_batch": maybe_shuffle_batch,
-    "shuffle_batch_join": shuffle_batch_join,
-    "maybe_shuffle_batch_join": maybe_shuffle_batch_join,
-}

@@ -183,6 +183,3 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
             return []
         with get_default_graph().name_scope("finish"):
             return [self._where_admitted(near, lambda: self._opt._finish([], "finish"))]
-
-
-EXPORTS: dict[str, Any] = {"BoundedStalenessOptimizer": BoundedStalenessOptimizer}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import freed_later
 from graphflow._core.checkpoint.layout import SUFFIX
 from graphflow._core.checkpoint.opening import open_checkpoint
@@ -185,12 +185,3 @@ def remove_checkpoint(
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
     """The path of the meta graph beside a checkpoint."""
     return f"{checkpoint_filename}.{meta_graph_suffix}"
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        generate_checkpoint_state_proto, update_checkpoint_state, get_checkpoint_state, latest_checkpoint,
-        checkpoint_exists, get_checkpoint_mtimes, remove_checkpoint,
-    )
-}  # fmt: skip

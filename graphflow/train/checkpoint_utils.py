@@ -184,9 +184,3 @@ def _begin_with(file: CheckpointFile, prefix: str, name: str, target: Any) -> No
             )
             (value,) = restore_v2(*places, [variable.dtype], scope, [None if info else variable.dims])
             variable.set_initializer(value, assign(variable, value).op)
-
-
-EXPORTS: dict[str, Any] = {
-    "NewCheckpointReader": CheckpointReader,
-    **{f.__name__: f for f in (load_checkpoint, load_variable, list_variables, init_from_checkpoint)},
-}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys

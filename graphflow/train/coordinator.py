@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import COORDINATOR_PAUSE_SECONDS
 
 _LOG: Final = logging.getLogger("graphflow")
@@ -211,6 +211,3 @@ class LooperThread(threading.Thread):
         """Called once an interval."""
         if self._called is not None:
             self._called(*self._called_args, **self._called_kwargs)
-
-
-EXPORTS: dict[str, Any] = {"Coordinator": Coordinator, "LooperThread": LooperThread}

@@ -189,12 +189,3 @@ def linear_cosine_decay(
         return multiply(
             rate, (alpha + linear) * (0.5 * (1.0 + cos(2.0 * math.pi * num_periods * step / steps))) + beta
         )
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        exponential_decay, natural_exp_decay, inverse_time_decay, polynomial_decay, piecewise_constant, cosine_decay,
-        cosine_decay_restarts, linear_cosine_decay,
-    )
-} | {"piecewise_constant_decay": piecewise_constant}  # fmt: skip

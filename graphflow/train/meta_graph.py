@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from graphflow import errors, protos
+import graphflow.errors as errors
+import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import attr_to_proto, shape_to_proto
@@ -299,10 +300,3 @@ def read_meta_graph_file(filename: Any) -> Any:
             None,
             f"Cannot parse file {path} as a MetaGraphDef: {reason}. It is damaged, or another kind of file.",
         ) from reason
-
-
-EXPORTS: dict[str, Any] = {
-    "export_meta_graph": export_meta_graph,
-    "import_meta_graph": import_meta_graph,
-    "write_graph": write_graph,
-}

@@ -18,7 +18,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
 from graphflow.train.basic_hooks import step_to_stop_at, watched_losses
@@ -495,6 +495,3 @@ class SingularMonitoredSession(_Monitored):
     def raw_session(self) -> Any:
         """The session itself; None once it is closed."""
         return self._session
-
-
-EXPORTS: dict[str, Any] = {c.__name__: c for c in (MonitoredSession, SingularMonitoredSession)}

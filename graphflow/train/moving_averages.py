@@ -224,6 +224,3 @@ class ExponentialMovingAverage:
             if variable.name not in names and variable.op.name not in found:
                 found[variable.op.name] = variable
         return found
-
-
-EXPORTS: dict[str, Any] = {"ExponentialMovingAverage": ExponentialMovingAverage}

@@ -11,7 +11,7 @@ from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import cast, sqrt
 from graphflow._core.ops.state.state import assign, scatter_add, scatter_sub
-from graphflow.train.optimizer import Optimizer, RuleOptimizer
+from graphflow.train.optimizer import RuleOptimizer
 
 
 class GradientDescentOptimizer(RuleOptimizer):
@@ -248,12 +248,3 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
             "l2": l2_regularization_strength,
         }
         super().__init__(use_locking, name, "ProximalGradientDescent", {}, numbers)
-
-
-EXPORTS: dict[str, Any] = {
-    c.__name__: c
-    for c in (
-        Optimizer, GradientDescentOptimizer, MomentumOptimizer, AdagradOptimizer, ProximalAdagradOptimizer,
-        AdadeltaOptimizer, RMSPropOptimizer, AdamOptimizer, FtrlOptimizer, ProximalGradientDescentOptimizer,
-    )
-}  # fmt: skip

@@ -141,12 +141,3 @@ def slice_input_producer(
         queue = range_input_producer(shape(tensors[0])[0], num_epochs, shuffle, seed, capacity, shared_name)
         index = queue.dequeue()
         return [gather(t, index) for t in tensors]
-
-
-EXPORTS: dict[str, Any] = {
-    "limit_epochs": limit_epochs,
-    "input_producer": input_producer,
-    "string_input_producer": string_input_producer,
-    "range_input_producer": range_input_producer,
-    "slice_input_producer": slice_input_producer,
-}

@@ -12,7 +12,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow import errors, protos
+import graphflow.errors as errors
+import graphflow.protos as protos
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.keys import GraphKeys
@@ -242,10 +243,3 @@ def start_queue_runners(
             for runner in sess.graph.get_collection(collection)
             for thread in runner.create_threads(sess, coord, daemon, start)
         ]
-
-
-EXPORTS: dict[str, Any] = {
-    "QueueRunner": QueueRunner,
-    "add_queue_runner": add_queue_runner,
-    "start_queue_runners": start_queue_runners,
-}

@@ -149,6 +149,3 @@ def _part(name: str, part: Any, parts: Sequence[Any]) -> VariableSaveable:
             f"Slices must all be from the same tensor: {first.full_name} != {info.full_name}, for {name!r}."
         )
     return VariableSaveable(part, info.spec, name)
-
-
-EXPORTS: dict[str, Any] = {"SaveableObject": SaveableObject, "SaveSpec": SaveSpec}

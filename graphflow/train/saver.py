@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from graphflow import errors, protos
+import graphflow.errors as errors
+import graphflow.protos as protos
 from graphflow._core.checkpoint.resource_state import STATE
 from graphflow._core.common.printable import printable
 from graphflow._core.graph import dtypes, shapes
@@ -465,6 +466,3 @@ def _tasks(graph: Graph) -> list[str]:
 def _whole_shape(tensor: Any) -> Any:
     dims: shapes.Dims = tensor.dims
     return shape(tensor) if dims is None or None in dims else list(dims)
-
-
-EXPORTS: dict[str, Any] = {"Saver": Saver, "SaverDef": SaverDef}

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
@@ -352,9 +352,3 @@ class ProfilerHook(SessionRunHook):
     def on_exception(self, exception: BaseException) -> None:
         """Writes out what is buffered."""
         self.end(None)
-
-
-EXPORTS: dict[str, Any] = {
-    c.__name__: c
-    for c in (CheckpointSaverListener, CheckpointSaverHook, SummarySaverHook, StepCounterHook, ProfilerHook)
-}

@@ -141,6 +141,3 @@ def default_summary_op() -> Any:
 def default_saver() -> Any:
     """A saver of all that can be saved."""
     return Saver(allow_empty=True)
-
-
-EXPORTS: dict[str, Any] = {"Scaffold": Scaffold}

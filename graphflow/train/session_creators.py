@@ -127,6 +127,3 @@ def manager_of(scaffold: Scaffold) -> SessionManager:
         ready_op=scaffold.ready_op,
         ready_for_local_init_op=scaffold.ready_for_local_init_op,
     )
-
-
-EXPORTS: dict[str, Any] = {c.__name__: c for c in (SessionCreator, ChiefSessionCreator, WorkerSessionCreator)}

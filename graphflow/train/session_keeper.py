@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import SESSION_ABANDON_SECONDS, SESSION_LOOK_SECONDS
 from graphflow._core.session import ClosedSessionError
 from graphflow.train.coordinator import Coordinator

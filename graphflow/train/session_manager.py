@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.status_line import Waiting
 from graphflow._core.common.timeouts import REPLICA_WAIT_MS, SESSION_CONNECT_SECONDS, SESSION_POLL_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
@@ -418,6 +418,3 @@ def _parts(graph: Graph, saver: Any, lost: set[str]) -> tuple[list[Any], list[An
 
 def _name(op: Any) -> str:
     return str(getattr(op, "name", op))
-
-
-EXPORTS: dict[str, Any] = {"SessionManager": SessionManager}

@@ -231,8 +231,3 @@ def joined_options(first: RunOptions | None, second: RunOptions) -> RunOptions:
             first.report_tensor_allocations_upon_oom or second.report_tensor_allocations_upon_oom
         ),
     )
-
-
-EXPORTS: dict[str, Any] = {
-    c.__name__: c for c in (SessionRunHook, SessionRunArgs, SessionRunContext, SessionRunValues)
-}

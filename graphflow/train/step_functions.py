@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, NoReturn
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.server.once import Attempt
 from graphflow._core.resources.last_runs import MOST_RUNS
 from graphflow.config import RunMetadata, RunOptions

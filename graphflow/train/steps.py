@@ -84,9 +84,3 @@ def assert_global_step(global_step_tensor: Any) -> None:
     dims = global_step_tensor.dims
     if dims is not None and dims != () and None not in dims:
         raise TypeError(f'Existing "global_step" is not scalar: {shapes.text(dims)}')
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (global_step, get_global_step, create_global_step, get_or_create_global_step, assert_global_step)
-}

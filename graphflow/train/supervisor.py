@@ -350,6 +350,3 @@ def _given(value: Any, collection: str, default: Callable[[], Any]) -> Any:
 
 def _default_saver() -> Any:
     return scaffold.default_saver() if global_variables() else None
-
-
-EXPORTS: dict[str, Any] = {"Supervisor": Supervisor}

@@ -286,6 +286,3 @@ def _slot(pairs: Sequence[tuple[Any, Any]]) -> str:
     for spec in apart or told:
         return f"/job:{spec.job}/replica:{spec.replica or 0}/task:{spec.task}"
     return ""
-
-
-EXPORTS: dict[str, Any] = {"SyncReplicasOptimizer": SyncReplicasOptimizer}

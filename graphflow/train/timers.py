@@ -162,6 +162,3 @@ class ThisRun(threading.local):
     """Whether the hook acts after the run."""
     before: Any = 0
     """The step before the run."""
-
-
-EXPORTS: dict[str, Any] = {"SecondOrStepTimer": SecondOrStepTimer}

@@ -110,6 +110,3 @@ def MonitoredTrainingSession(
         recovery_window_secs=recovery_window_secs,
         progress=is_terminal(sys.stderr) if progress is None else progress,
     )
-
-
-EXPORTS: dict[str, Any] = {"MonitoredTrainingSession": MonitoredTrainingSession}

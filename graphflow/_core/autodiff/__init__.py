@@ -137,11 +137,3 @@ def _default_gradients(ys: Sequence[Tensor], given: Sequence[Any]) -> list[Any]:
             )
         result.append(g)
     return result
-
-
-EXPORTS: dict[str, Any] = {
-    "gradients": gradients,
-    "hessians": hessians,
-    "AggregationMethod": AggregationMethod,
-    "UnconnectedGradients": UnconnectedGradients,
-}

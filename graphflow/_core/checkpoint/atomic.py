@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from graphflow import errors
+import graphflow.errors as errors
 
 _SUFFIX = ".tmp"
 _LARGE = 64 << 20

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors, protos
+import graphflow.errors as errors
+import graphflow.protos as protos
 from graphflow._core.checkpoint.crc32c import masked_checksum, masked_checksum_of
 from graphflow._core.checkpoint.layout import MOST_SLICES, CorruptError, Record
 from graphflow._core.checkpoint.reader import INDEX, CheckpointFile, mapped

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import atomic_file, write_atomically
 from graphflow._core.checkpoint.bundle import MAGIC, part_key
 from graphflow._core.checkpoint.crc32c import masked_checksum, masked_checksum_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
 from graphflow._core.checkpoint.handover import given
 from graphflow._core.checkpoint.layout import (

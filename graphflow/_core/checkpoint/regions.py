@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from graphflow import errors
+import graphflow.errors as errors
 
 MOST_AXES = 32
 _AXIS = re.compile(r"-|(\d{1,18}),(\d{1,18})")

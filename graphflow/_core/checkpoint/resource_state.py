@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.reader import HIDDEN, CheckpointData
 from graphflow._core.checkpoint.writer import Entry, pack
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import atomic_file, os_error
 from graphflow._core.checkpoint.layout import (
     BLOCK,

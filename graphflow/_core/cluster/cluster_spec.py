@@ -140,6 +140,3 @@ class ClusterSpec:
         return "ClusterSpec({" + ", ".join(f"{job!r}: {tasks!r}" for job, tasks in jobs) + "})"
 
     __repr__ = __str__
-
-
-EXPORTS: dict[str, Any] = {"ClusterSpec": ClusterSpec, "ClusterDef": ClusterDef, "JobDef": JobDef}

@@ -114,6 +114,3 @@ def _task(found: Mapping[str, Any]) -> tuple[str, int]:
             f"{spec.task_indices(job)}, got {index!r}."
         )
     return job, index
-
-
-EXPORTS: dict[str, Any] = {"task_from_environment": task_from_environment}

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.modules import exhausted
 
 _CLASSES: Final = {

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import WAS_RESET
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import task_of

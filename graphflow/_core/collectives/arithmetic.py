@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.collectives.groups import Brought, Group, Instruction, Joined
 from graphflow._core.collectives.meeting import Link, Meeting
 from graphflow._core.collectives.rounds import (

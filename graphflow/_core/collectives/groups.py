@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.collectives.rounds import Counts, Formation, Offer, Round, Ticket
 from graphflow._core.graph.devices import DeviceSpec, task_of
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 
 LARGE: Final = 64 << 10
 """Bytes from which a value is reduced in shares; the same for all members, since it decides what they send."""

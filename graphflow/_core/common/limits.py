@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from graphflow import errors
+import graphflow.errors as errors
 
 VARIABLE: Final = "GRAPHFLOW_MOST_BYTES"
 _DEFAULT: Final = 1 << 30

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 
 
 @dataclass(frozen=True)

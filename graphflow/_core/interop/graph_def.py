@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import (
     PROTOBUF_LIMIT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.function import FunctionGraph, GraphFunction
 from graphflow._core.graph.graph import Graph

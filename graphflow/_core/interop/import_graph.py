@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph import dtypes, op_def, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -454,6 +454,3 @@ def _check_constant(attrs: Mapping[str, Any]) -> None:
     dtype = dtypes.string if value.dtype == object else dtypes.as_dtype(value.dtype)
     if attrs.get("dtype", dtype) is not dtype:
         raise ValueError(f"its dtype is {attrs['dtype']}, but its value is of {dtype.name}.")
-
-
-EXPORTS: dict[str, Any] = {"import_graph_def": import_graph_def}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import Allowance, attr_from_proto
 from graphflow._core.graph.shapes import TensorShape

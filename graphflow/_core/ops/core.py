@@ -446,13 +446,3 @@ def partial_vector(tensor: Tensor) -> list[int | None] | None:
 def partial_shape(tensor: Tensor) -> Dims:
     """The shape that a shape vector describes, -1 standing for unknown."""
     return shapes.from_values(partial_vector(tensor))
-
-
-EXPORTS: dict[str, Any] = {
-    "constant": constant,
-    "convert_to_tensor": convert_to_tensor,
-    "convert_n_to_tensor": convert_n_to_tensor,
-    "register_tensor_conversion_function": register_tensor_conversion_function,
-}
-CONTRIB_UTIL_EXPORTS: dict[str, Any] = {"constant_value": constant_value}
-"""What gf.contrib.util offers of these."""

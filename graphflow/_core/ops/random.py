@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import FLOATS, NOT_DIFFERENTIABLE, OpDef, Signature, op_def
-from graphflow._core.graph.random_seed import get_seed, set_random_seed
+from graphflow._core.graph.random_seed import get_seed
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.array import shape as shape_of
 from graphflow._core.ops.array.array import slice_, zeros_like
 from graphflow._core.ops.array.indexing import where_v2
@@ -317,27 +317,3 @@ def random_poisson(
     with op_scope(name, "random_poisson", [lam, shape]):
         sizes = convert_to_tensor(shape, dtype=dtypes.int32, name="shape")
         return apply(RANDOM_POISSON, (sizes, lam), {"dtype": element_type, **_seeds(seed)}).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "random_normal": random_normal,
-    "truncated_normal": truncated_normal,
-    "random_uniform": random_uniform,
-    "random_shuffle": random_shuffle,
-    "random_crop": random_crop,
-    "multinomial": multinomial,
-    "random_gamma": random_gamma,
-    "random_poisson": random_poisson,
-}
-RANDOM_EXPORTS: dict[str, Any] = {
-    "normal": random_normal,
-    "truncated_normal": truncated_normal,
-    "uniform": random_uniform,
-    "shuffle": random_shuffle,
-    "multinomial": multinomial,
-    "categorical": categorical,
-    "gamma": random_gamma,
-    "poisson": random_poisson,
-    "get_seed": get_seed,
-    "set_random_seed": set_random_seed,
-}

@@ -216,17 +216,3 @@ def decode_raw(
     if out_type is None:
         raise ValueError("decode_raw() missing 1 positional argument: 'out_type'")
     return _one(DECODE_RAW, data, name, out_type=as_dtype(out_type), little_endian=little_endian)
-
-
-EXPORTS: dict[str, Any] = {
-    "as_string": as_string, "string_join": string_join, "string_split": string_split,
-    "string_to_number": string_to_number, "substr": substr, "regex_replace": regex_replace,
-    "string_strip": string_strip, "reduce_join": reduce_join, "encode_base64": encode_base64,
-    "decode_base64": decode_base64, "decode_raw": decode_raw,
-}  # fmt: skip
-STRINGS_EXPORTS: dict[str, Any] = {
-    "as_string": as_string, "join": string_join, "split": split, "to_number": string_to_number, "substr": substr,
-    "regex_replace": regex_replace, "regex_full_match": regex_full_match, "strip": string_strip, "lower": lower,
-    "upper": upper, "length": string_length, "reduce_join": reduce_join,
-}  # fmt: skip
-"""What gf.strings offers."""

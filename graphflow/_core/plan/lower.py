@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.keys import GraphKeys

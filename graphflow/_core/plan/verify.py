@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import Dims, compatible, text
 from graphflow._core.plan import inference, kinds

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
 from graphflow._core.common.limits import check_size, most_bytes, too_large
 

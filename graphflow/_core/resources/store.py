@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import STALL_CHECK_SECONDS, WAIT_LOOK_SECONDS
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import container_of, resource_name

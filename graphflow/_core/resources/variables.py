@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.handover import taken
 from graphflow._core.checkpoint.parallel import copied, copy_into
 from graphflow._core.graph.dtypes import DType

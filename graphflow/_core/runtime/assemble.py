@@ -346,7 +346,7 @@ def _clock() -> Callable[[], int]:
 
 
 def _numerics_checker(i: Instruction, kernels: KernelTable) -> Callable[..., None]:
-    from graphflow import errors
+    import graphflow.errors as errors
 
     def check(*values: Any) -> None:
         for value in values:

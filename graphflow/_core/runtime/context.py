@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.resources.store import CLOSED, ResourceStore
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.plan.ir import Instruction, Origin
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import Assembled

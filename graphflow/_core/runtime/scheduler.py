@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand

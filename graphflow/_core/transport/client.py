@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import zmq
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import (
     ALIVE_SECONDS,
     CLIENT_GOODBYE_MS,

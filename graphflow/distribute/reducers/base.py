@@ -145,6 +145,3 @@ def copied(value: Any) -> Any:
     if isinstance(value, IndexedSlices):
         return IndexedSlices(identity(value.values), identity(value.indices), value.dense_shape)
     return identity(value)
-
-
-EXPORTS: dict[str, Any] = {"Reducer": Reducer}

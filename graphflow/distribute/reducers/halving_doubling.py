@@ -53,6 +53,3 @@ class HalvingDoublingReducer(AllToAll):
             with on_device(devices[extra]):
                 held.append(identity(held[extra - among]))
         return held
-
-
-EXPORTS: dict[str, Any] = {"HalvingDoublingReducer": HalvingDoublingReducer}

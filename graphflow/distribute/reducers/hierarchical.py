@@ -44,6 +44,3 @@ class HierarchicalReducer(AllToAll):
                 with on_device(devices[place]):
                     results[place] = found if place == places[0] else identity(found)
         return results
-
-
-EXPORTS: dict[str, Any] = {"HierarchicalReducer": HierarchicalReducer}

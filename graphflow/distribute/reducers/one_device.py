@@ -24,6 +24,3 @@ class ReductionToOneDevice(Reducer):
         with get_default_graph().device(self._device or devices[0]):
             summed = total(aggregation, per_device_value.values)
         return spread(summed, devices)
-
-
-EXPORTS: dict[str, Any] = {"ReductionToOneDevice": ReductionToOneDevice}

@@ -95,6 +95,3 @@ def _unpacked(flat: Any, shapes: Sequence[Any]) -> list[Any]:
         found.append(reshape(flat[begin:end], shape))
         begin = end
     return found
-
-
-EXPORTS: dict[str, Any] = {"PackingReducer": PackingReducer}

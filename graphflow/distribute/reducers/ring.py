@@ -37,6 +37,3 @@ class RingReducer(AllToAll):
                 with on_device(devices[after]):
                     pieces[after][piece] = identity(pieces[holder][piece])
         return joined(pieces, devices)
-
-
-EXPORTS: dict[str, Any] = {"RingReducer": RingReducer}

@@ -124,12 +124,3 @@ def replica_device_setter(
         return devices.merge(spec.to_string(), op.device)
 
     return device_function
-
-
-EXPORTS: dict[str, Any] = {"replica_device_setter": replica_device_setter}
-CONTRIB_TRAINING_EXPORTS: dict[str, Any] = {
-    "GreedyLoadBalancingStrategy": GreedyLoadBalancingStrategy,
-    "RandomStrategy": RandomStrategy,
-    "byte_size_load_fn": byte_size_load_fn,
-}
-EXPORTS |= CONTRIB_TRAINING_EXPORTS

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.failures import from_details
 from graphflow._core.cluster.here import RunsHere, find
 from graphflow._core.cluster.server.control import address_of, no_answer

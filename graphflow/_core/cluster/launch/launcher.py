@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import IO
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.launch.children import Child, Ending
 from graphflow._core.cluster.server.control import stop_task

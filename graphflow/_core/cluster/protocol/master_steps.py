@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.failures import details_of
 from graphflow._core.cluster.protocol.machine import Instruction, Machine, StepEvent, hold, step_event
 

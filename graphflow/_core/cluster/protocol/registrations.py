@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, hold
 from graphflow._core.cluster.protocol.sessions import WAS_RESET, SessionsReset
 

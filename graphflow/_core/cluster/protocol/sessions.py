@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, Tick, hold
 from graphflow._core.cluster.protocol.requests import RequestNumbers
 from graphflow._core.common.timeouts import IN_USE_SECONDS, LEASE_SECONDS

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.protocol.machine import Instruction, Machine, StepEvent, hold, step_event
 
 MOST_EARLY_BYTES: Final = 8 << 30

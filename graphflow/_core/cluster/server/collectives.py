@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, from_details
 from graphflow._core.collectives.arithmetic import Collectives
 from graphflow._core.collectives.groups import Brought, Joined, Left

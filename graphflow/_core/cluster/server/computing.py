@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.server.once import Once
 from graphflow._core.cluster.server.registrations import TaskStageRunner
 from graphflow._core.cluster.server.step_output import StepContext

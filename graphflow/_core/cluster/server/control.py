@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.transport.addresses import split
 
 if TYPE_CHECKING:
@@ -135,6 +135,3 @@ def reset(
             None,
             f"These tasks did not answer, and keep their state if they are there: {', '.join(missing)}.",
         )
-
-
-EXPORTS: dict[str, Any] = {"stop_cluster": stop_cluster, "cluster_status": cluster_status}

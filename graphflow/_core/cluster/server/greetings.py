@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.peers import Greeting, Peer, passes
 from graphflow._core.cluster.protocol.machine import Event

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import EARLIER_ATTEMPT_SECONDS
 from graphflow._core.plan.passes.again import changes, without
 from graphflow._core.resources.last_runs import MOST_RUNS, LastRuns, Run

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.parts import read_parts
 from graphflow._core.cluster.peers import Peer

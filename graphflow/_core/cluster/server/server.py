@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 from typing import Any
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster import here, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterSpec
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
@@ -224,6 +224,3 @@ class Server:
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """A server that is a cluster of one task, on a free port of this machine."""
         return Server({"local": ["localhost:0"]}, config=config, start=start)
-
-
-EXPORTS: dict[str, Any] = {"Server": Server, "ServerDef": ServerDef}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.peers import Greeting, Peer

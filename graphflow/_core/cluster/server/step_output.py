@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.standard_error import PROGRAM_LINE
 from graphflow._core.resources.run import Run
 from graphflow._core.resources.store import ResourceStore

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.codegen.cpu.cache import default_directory
 from graphflow._core.codegen.cpu.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
 from graphflow._core.codegen.gpu import copies, dropped, peers, vectors

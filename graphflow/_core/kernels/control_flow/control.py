@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.denormals import kept
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.kernels.control_flow.printing import summarized

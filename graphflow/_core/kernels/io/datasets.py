@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.ir import Origin

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.kernels.registry import Kernel, Node, kernel

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph.attributes import tensor_to_proto
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.regions import Region, parse_spec

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.kernels.math.scalar_text import statements
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.ops.state.training import RULES, UpdateRule

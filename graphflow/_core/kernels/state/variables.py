@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.kernels.array.indexing import check_range
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 

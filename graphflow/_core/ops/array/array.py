@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from graphflow._core.ops.array import (
-    compositions,
-    creation,
-    extents,
-    indexing,
-    joining,
-    layout,
-    shaping,
-    slicing,
-    transposing,
-)
 from graphflow._core.ops.array.compositions import boolean_mask, eye, meshgrid, sequence_mask
 from graphflow._core.ops.array.creation import fill, one_hot, ones, ones_like, range_, zeros, zeros_like
 from graphflow._core.ops.array.extents import rank, size
@@ -35,16 +22,11 @@ from graphflow._core.ops.array.shaping import (
 )
 from graphflow._core.ops.array.slicing import slice_, strided_slice
 from graphflow._core.ops.array.transposing import invert_permutation, matrix_transpose, transpose
-from graphflow._core.ops.control_flow import flow_basics
 from graphflow._core.ops.control_flow.flow_basics import group, no_op, tuple_
 from graphflow._core.ops.core import pack
 
-EXPORTS: dict[str, Any] = {
-    **shaping.EXPORTS, **joining.EXPORTS, **creation.EXPORTS, **slicing.EXPORTS, **flow_basics.EXPORTS,
-    **layout.EXPORTS, **indexing.EXPORTS, **transposing.EXPORTS, **extents.EXPORTS, **compositions.EXPORTS,
-}  # fmt: skip
 __all__ = [
-    "EXPORTS", "boolean_mask", "broadcast_to", "concat", "expand_dims", "eye", "fill", "gather",
+    "boolean_mask", "broadcast_to", "concat", "expand_dims", "eye", "fill", "gather",
     "gather_nd", "group", "identity", "identity_n", "invert_permutation", "matrix_transpose", "meshgrid",
     "no_op", "one_hot", "ones", "ones_like", "pack", "pad", "placeholder", "placeholder_with_default",
     "range_", "rank", "reshape", "reverse", "scatter_nd", "sequence_mask", "shape", "shape_n", "size",

@@ -186,8 +186,3 @@ def _merged_axes(values: Tensor, start: int, count: int) -> Tensor:
     if dims is not None:
         flat.set_shape((*dims[:start], merged, *dims[start + count :]))
     return flat
-
-
-EXPORTS: dict[str, Any] = {
-    "eye": eye, "sequence_mask": sequence_mask, "meshgrid": meshgrid, "repeat": repeat, "boolean_mask": boolean_mask,
-}  # fmt: skip

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape
 from graphflow._core.ops.array.values import as_array
 from graphflow._core.ops.core import (
@@ -305,9 +305,3 @@ def one_hot(
         off = convert_to_tensor(0 if off_value is None else off_value, wanted, name="off_value")
         attrs = {"axis": -1 if axis is None else int(axis)}
         return apply(ONE_HOT, (indices, depth, on, off), attrs, scope).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "fill": fill, "zeros": zeros, "ones": ones, "zeros_like": zeros_like, "ones_like": ones_like, "range": range_,
-    "linspace": linspace, "lin_space": linspace, "one_hot": one_hot,
-}  # fmt: skip

@@ -61,6 +61,3 @@ def edit_distance(
         *(second.indices, second.values, second.dense_shape),
     )
     return apply(EDIT_DISTANCE, parts, {"normalize": bool(normalize)}, name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {"edit_distance": edit_distance}

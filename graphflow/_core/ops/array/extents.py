@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
@@ -45,6 +43,3 @@ def rank(input: TensorLike | SparseTensorLike, name: str | None = None) -> Tenso
         if tensor.dims is not None:
             return constant(len(tensor.dims), dtypes.int32, name=scope)
         return apply(RANK, (tensor,), name=scope).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {"size": size, "rank": rank}

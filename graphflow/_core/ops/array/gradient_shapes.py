@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
-from graphflow._core.ops import rules
 from graphflow._core.ops.core import apply
 
 

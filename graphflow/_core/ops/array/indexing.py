@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_, zeros_like
 from graphflow._core.ops.array.joining import concat
 from graphflow._core.ops.array.layout import broadcast_to
@@ -313,12 +313,3 @@ def _choice(definition: Any, condition: Any, x: Any, y: Any, name: str | None) -
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     return apply(definition, (condition, x, y), name=name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "gather": gather, "batch_gather": batch_gather, "gather_nd": gather_nd, "scatter_nd": scatter_nd,
-    "tensor_scatter_update": tensor_scatter_update, "tensor_scatter_nd_update": tensor_scatter_update,
-    "tensor_scatter_add": tensor_scatter_add, "tensor_scatter_nd_add": tensor_scatter_add,
-    "tensor_scatter_sub": tensor_scatter_sub, "tensor_scatter_nd_sub": tensor_scatter_sub, "where": where,
-    "where_v2": where_v2,
-}  # fmt: skip

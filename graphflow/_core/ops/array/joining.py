@@ -254,8 +254,3 @@ def split(
         if num is None:
             raise ValueError(f"Cannot infer num from shape {shapes.text(sizes.dims)}: pass num.")
     return apply(SPLIT_V, (value, sizes, axis), {"num_split": num}, name).outputs
-
-
-EXPORTS: dict[str, Any] = {
-    "stack": stack, "parallel_stack": parallel_stack, "unstack": unstack, "concat": concat, "split": split,
-}  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, ShapeLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.shaping import full_value, reshape, shape
 from graphflow._core.ops.array.slicing import slice_
 from graphflow._core.ops.core import (
@@ -337,11 +337,3 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShap
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor, whose shape is checked when it runs and known from here on (tf.ensure_shape)."""
     return apply(ENSURE_SHAPE, (x,), {"shape": TensorShape(shape)}, name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "tile": tile, "pad": pad, "reverse": reverse, "reverse_v2": reverse,
-    "reverse_sequence": reverse_sequence, "roll": roll, "broadcast_to": broadcast_to,
-    "broadcast_dynamic_shape": broadcast_dynamic_shape, "broadcast_static_shape": broadcast_static_shape,
-    "ensure_shape": ensure_shape,
-}  # fmt: skip

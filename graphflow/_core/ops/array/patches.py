@@ -94,6 +94,3 @@ def extract_patches(
 ) -> Tensor:
     """extract_image_patches under the names of arguments that tf.image.extract_patches has."""
     return extract_image_patches(images, sizes, strides, rates, padding, name)
-
-
-EXPORTS: dict[str, Any] = {"extract_image_patches": extract_image_patches}

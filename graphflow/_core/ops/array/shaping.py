@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import as_dtype
@@ -26,7 +27,6 @@ from graphflow._core.graph.types import (
     SparseTensorLike,
     TensorLike,
 )
-from graphflow._core.ops import rules
 from graphflow._core.ops.core import (
     apply,
     constant,
@@ -371,11 +371,3 @@ BITCAST = op_def("Bitcast", ("input: T=number",), infer=_bitcast_infer, gradient
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """The same bytes read as another type (tf.bitcast)."""
     return apply(BITCAST, (input,), {"type": as_dtype(type)}, name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "placeholder": placeholder, "placeholder_with_default": placeholder_with_default, "identity": identity,
-    "identity_n": identity_n, "guarantee_const": guarantee_const, "stop_gradient": stop_gradient, "shape": shape,
-    "shape_n": shape_n, "reshape": reshape, "expand_dims": expand_dims, "squeeze": squeeze,
-    "bitcast": bitcast, "newaxis": None,
-}  # fmt: skip

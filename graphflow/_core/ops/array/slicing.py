@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.types import IntTensorLike, TensorLike, VariableLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.array.shaping import full_value, shape
 from graphflow._core.ops.core import apply, partial_shape, partial_vector
@@ -212,6 +212,3 @@ SLICE = op_def(
 def slice_(input_: TensorLike, begin: IntTensorLike, size: IntTensorLike, name: str | None = None) -> Tensor:
     """The block of shape `size` that starts at `begin`; a size of -1 means all that is left (tf.slice)."""
     return apply(SLICE, (input_, begin, size), name=name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {"strided_slice": strided_slice, "slice": slice_}

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.extents import rank
 from graphflow._core.ops.array.joining import concat
@@ -102,8 +102,3 @@ INVERT_PERMUTATION = op_def(
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError where it is none."""
     return apply(INVERT_PERMUTATION, (x,), name=name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "transpose": transpose, "matrix_transpose": matrix_transpose, "invert_permutation": invert_permutation,
-}  # fmt: skip

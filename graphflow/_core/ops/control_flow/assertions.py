@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
@@ -373,33 +373,3 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element is less than the one before, in row-major order (tf.is_non_decreasing)."""
     return _ordered(x, less_equal, name, "is_non_decreasing")
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        assert_equal,
-        assert_none_equal,
-        assert_less,
-        assert_less_equal,
-        assert_greater,
-        assert_greater_equal,
-        assert_positive,
-        assert_negative,
-        assert_non_negative,
-        assert_non_positive,
-        assert_near,
-        assert_rank,
-        assert_rank_at_least,
-        assert_rank_in,
-        assert_type,
-        assert_integer,
-        assert_scalar,
-        is_tensor,
-        is_numeric_tensor,
-        is_strictly_increasing,
-        is_non_decreasing,
-    )
-}
-DEBUGGING_EXPORTS: dict[str, Any] = {name: EXPORTS[name] for name in EXPORTS if name != "is_tensor"}
-EXPORTS.pop("assert_near")

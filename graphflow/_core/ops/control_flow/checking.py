@@ -189,19 +189,3 @@ def numpy_function(
 ) -> Any:
     """Calls a Python function with NumPy arrays (tf.numpy_function)."""
     return py_func(func, inp, Tout, True, name)
-
-
-EXPORTS: dict[str, Any] = {
-    "Print": print_,
-    "Assert": assert_,
-    "check_numerics": check_numerics,
-    "verify_tensor_all_finite": verify_tensor_all_finite,
-    "add_check_numerics_ops": add_check_numerics_ops,
-    "py_func": py_func,
-    "numpy_function": numpy_function,
-}
-DEBUGGING_EXPORTS: dict[str, Any] = {
-    "Assert": assert_,
-    "assert_all_finite": verify_tensor_all_finite,
-    "check_numerics": check_numerics,
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -483,6 +483,3 @@ def _shapes_as_leaves(invariants: Any, structure: Any) -> Any:
             f"shape_invariants {invariants!r} do not have the structure of the loop variables {structure!r}."
         )
     return [_shapes_as_leaves(i, s) for i, s in zip(invariants, structure, strict=True)]
-
-
-EXPORTS: dict[str, Any] = {"cond": cond, "case": case, "while_loop": while_loop}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
@@ -118,6 +118,3 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
         return f(x), backward
 
     return passing
-
-
-EXPORTS: dict[str, Any] = {"custom_gradient": custom_gradient, "grad_pass_through": grad_pass_through}

@@ -115,6 +115,3 @@ def tuple_(
         unique = sorted(set(gates), key=lambda op: op._id)
         gate = group(*unique)
         return [None if t is None else with_dependencies([gate], t) for t in tensors]
-
-
-EXPORTS: dict[str, Any] = {"no_op": no_op, "group": group, "tuple": tuple_}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphflow import nest
+import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array.array import shape as shape_of
@@ -215,6 +215,3 @@ def foldr(
     """The last value of a = fn(a, element), from the last element to the first (tf.foldr). See scan."""
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
     return _fold(fn, elems, initializer, True, options, name)
-
-
-EXPORTS: dict[str, Any] = {"map_fn": map_fn, "scan": scan, "foldl": foldl, "foldr": foldr}

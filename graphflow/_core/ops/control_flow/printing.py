@@ -82,7 +82,3 @@ def _template(part: Any, tensors: list[Any]) -> str:
         items = ", ".join(repr(v) if isinstance(v, str) else _template(v, tensors) for v in part)
         return f"[{items}]" if isinstance(part, list) else f"({items}{',' if len(part) == 1 else ''})"
     return str(part)
-
-
-EXPORTS: dict[str, Any] = {"print": print_v2}
-STRINGS_EXPORTS: dict[str, Any] = {"format": string_format}

@@ -73,9 +73,3 @@ def smart_case(
         raise ValueError("smart_case(): every predicate is false and there is no default.")
     with get_default_graph().name_scope(name):
         return default()
-
-
-CONTRIB_FRAMEWORK_EXPORTS: dict[str, Any] = {
-    "smart_cond": smart_cond, "smart_constant_value": smart_constant_value, "smart_case": smart_case,
-}  # fmt: skip
-"""What gf.contrib.framework offers of these."""

@@ -403,6 +403,3 @@ class TensorArray:
             )
         if self._infer_shape:
             self._element_shape.dims = shapes.merge(known, dims)
-
-
-EXPORTS: dict[str, Any] = {"TensorArray": TensorArray}

@@ -253,9 +253,3 @@ def broadcast(
     if sends:
         return broadcast_send(value, *keys, timeout=timeout, name=name)
     return broadcast_recv(value.shape, value.dtype, *keys, timeout=timeout, name=name)
-
-
-EXPORTS: dict[str, Any] = {
-    function.__name__: function
-    for function in (all_reduce, all_gather, broadcast_send, broadcast_recv, broadcast)
-}

@@ -391,15 +391,3 @@ def extract_glimpse(
         "seed2": op_seed or 0,
     }
     return apply(EXTRACT_GLIMPSE, (input, size, offsets), attrs, name).outputs[0]
-
-
-IMAGE_EXPORTS: dict[str, Any] = {
-    "combined_non_max_suppression": combined_non_max_suppression,
-    "draw_bounding_boxes": draw_bounding_boxes,
-    "extract_glimpse": extract_glimpse,
-    "non_max_suppression": non_max_suppression,
-    "non_max_suppression_overlaps": non_max_suppression_overlaps,
-    "non_max_suppression_padded": non_max_suppression_padded,
-    "non_max_suppression_with_scores": non_max_suppression_with_scores,
-    "sample_distorted_bounding_box": sample_distorted_bounding_box,
-}

@@ -6,8 +6,6 @@ gradient, there as here.
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
@@ -132,6 +130,3 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     images: floats of any shape whose last size is 3; ValueError for another.
     """
     return apply(HSV_TO_RGB, (images,), None, name).outputs[0]
-
-
-IMAGE_EXPORTS: dict[str, Any] = {"rgb_to_hsv": rgb_to_hsv, "hsv_to_rgb": hsv_to_rgb}

@@ -251,16 +251,3 @@ def extract_jpeg_shape(
     if wanted not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"A shape is int32 or int64, not {wanted.name}.")
     return apply(EXTRACT_JPEG_SHAPE, (contents,), {"output_type": wanted}, name).outputs[0]
-
-
-IO_EXPORTS: dict[str, Any] = {
-    "decode_and_crop_jpeg": decode_and_crop_jpeg,
-    "decode_bmp": decode_bmp,
-    "decode_gif": decode_gif,
-    "decode_jpeg": decode_jpeg,
-    "decode_png": decode_png,
-    "encode_jpeg": encode_jpeg,
-    "extract_jpeg_shape": extract_jpeg_shape,
-}
-"""What gf.io and gf.image have of these."""
-IMAGE_EXPORTS: dict[str, Any] = {**IO_EXPORTS, "encode_png": encode_png}

@@ -247,12 +247,3 @@ def crop_and_resize(
     attrs = {"method": method, "extrapolation_value": float(extrapolation_value)}
     owners = deprecated(box_indices, box_ind, "box_indices", "box_ind")
     return apply(CROP_AND_RESIZE, (image, boxes, owners, crop_size), attrs, name).outputs[0]
-
-
-IMAGE_EXPORTS: dict[str, Any] = {
-    "resize_bilinear": resize_bilinear,
-    "resize_bicubic": resize_bicubic,
-    "resize_nearest_neighbor": resize_nearest_neighbor,
-    "resize_area": resize_area,
-    "crop_and_resize": crop_and_resize,
-}

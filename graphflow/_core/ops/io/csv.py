@@ -72,6 +72,3 @@ def decode_csv(
     op = apply(DECODE_CSV, (records, list(record_defaults)), attrs, name)
     op.attrs["OUT_TYPE"] = [t.dtype for t in op.outputs]
     return list(op.outputs)
-
-
-EXPORTS: dict[str, Any] = {"decode_csv": decode_csv}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, op_def
@@ -56,10 +54,3 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     They are looked up at each run. gf.errors.NotFoundError where there is no such folder.
     """
     return apply(MATCHING_FILES, (pattern,), name=name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "read_file": read_file,
-    "write_file": write_file,
-    "matching_files": matching_files,
-}

@@ -254,12 +254,3 @@ def _first(value: Any, key: str) -> Any:
         value.values,
         slice_(value.dense_shape, [1], [-1], name=f"Squeeze_Shape_{label}"),
     )
-
-
-EXPORTS: dict[str, Any] = {
-    "FixedLenFeature": FixedLenFeature,
-    "VarLenFeature": VarLenFeature,
-    "FixedLenSequenceFeature": FixedLenSequenceFeature,
-    "parse_example": parse_example,
-    "parse_single_example": parse_single_example,
-}

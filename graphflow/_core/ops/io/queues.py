@@ -455,12 +455,3 @@ def _common(first: Dims, second: Dims) -> Dims:
     if first is None or second is None or len(first) != len(second):
         return None
     return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
-
-
-EXPORTS: dict[str, Any] = {
-    "QueueBase": QueueBase,
-    "FIFOQueue": FIFOQueue,
-    "RandomShuffleQueue": RandomShuffleQueue,
-    "PaddingFIFOQueue": PaddingFIFOQueue,
-    "PriorityQueue": PriorityQueue,
-}

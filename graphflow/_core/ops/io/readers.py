@@ -174,13 +174,3 @@ def _compression(kind: str | None) -> str:
     if kind not in (None, "", "GZIP", "ZLIB"):
         raise ValueError(f'A file is compressed as "GZIP", "ZLIB" or "", not as {kind!r}.')
     return kind or ""
-
-
-EXPORTS: dict[str, Any] = {
-    "ReaderBase": ReaderBase,
-    "WholeFileReader": WholeFileReader,
-    "TextLineReader": TextLineReader,
-    "FixedLengthRecordReader": FixedLengthRecordReader,
-    "TFRecordReader": TFRecordReader,
-    "IdentityReader": IdentityReader,
-}

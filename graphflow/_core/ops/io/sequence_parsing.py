@@ -113,6 +113,3 @@ def parse_single_sequence_example(
         outputs = apply(PARSE_SINGLE_SEQUENCE_EXAMPLE, inputs, attrs, None).outputs
         cut = 3 * len(context.sparse_keys) + len(context.dense_keys)
         return collect(context, outputs[:cut]), collect(lists, outputs[cut:])
-
-
-EXPORTS: dict[str, Any] = {"parse_single_sequence_example": parse_single_sequence_example}

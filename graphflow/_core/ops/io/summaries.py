@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import protos
+import graphflow.protos as protos
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -232,15 +232,3 @@ def merge_all(
     """
     found = get_default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
-
-
-EXPORTS: dict[str, Any] = {
-    "audio": audio,
-    "histogram": histogram,
-    "image": image,
-    "merge": merge,
-    "merge_all": merge_all,
-    "scalar": scalar,
-    "tensor_summary": tensor_summary,
-    "text": text,
-}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
-from graphflow._core.ops import core
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow.errors import UnimplementedError
 

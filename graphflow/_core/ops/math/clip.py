@@ -155,9 +155,3 @@ def _like(original: Any, values: Tensor) -> Tensor | IndexedSlices:
     if isinstance(original, IndexedSlices):
         return IndexedSlices(values, original.indices, original.dense_shape)
     return values
-
-
-EXPORTS: dict[str, Any] = {
-    function.__name__: function
-    for function in (clip_by_value, clip_by_norm, clip_by_average_norm, clip_by_global_norm, global_norm)
-}

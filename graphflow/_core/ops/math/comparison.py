@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
@@ -140,12 +139,3 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """Where x is neither NaN nor infinite (tf.is_finite)."""
     return unary(IS_FINITE, x, name)
-
-
-EXPORTS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        *(equal, not_equal, less, less_equal, greater, greater_equal, approximate_equal),
-        *(logical_and, logical_or, logical_not, logical_xor, is_nan, is_inf, is_finite),
-    )
-}

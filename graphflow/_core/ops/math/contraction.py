@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops import core
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, casting, comparison, linalg, reductions
@@ -248,6 +248,3 @@ def _grouped(x: Tensor, letters: str, batch: list[str], first: list[str], second
         return turned
     outer, rows, columns = ([letters.index(c) for c in group] for group in (batch, first, second))
     return array.reshape(turned, [*_extents(x, outer), _product_of(x, rows), _product_of(x, columns)])
-
-
-EXPORTS: dict[str, Any] = {"tensordot": tensordot, "einsum": einsum}

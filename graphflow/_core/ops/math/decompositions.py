@@ -426,19 +426,3 @@ def spectral_norm(x: Tensor, axis: Any) -> Tensor:
     for place in sorted((first, second)):
         largest = array.expand_dims(largest, place)
     return largest
-
-
-EXPORTS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        *(
-            matrix_inverse,
-            matrix_determinant,
-            cholesky,
-            cholesky_solve,
-            matrix_solve,
-            matrix_triangular_solve,
-        ),
-        *(matrix_solve_ls, svd, qr, self_adjoint_eig, self_adjoint_eigvals),
-    )
-}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, PartialRule
 from graphflow._core.graph.slices import SparseTensor
-from graphflow._core.ops import core
 from graphflow._core.ops.core import apply, op_scope
 
 ARITHMETIC = "float|complex|uint8|int8|uint16|int16|int32|int64"

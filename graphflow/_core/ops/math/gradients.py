@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import gradient_of
-from graphflow._core.ops import core
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.math import (

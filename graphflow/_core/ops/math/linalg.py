@@ -301,17 +301,3 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The transposed conjugate of the matrices in the last two axes (tf.linalg.adjoint)."""
     with op_scope(name, "adjoint", (matrix,)):
         return array.matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
-
-
-EXPORTS: dict[str, Any] = {
-    "matmul": matmul,
-    "sparse_matmul": sparse_matmul,
-    "matrix_diag": matrix_diag,
-    "matrix_diag_part": matrix_diag_part,
-    "matrix_set_diag": matrix_set_diag,
-    "diag": tensor_diag,
-    "diag_part": tensor_diag_part,
-    "matrix_band_part": matrix_band_part,
-    "trace": trace,
-    "cross": cross,
-}

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from graphflow._core.ops import operators
-from graphflow._core.ops.math import comparison, reductions, scans, special
 from graphflow._core.ops.math.arithmetic import (
     add,
     add_v2,
@@ -100,85 +96,8 @@ from graphflow._core.ops.math.transcendental import (
     tanh,
 )
 
-_EVERYWHERE: dict[str, Any] = {
-    function.__name__.rstrip("_"): function
-    for function in (
-        *(
-            add,
-            subtract,
-            multiply,
-            divide,
-            truediv,
-            floordiv,
-            truncatediv,
-            realdiv,
-            div,
-            div_no_nan,
-            floormod,
-        ),
-        *(
-            truncatemod,
-            pow_,
-            maximum,
-            minimum,
-            squared_difference,
-            abs_,
-            sign,
-            negative,
-            cast,
-            saturate_cast,
-            add_n,
-        ),
-        *(
-            accumulate_n,
-            scalar_mul,
-            complex_,
-            real,
-            imag,
-            conj,
-            angle,
-            square,
-            sqrt,
-            rsqrt,
-            exp,
-            expm1,
-            log,
-            log1p,
-        ),
-        *(
-            sin,
-            cos,
-            tan,
-            asin,
-            acos,
-            atan,
-            atan2,
-            sinh,
-            cosh,
-            tanh,
-            asinh,
-            acosh,
-            atanh,
-            sigmoid,
-            log_sigmoid,
-        ),
-        *(floor, ceil, rint, round_, reciprocal),
-        *(to_float, to_double, to_int32, to_int64, to_complex64, to_complex128),
-    )
-}
-EXPORTS: dict[str, Any] = {
-    **_EVERYWHERE,
-    **comparison.EXPORTS,
-    **reductions.EXPORTS,
-    **scans.EXPORTS,
-    **special.EXPORTS,
-    "mod": floormod,
-    "floor_div": floor_div,
-}
-operators.install()
-
 __all__ = [
-    "EXPORTS", "abs_", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "asin", "asinh",
+    "abs_", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "asin", "asinh",
     "atan", "atan2", "atanh", "binary", "cast", "ceil", "complex_", "conj", "cos", "cosh", "digamma", "div",
     "div_no_nan", "divide", "equal", "erf", "erfc", "exp", "expm1", "floor", "floor_div", "floordiv",
     "floormod", "greater", "greater_equal", "imag", "is_finite", "is_inf", "is_nan", "less", "less_equal",

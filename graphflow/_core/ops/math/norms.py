@@ -76,6 +76,3 @@ def _matrix_norm(x: Tensor, order: Any, axis: Any) -> Tensor:
     first, second = (axis[0], axis[1]) if order == 1 else (axis[1], axis[0])
     sums = reductions.reduce_sum(numeric.abs_(x), first, True)
     return reductions.reduce_max(sums, second, True)
-
-
-EXPORTS: dict[str, Any] = {"norm": norm}

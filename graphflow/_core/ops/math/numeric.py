@@ -10,13 +10,13 @@ from typing import Any, overload
 
 import numpy as np
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import DTypeLike, ShapeLike, SupportsTensor, TensorLike
-from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, shaping
 from graphflow._core.ops.core import apply, convert_n_to_tensor, convert_to_tensor, graph_of, op_scope
 from graphflow._core.ops.math import arithmetic

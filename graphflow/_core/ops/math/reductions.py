@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
-from graphflow._core.ops import core
 from graphflow._core.ops.array import creation, indexing, shaping
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, graph_of, op_scope
 from graphflow._core.ops.math import arithmetic, casting, comparison, transcendental
@@ -281,12 +281,3 @@ def count_nonzero(
         counted = casting.cast(comparison.not_equal(x, zero), dtypes.int64)
         result: Tensor = casting.cast(reduce_sum(counted, axis, keep), dtype)
         return result
-
-
-EXPORTS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        *(reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod, reduce_all, reduce_any),
-        *(reduce_logsumexp, count_nonzero),
-    )
-}

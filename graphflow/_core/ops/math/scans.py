@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow._core.ops.core as core
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
-from graphflow._core.ops import core
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, broadcasting, comparison, numeric, transcendental
@@ -176,13 +176,3 @@ def cumulative_logsumexp(
 ) -> Tensor:
     """The logarithm of the running sum of exp(x), without overflow (tf.math.cumulative_logsumexp)."""
     return _running(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
-
-
-EXPORTS: dict[str, Any] = {
-    "argmax": argmax,
-    "argmin": argmin,
-    "arg_max": arg_max,
-    "arg_min": arg_min,
-    "cumsum": cumsum,
-    "cumprod": cumprod,
-}

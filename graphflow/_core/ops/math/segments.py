@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones_like, range_, zeros_like
 from graphflow._core.ops.array.extents import rank, size
 from graphflow._core.ops.array.indexing import gather, where
@@ -424,14 +424,3 @@ def dynamic_stitch(
     """One tensor whose row indices[m][i] is data[m][i]; the last one wins (tf.dynamic_stitch)."""
     places = [np.asarray(p, np.int32) if isinstance(p, list | tuple) and not p else p for p in indices]
     return apply(DYNAMIC_STITCH, (places, list(data)), {"N": len(places)}, name).outputs[0]
-
-
-EXPORTS: dict[str, Any] = {
-    "segment_sum": segment_sum, "segment_mean": segment_mean, "segment_prod": segment_prod, "segment_max": segment_max,
-    "segment_min": segment_min, "unsorted_segment_sum": unsorted_segment_sum,
-    "unsorted_segment_prod": unsorted_segment_prod, "unsorted_segment_max": unsorted_segment_max,
-    "unsorted_segment_min": unsorted_segment_min, "unsorted_segment_mean": unsorted_segment_mean,
-    "unsorted_segment_sqrt_n": unsorted_segment_sqrt_n, "sparse_segment_sum": sparse_segment_sum,
-    "sparse_segment_mean": sparse_segment_mean, "sparse_segment_sqrt_n": sparse_segment_sqrt_n,
-    "dynamic_partition": dynamic_partition, "dynamic_stitch": dynamic_stitch,
-}  # fmt: skip

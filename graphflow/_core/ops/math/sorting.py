@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import ones, range_
 from graphflow._core.ops.array.indexing import scatter_nd
 from graphflow._core.ops.array.joining import stack
@@ -349,16 +349,3 @@ def _without_extra_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Te
     if surplus == -1 and labels.dims[-1] in (1, None):
         return squeeze(labels, [-1]), predictions
     return labels, predictions
-
-
-EXPORTS: dict[str, Any] = {
-    "sort": sort, "argsort": argsort, "searchsorted": searchsorted, "unique": unique,
-    "unique_with_counts": unique_with_counts, "setdiff1d": setdiff1d, "bincount": bincount,
-    "histogram_fixed_width": histogram_fixed_width, "confusion_matrix": confusion_matrix,
-}  # fmt: skip
-MATH_EXPORTS: dict[str, Any] = {
-    "top_k": top_k, "in_top_k": in_top_k, "bincount": bincount, "confusion_matrix": confusion_matrix,
-}  # fmt: skip
-"""What gf.math offers of these."""
-NN_EXPORTS: dict[str, Any] = {"top_k": top_k, "in_top_k": in_top_k}
-"""What gf.nn offers of these."""

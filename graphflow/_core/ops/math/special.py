@@ -206,9 +206,3 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     """The next float after x1 in the direction of x2 (tf.math.nextafter)."""
     return binary(NEXT_AFTER, x1, x2, name)
-
-
-EXPORTS: dict[str, Any] = {
-    function.__name__: function
-    for function in (erf, erfc, lgamma, digamma, polygamma, zeta, igamma, igammac, betainc, lbeta)
-}

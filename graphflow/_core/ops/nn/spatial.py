@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.layout import matrix_rows
 from graphflow._core.ops.array.shaping import full_value
 from graphflow._core.ops.core import apply, convert_to_tensor
@@ -165,14 +165,3 @@ def batch_to_space(
 ) -> Tensor:
     """batch_to_space_nd with square blocks (tf.batch_to_space)."""
     return batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
-
-
-EXPORTS: dict[str, Any] = {
-    "space_to_depth": space_to_depth, "depth_to_space": depth_to_space, "space_to_batch": space_to_batch,
-    "space_to_batch_nd": space_to_batch_nd, "batch_to_space": batch_to_space, "batch_to_space_nd": batch_to_space_nd,
-}  # fmt: skip
-NN_EXPORTS: dict[str, Any] = {
-    "space_to_depth": space_to_depth, "depth_to_space": depth_to_space, "space_to_batch": space_to_batch,
-    "batch_to_space": batch_to_space,
-}  # fmt: skip
-"""What gf.nn offers of these."""

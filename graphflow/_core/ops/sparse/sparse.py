@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+import graphflow._core.ops.rules as rules
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NO_GRADIENT, NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, ShapeLike, SparseTensorLike, TensorLike
-from graphflow._core.ops import rules
 from graphflow._core.ops.array.creation import range_, zeros_like
 from graphflow._core.ops.array.extents import rank
 from graphflow._core.ops.array.indexing import gather, gather_nd, where
@@ -475,21 +475,3 @@ def sparse_fill_empty_rows(
         inputs = (sparse.indices, sparse.values, sparse.dense_shape, default)
         indices, values, empty, _ = apply(FILL_EMPTY_ROWS, inputs).outputs
         return SparseTensor(indices, values, sparse.dense_shape), empty
-
-
-EXPORTS: dict[str, Any] = {
-    "sparse_placeholder": sparse_placeholder, "sparse_to_dense": sparse_to_dense,
-    "sparse_tensor_to_dense": sparse_tensor_to_dense, "sparse_tensor_dense_matmul": sparse_tensor_dense_matmul,
-    "sparse_reduce_sum": sparse_reduce_sum, "sparse_reduce_max": sparse_reduce_max,
-    "sparse_retain": sparse_retain, "sparse_reorder": sparse_reorder,
-    "sparse_reshape": sparse_reshape, "sparse_transpose": sparse_transpose, "sparse_slice": sparse_slice,
-    "sparse_concat": sparse_concat, "sparse_add": sparse_add, "sparse_fill_empty_rows": sparse_fill_empty_rows,
-}  # fmt: skip
-SPARSE_EXPORTS: dict[str, Any] = {
-    "SparseTensor": SparseTensor, "placeholder": sparse_placeholder, "to_dense": sparse_tensor_to_dense,
-    "from_dense": from_dense, "sparse_dense_matmul": sparse_tensor_dense_matmul,
-    "reduce_sum": sparse_reduce_sum, "reduce_max": sparse_reduce_max, "retain": sparse_retain,
-    "reorder": sparse_reorder, "reshape": sparse_reshape, "transpose": sparse_transpose, "slice": sparse_slice,
-    "concat": sparse_concat, "add": sparse_add, "fill_empty_rows": sparse_fill_empty_rows,
-}  # fmt: skip
-"""What gf.sparse offers."""

@@ -133,10 +133,3 @@ def create_partitioned_variables(
         request.name = scope.name
         variable: PartitionedVariable = scopes_of().store.get(request)
         return list(variable)
-
-
-EXPORTS: dict[str, Any] = {
-    "get_variable": get_variable,
-    "get_local_variable": get_local_variable,
-    "create_partitioned_variables": create_partitioned_variables,
-}

@@ -12,24 +12,19 @@ from typing import Any, Final
 
 import numpy as np
 
+import graphflow._core.ops.random as random
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
-from graphflow._core.ops import random
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
 from graphflow._core.ops.math.decompositions import qr
 from graphflow._core.ops.math.linalg import matrix_diag_part
 from graphflow._core.ops.math.math import sign
-from graphflow._core.ops.state.variable_collections import (
-    global_variables_initializer,
-    local_variables_initializer,
-    variables_initializer,
-)
 
 # The standard deviation of a standard normal that is cut off at two.
 _TRUNCATED_STDDEV: Final = 0.87962566103423978
@@ -450,36 +445,3 @@ def xavier_initializer(
 def tables_initializer(name: str = "init_all_tables") -> Operation:
     """An operation that initialises all tables of the default graph (tf.tables_initializer)."""
     return group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
-
-
-_OF_SHAPES: Final[dict[str, Any]] = {
-    "zeros_initializer": Zeros,
-    "ones_initializer": Ones,
-    "constant_initializer": Constant,
-    "random_uniform_initializer": RandomUniform,
-    "random_normal_initializer": RandomNormal,
-    "truncated_normal_initializer": TruncatedNormal,
-    "uniform_unit_scaling_initializer": UniformUnitScaling,
-    "variance_scaling_initializer": VarianceScaling,
-    "orthogonal_initializer": Orthogonal,
-    "glorot_uniform_initializer": GlorotUniform,
-    "glorot_normal_initializer": GlorotNormal,
-}
-EXPORTS: dict[str, Any] = {**_OF_SHAPES, "tables_initializer": tables_initializer}
-INITIALIZERS_EXPORTS: dict[str, Any] = {
-    **{name.removesuffix("_initializer"): made for name, made in _OF_SHAPES.items()},
-    "identity": Identity,
-    "he_normal": he_normal,
-    "he_uniform": he_uniform,
-    "lecun_normal": lecun_normal,
-    "lecun_uniform": lecun_uniform,
-    "global_variables": global_variables_initializer,
-    "local_variables": local_variables_initializer,
-    "variables": variables_initializer,
-    "tables_initializer": tables_initializer,
-}
-CONTRIB_LAYERS_EXPORTS: dict[str, Any] = {
-    "xavier_initializer": xavier_initializer,
-    "xavier_initializer_conv2d": xavier_initializer,
-    "variance_scaling_initializer": ContribVarianceScaling,
-}

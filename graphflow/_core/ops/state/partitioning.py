@@ -264,10 +264,3 @@ class PartitionedVariable:
 
     def __repr__(self) -> str:
         return f"<gf.PartitionedVariable {self._name!r} shape={self._shape} dtype={self._dtype.name} parts={len(self)}>"
-
-
-EXPORTS: dict[str, Any] = {
-    "fixed_size_partitioner": fixed_size_partitioner,
-    "variable_axis_size_partitioner": variable_axis_size_partitioner,
-    "min_max_variable_partitioner": min_max_variable_partitioner,
-}

@@ -101,20 +101,3 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 def get_collection_ref(key: str) -> list[Any]:
     """A collection of the default graph itself."""
     return get_default_graph().get_collection_ref(key)
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        name_scope,
-        op_scope,
-        device,
-        control_dependencies,
-        colocate_with,
-        container,
-        add_to_collection,
-        add_to_collections,
-        get_collection,
-        get_collection_ref,
-    )
-}

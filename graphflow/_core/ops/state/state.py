@@ -285,12 +285,3 @@ def scatter_nd_sub(
 def count_up_to(ref: VariableLike | Tensor, limit: int, name: str | None = None) -> Tensor:
     """Counts a variable up by one and gives the value before; OutOfRangeError at the limit (tf.count_up_to)."""
     return _write(COUNT_UP_TO, ref, (), {"limit": int(limit)}, name)
-
-
-EXPORTS: dict[str, Any] = {
-    f.__name__: f
-    for f in (
-        assign, assign_add, assign_sub, is_variable_initialized, scatter_update, scatter_add, scatter_sub, scatter_mul,
-        scatter_div, scatter_min, scatter_max, scatter_nd_update, scatter_nd_add, scatter_nd_sub, count_up_to,
-    )
-}  # fmt: skip

@@ -160,6 +160,3 @@ def make_template(
     """
     function = functools.partial(func_, **kwargs) if kwargs else func_
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
-
-
-EXPORTS: dict[str, Any] = {"make_template": make_template}

@@ -420,8 +420,8 @@ def _result(tensor: Tensor, read_value: bool) -> Tensor | Operation:
     return tensor if read_value else tensor.op
 
 
-def install_operators() -> None:
-    """Gives Variable the operators of Tensor; called once all of them are installed."""
+def _install_operators() -> None:
+    """Gives Variable the operators of Tensor, which has them since this package was imported."""
 
     def forward(operator: str) -> Callable[..., Any]:
         def call(self: Variable, *args: Any) -> Any:
@@ -435,8 +435,4 @@ def install_operators() -> None:
             setattr(Variable, operator, forward(operator))
 
 
-EXPORTS: dict[str, Any] = {
-    "Variable": Variable,
-    "VariableAggregation": VariableAggregation,
-    "VariableSynchronization": VariableSynchronization,
-}
+_install_operators()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
@@ -87,21 +87,3 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     if not variables:
         return None
     return stack([rank(identity(v)) for v in variables])
-
-
-EXPORTS: dict[str, Any] = {
-    "global_variables": global_variables,
-    "all_variables": global_variables,
-    "local_variables": local_variables,
-    "model_variables": model_variables,
-    "trainable_variables": trainable_variables,
-    "moving_average_variables": moving_average_variables,
-    "variables_initializer": variables_initializer,
-    "initialize_variables": variables_initializer,
-    "global_variables_initializer": global_variables_initializer,
-    "initialize_all_variables": global_variables_initializer,
-    "local_variables_initializer": local_variables_initializer,
-    "initialize_local_variables": local_variables_initializer,
-    "report_uninitialized_variables": report_uninitialized_variables,
-    "assert_variables_initialized": assert_variables_initialized,
-}

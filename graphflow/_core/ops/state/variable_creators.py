@@ -49,6 +49,3 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
         yield
     finally:
         scopes.creators = outer
-
-
-EXPORTS: dict[str, Any] = {"variable_creator_scope": variable_creator_scope}

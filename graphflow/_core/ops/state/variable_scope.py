@@ -439,13 +439,3 @@ def variable_op_scope(
 
 def no_regularizer(_: Any) -> None:
     """Regularizes nothing: for a variable inside a scope with a regularizer (tf.no_regularizer)."""
-
-
-EXPORTS: dict[str, Any] = {
-    "AUTO_REUSE": AUTO_REUSE,
-    "VariableScope": VariableScope,
-    "variable_scope": variable_scope,
-    "variable_op_scope": variable_op_scope,
-    "get_variable_scope": get_variable_scope,
-    "no_regularizer": no_regularizer,
-}

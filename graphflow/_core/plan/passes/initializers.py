@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
 

@@ -21,7 +21,7 @@ import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.graph import devices, dtypes
 from graphflow._core.plan.ir import LOCAL, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import atomic_file
 from graphflow._core.common import numpy_files
 from graphflow._core.plan.ir import Origin

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import ITERATOR_LOOK_SECONDS
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states

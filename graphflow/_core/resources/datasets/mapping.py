@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states

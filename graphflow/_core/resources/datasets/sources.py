@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.denormals import kept
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import TensorShape, compatible, text

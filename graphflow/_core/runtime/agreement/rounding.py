@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.denormals import computing
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.reasons import NotVerified, tell_unverified
 from graphflow._core.compiler.specialise import Known

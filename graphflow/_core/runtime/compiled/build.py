@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.codegen.cpu import PROGRAM_STATUS, Machine
 from graphflow._core.codegen.cpu.blas import single_threaded
 from graphflow._core.common.denormals import flush, restore

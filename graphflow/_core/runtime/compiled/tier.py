@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.codegen import shared
 from graphflow._core.common.timeouts import (
     COMPILE_AGAIN_SECONDS,

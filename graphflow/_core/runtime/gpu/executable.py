@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.gpu.fed_sizes import FedSizes, Sizes
 from graphflow._core.compiler.reasons import NotLowered, StaysOnNumpy, tell

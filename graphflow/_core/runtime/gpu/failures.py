@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.codegen.gpu.status import DIVISION
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.gpu.nodes import DeviceNode

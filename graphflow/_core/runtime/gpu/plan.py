@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow import errors
+import graphflow.errors as errors
 from graphflow._core.codegen.gpu.merge import merged
 from graphflow._core.codegen.gpu.region_text import Operand
 from graphflow._core.codegen.gpu.regions import region_launches

@@ -10,12 +10,10 @@ import os
 from typing import Any
 
 import graphflow as v1
-from graphflow._core.common.namespaces import missing, namespace
-from graphflow._core.ops.array.indexing import where_v2
+from graphflow._core.common.namespaces import missing
+from graphflow.compat import v2
 
 __getattr__ = missing("gf.compat", globals())
-
-v2 = namespace("compat.v2", "What programs use of TensorFlow 2's names (tf.compat.v2).", {"where": where_v2})
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:

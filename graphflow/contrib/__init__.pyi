@@ -1,0 +1,16 @@
+"""What programs use of tf.contrib, a module for each part, so that `from graphflow.contrib import rnn` works, too."""
+
+from . import data as data
+from . import distribute as distribute
+from . import distributions as distributions
+from . import framework as framework
+from . import layers as layers
+from . import legacy_seq2seq as legacy_seq2seq
+from . import losses as losses
+from . import metrics as metrics
+from . import opt as opt
+from . import rnn as rnn
+from . import seq2seq as seq2seq
+from . import slim as slim
+from . import training as training
+from . import util as util
