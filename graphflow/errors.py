@@ -32,7 +32,7 @@ UNAUTHENTICATED = 16
 class OpError(Exception):
     """An error raised while a graph runs.
 
-    `op` is the graphflow Operation that failed, or None where the session itself is at fault; `node_def` is its
+    `op` is the graphflow Operation that failed, or None if the session itself is at fault; `node_def` is its
     NodeDef; `message` is the text. As a string the error can go to a terminal, whatever names are quoted in it.
     """
 

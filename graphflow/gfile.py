@@ -1,6 +1,6 @@
 """Files and folders (tf.gfile), on the local file system, with TensorFlow's names and errors.
 
-A program that catches NotFoundError where a checkpoint may be missing works on. Paths may begin with "file://"; other
+A program that catches NotFoundError if a checkpoint may be missing works on. Paths may begin with "file://"; other
 schemes, such as "gs://", are an UnimplementedError.
 """
 
@@ -212,7 +212,7 @@ def IsDirectory(dirname: Any) -> bool:
 
 
 def Stat(filename: Any) -> FileStatistics:
-    """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError where there is none."""
+    """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError if there is none."""
     path = _local(filename)
     with _translated(path):
         found = os.stat(path)
@@ -220,7 +220,7 @@ def Stat(filename: Any) -> FileStatistics:
 
 
 def ListDirectory(dirname: Any) -> list[str]:
-    """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError where there is none."""
+    """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError if there is none."""
     path = _local(dirname)
     if not os.path.isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {path}")
@@ -243,14 +243,14 @@ def MakeDirs(dirname: Any) -> None:
 
 
 def Remove(filename: Any) -> None:
-    """Removes a file (tf.gfile.Remove); NotFoundError where there is none."""
+    """Removes a file (tf.gfile.Remove); NotFoundError if there is none."""
     path = _local(filename)
     with _translated(path):
         os.remove(path)
 
 
 def DeleteRecursively(dirname: Any) -> None:
-    """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError where there is none."""
+    """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError if there is none."""
     path = _local(dirname)
     with _translated(path):
         if os.path.isdir(path) and not os.path.islink(path):
@@ -265,7 +265,7 @@ def _free(path: str, overwrite: bool) -> None:
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copies a file's content (tf.gfile.Copy); AlreadyExistsError where there is one and `overwrite` is not said."""
+    """Copies a file's content (tf.gfile.Copy); AlreadyExistsError if there is one and `overwrite` is not said."""
     old, new = _local(oldpath), _local(newpath)
     _free(new, overwrite)
     with _translated(old):
@@ -273,7 +273,7 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError where there is one and `overwrite` is not said."""
+    """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError if there is one and `overwrite` is not said."""
     old, new = _local(oldname), _local(newname)
     _free(new, overwrite)
     with _translated(old):
@@ -290,7 +290,7 @@ def Glob(filename: Any) -> list[str]:
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) of a folder and all below, outer ones first (tf.gfile.Walk).
 
-    in_order=False: inner ones first. Nothing where there is no such folder.
+    in_order=False: inner ones first. Nothing if there is no such folder.
     """
     for folder, folders, files in os.walk(_local(top), topdown=in_order):
         folders.sort()

@@ -36,7 +36,7 @@ def _nodes(graph_def: Any) -> dict[str, Any]:
 
 
 def _needed(nodes: dict[str, Any], roots: Iterable[str]) -> set[str]:
-    """The names of the nodes that the roots need; AssertionError where a root is not there."""
+    """The names of the nodes that the roots need; AssertionError if a root is not there."""
     found: set[str] = set()
     todo = list(roots)
     for name in todo:
@@ -53,7 +53,7 @@ def _needed(nodes: dict[str, Any], roots: Iterable[str]) -> set[str]:
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """The nodes of a GraphDef that `dest_nodes` need (tf.graph_util.extract_sub_graph).
 
-    TypeError where dest_nodes is a string, AssertionError where one of them is not there.
+    TypeError if dest_nodes is a string, AssertionError if one of them is not there.
     """
     if isinstance(dest_nodes, str):
         raise TypeError("dest_nodes must be a list.")
@@ -90,7 +90,7 @@ def convert_variables_to_constants(
     """What `output_node_names` need, with the session's values in place of variables.
 
     TensorFlow's tf.graph_util.convert_variables_to_constants. variable_names_whitelist: the names of the variables to
-    convert, all by default; variable_names_blacklist: those not to. ValueError where the result still writes one.
+    convert, all by default; variable_names_blacklist: those not to. ValueError if the result still writes one.
     """
     graph_def = extract_sub_graph(input_graph_def, list(output_node_names))
     wanted = None if variable_names_whitelist is None else set(variable_names_whitelist)

@@ -46,7 +46,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """The leaves in the form of `structure`; ValueError where their number differs."""
+    """The leaves in the form of `structure`; ValueError if their number differs."""
     flat = list(flat_sequence)
     expected = len(flatten(structure))
     if len(flat) != expected:
@@ -71,7 +71,7 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
-    """Raises ValueError where the nesting differs, TypeError where with `check_types` a sequence's type does."""
+    """Raises ValueError if the nesting differs, TypeError if with `check_types` a sequence's type does."""
     if is_nested(first) != is_nested(second):
         raise ValueError(
             "The two structures don't have the same nested structure.\n\nFirst structure: "

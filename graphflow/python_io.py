@@ -104,7 +104,7 @@ class TFRecordWriter:
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """The records of a file, one after the other (tf.python_io.tf_record_iterator).
 
-    NotFoundError where there is no file, DataLossError where it is damaged or cut off.
+    NotFoundError if there is no file, DataLossError if it is damaged or cut off.
     """
     name = os.fsdecode(path)
     with open_to_read(name, TFRecordOptions.get_compression_type_string(options)) as file:

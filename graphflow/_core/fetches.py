@@ -87,7 +87,7 @@ class Fetches:
 
 
 def fetch_key(structure: Any) -> Any:
-    """A hashable key of a fetch structure; TypeError where a leaf is not hashable."""
+    """A hashable key of a fetch structure; TypeError if a leaf is not hashable."""
     kind = type(structure)
     if kind is Tensor or kind is Operation:
         return structure
@@ -99,7 +99,7 @@ def fetch_key(structure: Any) -> Any:
 
 
 def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
-    """The values by the tensor they are fed to; TypeError or ValueError where something cannot be fed.
+    """The values by the tensor they are fed to; TypeError or ValueError if something cannot be fed.
 
     A key may be a tuple, as the state of a cell is: its value then has the same structure, or as many leaves.
     """
@@ -155,7 +155,7 @@ def _expand_composite(key: Any, value: Any) -> dict[Tensor, Any]:
 def feed_array(tensor: Tensor, value: Any) -> Any:
     """The array to run with for a fed value: the user's own memory where it fits as it is.
 
-    TypeError where it cannot be of the tensor's dtype, ValueError where the shape does not fit.
+    TypeError if it cannot be of the tensor's dtype, ValueError if the shape does not fit.
     """
     kind, dtype = type(value), tensor.dtype
     if kind is np.ndarray and value.dtype is dtype.native and dtype is not dtypes.string:
@@ -219,7 +219,7 @@ def _converted(tensor: Tensor, value: Any) -> Any:
 
 
 def _misfit(array: Any, dtype: dtypes.DType) -> str:
-    """Why an array's elements cannot be of a dtype without becoming other numbers, or "" where they can.
+    """Why an array's elements cannot be of a dtype without becoming other numbers, or "" if they can.
 
     Rounding to fewer binary digits is no misfit, as in TensorFlow; what TensorFlow would cut off or wrap is one.
     """

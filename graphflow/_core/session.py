@@ -48,7 +48,7 @@ class _Prepared:
     feeds: list[Tensor]
     changes: int
     stamp: int
-    """The graph's stamp when it was last seen to be still right; none where the feeds have to be taken apart."""
+    """The graph's stamp when it was last seen to be still right; none if the feeds have to be taken apart."""
 
 
 class BaseSession:
@@ -152,7 +152,7 @@ class BaseSession:
 
         Any tensor may be fed by feed_dict. What is returned belongs to the caller. Operations give None. Raises
         RuntimeError on a closed session, TypeError or ValueError on fetches and feeds that cannot be, and a subclass
-        of gf.errors.OpError where an operation fails. Thread-safe.
+        of gf.errors.OpError if an operation fails. Thread-safe.
         """
         if self._closed or self._pid != os.getpid():
             self._refuse()
@@ -347,7 +347,7 @@ class Session(BaseSession):
         """Clears the variables and other resources of a cluster, in these containers (see gf.container) or in all.
 
         target: zmq://host:port, any task of it; with "" there is nothing to clear. The sessions on that target end:
-        their next run raises AbortedError. UnavailableError where a task does not answer.
+        their next run raises AbortedError. UnavailableError if a task does not answer.
         """
         if target:
             from graphflow._core.cluster.server import control

@@ -32,7 +32,7 @@ examples:
   graphflow checkpoint show training                       the folder's latest
   graphflow checkpoint show training --values dense/kernel
 
-The exit status is 1 where a checksum does not hold.
+The exit status is 1 if a checksum does not hold.
 """
 
 
@@ -92,7 +92,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _prefix(path: str) -> str:
-    """The prefix that a path means; UsageError where there is no checkpoint."""
+    """The prefix that a path means; UsageError if there is no checkpoint."""
     if os.path.isdir(path) and not os.path.isfile(path + SUFFIX):
         found = latest_checkpoint(path)
         if found is None:
@@ -170,7 +170,7 @@ def _print_values(file: CheckpointFile, name: str) -> None:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Any]:
-    """Yields advance(bytes), which shows on a terminal how far the check of a long file is; None where none looks."""
+    """Yields advance(bytes), which shows on a terminal how far the check of a long file is; None if none looks."""
     if not sys.stderr.isatty() or total < 1 << 28:
         yield None
         return

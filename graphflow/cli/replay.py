@@ -13,7 +13,7 @@ from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 
 _EPILOG: Final = """\
-The exit status is 0 where compiled code agrees with NumPy here and now, 1 where it does not.
+The exit status is 0 if compiled code agrees with NumPy here and now, 1 if it does not.
 """
 
 

@@ -21,7 +21,7 @@ _EPILOG: Final = """\
 example:
   graphflow status zmq://localhost:2222
 
-Any task of the cluster can be asked; it asks the others. The exit status is 1 where one of them does not answer.
+Any task of the cluster can be asked; it asks the others. The exit status is 1 if one of them does not answer.
 """
 _MOST_VARIABLES: Final = 20
 _KINDS: Final = ("Queue", "Iterator", "Reader")

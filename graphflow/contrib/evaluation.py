@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 def get_or_create_eval_step() -> Any:
     """The local variable that counts evaluations, made where there is none.
 
-    ValueError where there are several. TensorFlow: tf.contrib.training.get_or_create_eval_step.
+    ValueError if there are several. TensorFlow: tf.contrib.training.get_or_create_eval_step.
     """
     found = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
     if len(found) > 1:

@@ -93,7 +93,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds one; ValueError where the name is taken, or the value an empty list."""
+        """Adds one; ValueError if the name is taken, or the value an empty list."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         several = isinstance(value, list | tuple)
@@ -103,7 +103,7 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes one; ValueError where the value has another type, KeyError where there is none of that name."""
+        """Changes one; ValueError if the value has another type, KeyError if there is none of that name."""
         wanted, several = self._hparam_types[name]
         if isinstance(value, list) != several:
             kind = "a list for multi-valued" if several else "no list for single-valued"
@@ -143,7 +143,7 @@ class HParams:
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """One, or the default where there is none; ValueError where the default has another type."""
+        """One, or the default where there is none; ValueError if the default has another type."""
         if key not in self._hparam_types:
             return default
         wanted, several = self._hparam_types[key]

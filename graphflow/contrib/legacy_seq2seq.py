@@ -28,7 +28,7 @@ def sequence_loss_by_example(
 
     logits: [batch, classes], targets: [batch] integers, weights: [batch] floats, each a list over the steps.
     average_across_timesteps: divides by the sum of the weights. softmax_loss_function: a function of labels and logits,
-    instead of the cross entropy. ValueError where the lists' lengths differ.
+    instead of the cross entropy. ValueError if the lists' lengths differ.
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(

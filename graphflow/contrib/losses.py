@@ -30,13 +30,13 @@ def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> No
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
     """The sum of the collected losses and regularisation losses (tf.contrib.losses.get_total_loss).
 
-    ValueError where there is none.
+    ValueError if there is none.
     """
     return by_label.get_total_loss(add_regularization_losses, name)
 
 
 def _spread(weights: Any, values: Tensor) -> Any:
-    """The weights with as many axes as the values, theirs being the first; ValueError where a rank is not known."""
+    """The weights with as many axes as the values, theirs being the first; ValueError if a rank is not known."""
     given = None if isinstance(weights, int | float) else convert_to_tensor(weights)
     dims = () if given is None else given.dims
     if values.dims is None or dims is None:

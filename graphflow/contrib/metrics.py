@@ -72,7 +72,7 @@ def streaming_recall_at_k(
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
     """The share of a batch's predictions that equal their labels (tf.contrib.metrics.accuracy).
 
-    weights: of the examples. ValueError where the dtypes differ or are neither integer, bool nor string.
+    weights: of the examples. ValueError if the dtypes differ or are neither integer, bool nor string.
     """
     p, y = convert_to_tensor(predictions), convert_to_tensor(labels)
     if not (y.dtype.is_integer or y.dtype in (dtypes.bool_, dtypes.string)):

@@ -122,7 +122,7 @@ class LayerNormBasicLSTMCell(RNNCell):
 
 
 def last_size(shape: TensorShape) -> int:
-    """The size of the last axis; ValueError where it is not known."""
+    """The size of the last axis; ValueError if it is not known."""
     size: int | None = None if shape.ndims is None else shape.as_list()[-1]
     if size is None:
         raise ValueError(f"The size of the inputs' last axis must be known, but their shape is {shape}.")
@@ -218,7 +218,7 @@ def stack_bidirectional_dynamic_rnn(
     """Layers of gf.nn.bidirectional_dynamic_rnn, each taking both outputs of the one below.
 
     Returns (outputs of the last layer side by side, states forward, states backward), the states by layer. ValueError
-    where the lists are empty, no lists, or of different lengths. TensorFlow:
+    if the lists are empty, no lists, or of different lengths. TensorFlow:
     tf.contrib.rnn.stack_bidirectional_dynamic_rnn.
     """
     for argument, given in (

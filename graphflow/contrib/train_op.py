@@ -65,7 +65,7 @@ def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Pairs], Pairs]:
 def multiply_gradients(grads_and_vars: Pairs, gradient_multipliers: Mapping[Any, Any]) -> Pairs:
     """The gradients of some variables times factors (tf.contrib.training.multiply_gradients).
 
-    gradient_multipliers: {variable or its name: factor}. ValueError where one of them has no gradient.
+    gradient_multipliers: {variable or its name: factor}. ValueError if one of them has no gradient.
     """
     if not isinstance(grads_and_vars, list):
         raise ValueError("`grads_and_vars` must be a list.")
@@ -101,8 +101,8 @@ def create_train_op(
 
     global_step: by default the graph's, which is made; None counts no steps. update_ops: run before the loss, by
     default UPDATE_OPS. variables_to_train: by default the trainable ones. transform_grads_fn: a function of the list of
-    (gradient, variable). check_numerics: a run raises InvalidArgumentError where the loss is infinite or no number.
-    ValueError where there is nothing to train, or a variable is not trainable.
+    (gradient, variable). check_numerics: a run raises InvalidArgumentError if the loss is infinite or no number.
+    ValueError if there is nothing to train, or a variable is not trainable.
     """
     graph = get_default_graph()
     step = get_or_create_global_step() if global_step is USE_GLOBAL_STEP else global_step
@@ -159,7 +159,7 @@ def train(
 ) -> Any:
     """Runs train_op in a MonitoredTrainingSession until a hook ends it; the last loss (tf.contrib.training.train).
 
-    ValueError where the chief has no logdir, but is to save checkpoints or summaries.
+    ValueError if the chief has no logdir, but is to save checkpoints or summaries.
     """
     if logdir is None and is_chief and (save_summaries_steps or save_checkpoint_secs):
         raise ValueError(

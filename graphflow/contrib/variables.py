@@ -68,7 +68,7 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
 def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
     """The global variables of the scopes `include`, by default all, without those of the scopes `exclude`.
 
-    TypeError where one is no list or tuple. TensorFlow: tf.contrib.framework.get_variables_to_restore.
+    TypeError if one is no list or tuple. TensorFlow: tf.contrib.framework.get_variables_to_restore.
     """
     for argument, scopes in (("include", include), ("exclude", exclude)):
         if not isinstance(scopes, list | tuple | None):
@@ -81,7 +81,7 @@ def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[A
 def get_unique_variable(var_op_name: str) -> Any:
     """The global variable of exactly this name (tf.contrib.framework.get_unique_variable).
 
-    ValueError where there is none.
+    ValueError if there is none.
     """
     found = get_variables(var_op_name)
     for variable in found:
@@ -136,7 +136,7 @@ def _assignment(pairs: Iterable[tuple[Any, Any]]) -> Assignment:
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
     """(operation, feeds) that give global variables values, by name (tf.contrib.framework.assign_from_values).
 
-    ValueError where there is no such variable, or a value has another number of elements.
+    ValueError if there is no such variable, or a value has another number of elements.
     """
     pairs = []
     for name, value in var_names_to_values.items():
@@ -156,7 +156,7 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
     """(operation, feeds) that give variables a checkpoint's values (tf.contrib.framework.assign_from_checkpoint).
 
     var_list: variables, or {name in the checkpoint: variable or list of variables}. ignore_missing_vars: leaves those
-    out that the checkpoint lacks. ValueError where one is missing or has another shape.
+    out that the checkpoint lacks. ValueError if one is missing or has another shape.
     """
     grouped: dict[str, list[Any]] = {}
     if isinstance(var_list, Mapping):
@@ -195,7 +195,7 @@ def assign_from_checkpoint_fn(
     """A function of a session that restores variables (tf.contrib.framework.assign_from_checkpoint_fn).
 
     None, with a warning, where ignore_missing_vars leaves nothing. reshape_variables: restores values of another shape
-    with as many elements. ValueError where var_list is empty. For the rest see assign_from_checkpoint.
+    with as many elements. ValueError if var_list is empty. For the rest see assign_from_checkpoint.
     """
     if not var_list:
         raise ValueError("var_list cannot be empty")

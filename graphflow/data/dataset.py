@@ -69,7 +69,7 @@ class Dataset:
         )
 
     def make_one_shot_iterator(self) -> Iterator:
-        """An iterator that begins by itself; ValueError where the dataset depends on placeholders or variables."""
+        """An iterator that begins by itself; ValueError if the dataset depends on placeholders or variables."""
         return iterators.one_shot(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
@@ -90,7 +90,7 @@ class Dataset:
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """The slices of tensors along their first axis; ValueError where the sizes of that axis differ."""
+        """The slices of tensors along their first axis; ValueError if the sizes of that axis differ."""
         element = _normalized(tensors)
         types, forms = _signature(element)
         sizes: shapes.Dims = (None,)
@@ -163,7 +163,7 @@ class Dataset:
     # ---- order and number ------------------------------------------------------------------------------------------
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """These elements, then those of another dataset; TypeError where its types differ."""
+        """These elements, then those of another dataset; TypeError if its types differ."""
         if not structure.same_structure(self._output_types, dataset.output_types) or structure.flatten(
             self._output_types
         ) != structure.flatten(dataset.output_types):
@@ -188,7 +188,7 @@ class Dataset:
         return self._same(ops.TAKE, _int64(count, "count"))
 
     def skip(self, count: Any) -> Dataset:
-        """What follows the first `count` elements; nothing where it is -1."""
+        """What follows the first `count` elements; nothing if it is -1."""
         return self._same(ops.SKIP, _int64(count, "count"))
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
@@ -278,7 +278,7 @@ class Dataset:
         return built(definition, inputs, types, forms, f=function.graph_function)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
-        """The elements for which a function gives a true scalar; ValueError where it gives anything else."""
+        """The elements for which a function gives a true scalar; ValueError if it gives anything else."""
         function = self._function(predicate, "filter")
         returned = [] if function.dataset is not None else structure.flatten(function.types)
         if returned != [dtypes.bool_] or structure.flatten(function.shapes)[0].raw not in ((), None):
@@ -290,7 +290,7 @@ class Dataset:
     filter_with_legacy_function = filter
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """transformation_func(self); TypeError where that is no dataset."""
+        """transformation_func(self); TypeError if that is no dataset."""
         result = transformation_func(self)
         if not isinstance(result, Dataset):
             raise TypeError(f"`transformation_func` must return a Dataset, got {result!r}.")

@@ -35,7 +35,7 @@ class TextLineDataset(Dataset):
 
 
 class TFRecordDataset(TextLineDataset):
-    """The records of TFRecord files, file after file (tf.data.TFRecordDataset); DataLossError where one is damaged."""
+    """The records of TFRecord files, file after file (tf.data.TFRecordDataset); DataLossError if one is damaged."""
 
     _definition = ops.TF_RECORD
 

@@ -74,7 +74,7 @@ class Iterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that puts it at the first element; ValueError where there is none."""
+        """The operation that puts it at the first element; ValueError if there is none."""
         if self._initializer is None:
             raise ValueError(
                 "Iterator does not have an initializer: a one-shot iterator needs none, a reinitializable one has "
@@ -83,7 +83,7 @@ class Iterator:
         return self._initializer
 
     def make_initializer(self, dataset: Described, name: str | None = None) -> Operation:
-        """An operation that puts it at the first element of a dataset; TypeError where that has other types."""
+        """An operation that puts it at the first element of a dataset; TypeError if that has other types."""
         for what, own, other in (
             ("types", self._output_types, dataset.output_types),
             ("shapes", self._output_shapes, dataset.output_shapes),
@@ -163,7 +163,7 @@ def initializable(dataset: Described, shared_name: str | None) -> Iterator:
 
 
 def one_shot(dataset: Described) -> Iterator:
-    """An iterator over a dataset that needs no initializer; ValueError where the dataset depends on state."""
+    """An iterator over a dataset that needs no initializer; ValueError if the dataset depends on state."""
     graph = dataset._variant_tensor.graph
     with graph.as_default():
         body = FunctionGraph(graph, by_value=True)

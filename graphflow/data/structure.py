@@ -75,7 +75,7 @@ def same_structure(first: Any, second: Any) -> bool:
 
 
 def flatten_up_to(form: Any, structure: Any, what: str) -> list[Any]:
-    """The items of a structure that stand where `form` has components; ValueError where it nests otherwise."""
+    """The items of a structure that stand where `form` has components; ValueError if it nests otherwise."""
     found: list[Any] = []
 
     def visit(expected: Any, given: Any) -> None:

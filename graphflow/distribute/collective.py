@@ -123,7 +123,7 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> CollectiveAllReduceStrategy:
-        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError where it tells none."""
+        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError if it tells none."""
         arguments.setdefault("num_devices", local_devices_from_environment())
         return cls(*task_from_environment(), **arguments)
 

@@ -33,7 +33,7 @@ class InGraphStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> InGraphStrategy:
-        """For the cluster that a launcher tells in TF_CONFIG; ValueError where it tells none."""
+        """For the cluster that a launcher tells in TF_CONFIG; ValueError if it tells none."""
         return cls(task_from_environment()[0], **arguments)
 
     def configure(

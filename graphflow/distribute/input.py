@@ -27,7 +27,7 @@ class DistributedIterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that puts it at the first element; ValueError where it needs none."""
+        """The operation that puts it at the first element; ValueError if it needs none."""
         return group(*[iterator.initializer for iterator in self._iterators])
 
     def get_next(self, name: str | None = None) -> Any:

@@ -47,7 +47,7 @@ class ParameterServerStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> ParameterServerStrategy:
-        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError where it tells none."""
+        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError if it tells none."""
         return cls(*task_from_environment(), **arguments)
 
     def configure(

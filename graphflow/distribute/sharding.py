@@ -25,7 +25,7 @@ _AFTER_THE_CUT: Final = _ELEMENTWISE | {"ShuffleDataset", "BatchDatasetV2", "Pad
 def shard_dataset(dataset: Any, num_shards: int, index: int) -> Any:
     """The part of worker number `index` of `num_shards`: a dataset whose elements are of the same kind.
 
-    Workers' datasets must be built alike. ValueError where examples are shuffled without a seed before the cut, so that
+    Workers' datasets must be built alike. ValueError if examples are shuffled without a seed before the cut, so that
     workers would disagree about the order.
     """
     if num_shards == 1:

@@ -13,7 +13,7 @@ WORKER_JOBS: Final = ("chief", "master", "worker")
 class Task:
     """A cluster and this program's place in it; cluster None stands for no cluster.
 
-    ValueError where the cluster has no workers, or no such task.
+    ValueError if the cluster has no workers, or no such task.
     """
 
     def __init__(self, cluster: Any = None, task_type: str | None = None, task_id: int | None = None) -> None:

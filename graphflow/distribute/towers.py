@@ -123,7 +123,7 @@ class Tower(TowerContext):
     def variable(self, name: Any, initial_value: Any, make: Callable[[], Any]) -> Any:
         """The variable that this tower asks for: the first one makes it, the others share it.
 
-        Which is which follows from the name asked for, and the order. RuntimeError where the first has made none, or
+        Which is which follows from the name asked for, and the order. RuntimeError if the first has made none, or
         one of another shape.
         """
         if self.first is self:
@@ -270,7 +270,7 @@ def _check_counts(strategy: Strategy, towers: int, arguments: Any) -> None:
 
 
 def _agree(towers: Sequence[Tower]) -> bool:
-    """Whether all towers wait in the same merge_call; False where all have ended. RuntimeError otherwise."""
+    """Whether all towers wait in the same merge_call; False if all have ended. RuntimeError otherwise."""
     waiting = [tower for tower in towers if tower.merge is not None]
     if not waiting:
         return False

@@ -32,7 +32,7 @@ class DistributedValues:
     def get(self, device: str | None = None) -> Any:
         """The value on a device, by default that of the tower or copy that is being built.
 
-        ValueError where there is none, or across towers.
+        ValueError if there is none, or across towers.
         """
         if device is not None:
             name = name_of(device)

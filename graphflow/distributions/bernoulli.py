@@ -21,7 +21,7 @@ from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
 
 
 def one_of(logits: Any, probs: Any) -> tuple[Tensor | None, Tensor | None]:
-    """The one of the two that is given, as a float tensor; ValueError where both are or neither is."""
+    """The one of the two that is given, as a float tensor; ValueError if both are or neither is."""
     if (logits is None) == (probs is None):
         raise ValueError("Give a distribution logits or probs, but not both.")
     name = "probs" if logits is None else "logits"
@@ -35,7 +35,7 @@ class Bernoulli(ScalarDistribution):
     """Ones with the probability `probs` = sigmoid(`logits`), else zeros (tf.distributions.Bernoulli).
 
     Draws are of `dtype`. ValueError unless one of logits and probs is given; with `validate_args`, InvalidArgumentError
-    where a probability is not from 0 to 1. No gradient flows through samples.
+    if a probability is not from 0 to 1. No gradient flows through samples.
     """
 
     def __init__(

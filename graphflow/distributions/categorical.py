@@ -29,7 +29,7 @@ from graphflow.distributions.kullback_leibler import RegisterKL
 def class_parameters(logits: Any, probs: Any, validate_args: bool) -> tuple[Tensor, Tensor]:
     """Logits and probabilities of classes (..., classes), one made of the other.
 
-    ValueError where a static shape has no axis of classes, or unless one of the two is given.
+    ValueError if a static shape has no axis of classes, or unless one of the two is given.
     """
     given, shares = one_of(logits, probs)
     tensor = given if given is not None else shares
@@ -54,7 +54,7 @@ class Categorical(Distribution):
     """One of several classes, drawn with the probabilities `probs` = softmax(`logits`) (tf.distributions.Categorical).
 
     The parameters are (..., classes), the batch has their first axes; draws are of `dtype`. ValueError unless one of
-    logits and probs is given; InvalidArgumentError where log_prob gets a class that is not there. No gradient flows
+    logits and probs is given; InvalidArgumentError if log_prob gets a class that is not there. No gradient flows
     through samples. As TensorFlow's, cdf(k) is the probability of a class below k.
     """
 

@@ -26,8 +26,8 @@ def log_beta(concentration: Tensor) -> Tensor:
 class Dirichlet(VectorDistribution):
     """Vectors of shares that add to 1, with the mean `concentration` / its sum (tf.distributions.Dirichlet).
 
-    The concentration is (..., shares) of floats. ValueError where it is not; with `validate_args`, InvalidArgumentError
-    where one is not positive. Gradients flow through samples. The mode is NaN where a concentration is not above 1.
+    The concentration is (..., shares) of floats. ValueError if it is not; with `validate_args`, InvalidArgumentError
+    if one is not positive. Gradients flow through samples. The mode is NaN where a concentration is not above 1.
     """
 
     def __init__(

@@ -344,7 +344,7 @@ class VectorDistribution(_ShapedByParameters):
 
 
 def float_parameters(checks: Sequence[Operation], **given: Any) -> tuple[Tensor, ...]:
-    """The parameters as tensors of these names, after the checks; ValueError where they are not floats of one dtype."""
+    """The parameters as tensors of these names, after the checks; ValueError if they are not floats of one dtype."""
     with control_dependencies(checks):
         found = [
             identity(convert_to_tensor(value, name=f"{name}_value"), name=name)

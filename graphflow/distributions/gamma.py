@@ -21,8 +21,8 @@ from graphflow.distributions.kullback_leibler import RegisterKL
 class Gamma(ScalarDistribution):
     """The gamma distribution with the mean `concentration` / `rate` (tf.distributions.Gamma).
 
-    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
-    InvalidArgumentError where one is not positive. Gradients flow through samples. The mode is NaN where the
+    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
+    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN where the
     concentration is not above 1.
     """
 
@@ -89,7 +89,7 @@ class Gamma(ScalarDistribution):
 class Exponential(Gamma):
     """The exponential distribution with the mean 1 / `rate` (tf.distributions.Exponential).
 
-    The rate is of floats, else ValueError; with `validate_args`, InvalidArgumentError where it is not positive.
+    The rate is of floats, else ValueError; with `validate_args`, InvalidArgumentError if it is not positive.
     Gradients flow through samples. As TensorFlow's, the mode is that of a Gamma of concentration 1: NaN.
     """
 

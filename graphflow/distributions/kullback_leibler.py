@@ -32,7 +32,7 @@ _formulas: dict[tuple[type, type], Formula] = {}
 class RegisterKL:
     """Decorates `formula(a, b, name=None)`, the divergence of two classes (tf.distributions.RegisterKL).
 
-    TypeError where the formula is not callable, ValueError where the pair of classes has one.
+    TypeError if the formula is not callable, ValueError if the pair of classes has one.
     """
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
@@ -67,7 +67,7 @@ def kl_divergence(
 ) -> Tensor:
     """The Kullback-Leibler divergence of a from b, for each pair of the two batches (tf.distributions.kl_divergence).
 
-    The result has the batch shapes broadcast. NotImplementedError where the pair of classes has no formula;
+    The result has the batch shapes broadcast. NotImplementedError if the pair of classes has no formula;
     InvalidArgumentError at the run where a number is NaN and `allow_nan_stats` is False.
     """
     a, b = type(distribution_a), type(distribution_b)

@@ -19,8 +19,8 @@ from graphflow.distributions.location_scale import LocationScale
 class Laplace(LocationScale):
     """The Laplace distribution with mean `loc` and mean distance from it `scale` (tf.distributions.Laplace).
 
-    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
-    InvalidArgumentError where a scale is not positive. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
+    InvalidArgumentError if a scale is not positive. Gradients flow through samples.
     """
 
     def __init__(

@@ -14,8 +14,8 @@ from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDi
 class LocationScale(ScalarDistribution):
     """A distribution that lies symmetrically around `loc`, as wide as `scale` says.
 
-    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
-    InvalidArgumentError where a scale is not positive. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
+    InvalidArgumentError if a scale is not positive. Gradients flow through samples.
     """
 
     def __init__(self, parameters: dict[str, Any]) -> None:

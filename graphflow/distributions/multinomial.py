@@ -27,7 +27,7 @@ class Multinomial(VectorDistribution):
     """How often each class comes in `total_count` draws with `probs` (tf.distributions.Multinomial).
 
     The parameters are (..., classes), the counts broadcast with their first axes. ValueError unless one of
-    logits and probs is given; with `validate_args`, InvalidArgumentError where a count or a probability is negative.
+    logits and probs is given; with `validate_args`, InvalidArgumentError if a count or a probability is negative.
     Draws are of the parameters' dtype; no gradient flows through them.
     """
 

@@ -25,8 +25,8 @@ class MultivariateNormalDiag(VectorDistribution):
     """Vectors of independent normal elements with mean `loc` (tf.contrib.distributions.MultivariateNormalDiag).
 
     loc and scale_diag are (..., size) of floats of one dtype and broadcast; the standard deviations are
-    scale_diag + scale_identity_multiplier[..., None], or 1 where neither is given. loc is zero if it is not given.
-    ValueError where the size cannot be known; with `validate_args`, InvalidArgumentError where a deviation is zero.
+    scale_diag + scale_identity_multiplier[..., None], or 1 if neither is given. loc is zero if it is not given.
+    ValueError if the size cannot be known; with `validate_args`, InvalidArgumentError if a deviation is zero.
     Gradients flow through samples.
     """
 

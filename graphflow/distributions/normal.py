@@ -19,8 +19,8 @@ from graphflow.distributions.special import log_ndtr, ndtr, ndtri
 class Normal(LocationScale):
     """The normal distribution with mean `loc` and standard deviation `scale` (tf.distributions.Normal).
 
-    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
-    InvalidArgumentError where a scale is not positive. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
+    InvalidArgumentError if a scale is not positive. Gradients flow through samples.
     """
 
     def __init__(

@@ -19,8 +19,8 @@ from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDi
 class Uniform(ScalarDistribution):
     """Numbers from `low` up to, but not including, `high`, each as likely (tf.distributions.Uniform).
 
-    Both are floats of one dtype and broadcast. ValueError where they are not; with `validate_args`,
-    InvalidArgumentError where low is not below high. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
+    InvalidArgumentError if low is not below high. Gradients flow through samples.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ def define_op(
             both with "|" between them. "NAME*" takes a list of tensors.
         infer: The shape rule. Given an operation with its `inputs`, `attrs` and `get_attr`, it returns (dtype, shape)
             of each output; a shape is a sequence with None for an extent that is not known, a gf.TensorShape, or None
-            where the rank is not known. It raises ValueError or TypeError in the user's words; the operation and the
+            if the rank is not known. It raises ValueError or TypeError in the user's words; the operation and the
             user's line are added. It must depend on what it is given alone: the plan is inferred again with it.
         gradient: function(operation, *output_gradients) that returns a tensor, gf.IndexedSlices or None for each input
             (one input: itself rather than a list), built of public functions. Or NOT_DIFFERENTIABLE.
@@ -170,7 +170,7 @@ def _checked(
 
 
 def _check_scalar(op_type: str, text: str, specs: Sequence[InputSpec]) -> None:
-    """ValueError where a scalar text is not in the language, for the first dtype that the inputs may have."""
+    """ValueError if a scalar text is not in the language, for the first dtype that the inputs may have."""
     names = {spec.name for spec in specs}
     unknown = [n for n in _OPERAND.findall(text) if not n.startswith("@") and n not in names]
     if unknown:

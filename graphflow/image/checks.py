@@ -32,7 +32,7 @@ def as_image(image: Any, name: str = "image") -> Tensor:
 def image_checks(image: Tensor) -> list[Operation]:
     """Operations that check, where the shape does not say it, that an image has three axes or more and is not empty.
 
-    ValueError where the shape says that it is not so.
+    ValueError if the shape says that it is not so.
     """
     shape = image.shape
     if shape.ndims is not None and shape.ndims < 3:
@@ -59,7 +59,7 @@ def checked_image(image: Tensor) -> Tensor:
 
 
 def condition(holds: Any, message: str) -> list[Operation]:
-    """ValueError where a condition does not hold; where it is a tensor, an operation that raises at the run."""
+    """ValueError if a condition does not hold; where it is a tensor, an operation that raises at the run."""
     if is_tensor(holds):
         return [assert_(holds, [message])]
     if not holds:
@@ -102,7 +102,7 @@ def unbatched(image: Tensor, is_batch: bool) -> Tensor:
 
 
 def flat_rank(image: Tensor) -> int:
-    """3 or 4, the number of axes, 3 where it is not known; ValueError for another."""
+    """3 or 4, the number of axes, 3 if it is not known; ValueError for another."""
     rank = image.shape.ndims
     if rank not in (None, 3, 4):
         raise ValueError(

@@ -43,7 +43,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Grey images of one channel with that three times (tf.image.grayscale_to_rgb).
 
-    ValueError where the last size is known and not 1.
+    ValueError if the last size is known and not 1.
     """
     with op_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = as_image(images, "images")

@@ -45,7 +45,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 
 def _comparable(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, list[Operation]]:
-    """The shapes of two images, and checks that they fit; ValueError where it is known that they do not."""
+    """The shapes of two images, and checks that they fit; ValueError if it is known that they do not."""
     first, second = one.shape.with_rank_at_least(3), other.shape.with_rank_at_least(3)
     first[-3:].assert_is_compatible_with(second[-3:])
     if first.ndims is not None and second.ndims is not None:
@@ -66,7 +66,7 @@ def _comparable(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, list[Operat
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels (tf.image.psnr).
 
-    max_val: the largest value that a pixel may have. ValueError where the shapes do not fit.
+    max_val: the largest value that a pixel may have. ValueError if the shapes do not fit.
     """
     with op_scope(name, "PSNR", [a, b]):
         a, b = as_image(a, "a"), as_image(b, "b")

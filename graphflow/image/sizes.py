@@ -122,7 +122,7 @@ def resize_image_with_pad(
 ) -> Tensor:
     """Images scaled to the largest size of their proportions within the target, with zeros around.
 
-    ValueError where a size is not positive. TensorFlow: tf.image.resize_image_with_pad.
+    ValueError if a size is not positive. TensorFlow: tf.image.resize_image_with_pad.
     """
     with op_scope(None, "resize_image_with_pad", [image]):
         image, is_batch = batched(as_image(image))

@@ -27,7 +27,7 @@ def walk(
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) of a folder and all below (tf.io.gfile.walk).
 
-    topdown: outer ones first. onerror: gets a NotFoundError where there is no such folder.
+    topdown: outer ones first. onerror: gets a NotFoundError if there is no such folder.
     """
     if not isdir(top):
         if onerror is not None:

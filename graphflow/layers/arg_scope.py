@@ -47,7 +47,7 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
 
     list_ops_or_scope: functions decorated with add_arg_scope, for which the keyword arguments become defaults; or what
     a former arg_scope yielded, which is put in force again. Inner scopes win, arguments of a call win over all.
-    ValueError where a function takes no defaults, or arguments are given with a scope.
+    ValueError if a function takes no defaults, or arguments are given with a scope.
     """
     outer = current_arg_scope()
     if isinstance(list_ops_or_scope, Mapping):

@@ -18,7 +18,7 @@ from graphflow._core.ops.state import initializers
 
 
 def integers(value: Any, count: int, what: str) -> tuple[int, ...]:
-    """`count` integers from one for all or from one for each; ValueError where it is neither."""
+    """`count` integers from one for all or from one for each; ValueError if it is neither."""
     if isinstance(value, int):
         return (value,) * count
     try:

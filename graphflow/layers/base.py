@@ -88,7 +88,7 @@ class Layer:
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """Its variables that are trained; none where the layer is not trainable."""
+        """Its variables that are trained; none if the layer is not trainable."""
         return list(self._trainable_weights) if self.trainable else []
 
     @property
@@ -119,7 +119,7 @@ class Layer:
 
     @property
     def updates(self) -> list[Operation]:
-        """Operations that each training step must run; none where the layer is not trainable."""
+        """Operations that each training step must run; none if the layer is not trainable."""
         return list(self._updates) if self.trainable else []
 
     @property
@@ -147,7 +147,7 @@ class Layer:
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
-        """The shape of the output for an input's shape; RuntimeError where the layer does not say."""
+        """The shape of the output for an input's shape; RuntimeError if the layer does not say."""
         raise RuntimeError(
             f"The layer {self.name!r} does not say its output's shape: call it and ask the output."
         )
@@ -171,7 +171,7 @@ class Layer:
         """A variable of the layer: made, or the one that is there where the layer shares; as get_variable.
 
         dtype: by default the layer's. trainable: False in a layer that is not. Its regularisation loss is added where
-        the variable is new. ValueError where trainable is asked for together with synchronization=ON_READ.
+        the variable is new. ValueError if trainable is asked for together with synchronization=ON_READ.
         """
         if synchronization == VariableSynchronization.ON_READ:
             if trainable:
@@ -236,7 +236,7 @@ class Layer:
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Makes the variables at the first call, then the operations of this one; returns the output.
 
-        Other arguments go to `call`; `scope` is the variable scope of a first call. ValueError where the inputs are
+        Other arguments go to `call`; `scope` is the variable scope of a first call. ValueError if the inputs are
         not what the layer takes.
         """
         scope = kwargs.pop("scope", None)

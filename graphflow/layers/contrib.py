@@ -216,7 +216,7 @@ def layer_norm(
     """gamma * (x - mean) / deviation + beta over the axes from begin_norm_axis on (tf.contrib.layers.layer_norm).
 
     The method is that of Ba, Kiros and Hinton (2016). gamma and beta have the shape of the axes from begin_params_axis
-    on, which must be known: ValueError where it is not.
+    on, which must be known: ValueError if it is not.
     """
     with layer_scope(scope, "LayerNorm", inputs, reuse, {}, variables_collections) as opened:
         x = convert_to_tensor(inputs)

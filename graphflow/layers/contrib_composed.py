@@ -23,7 +23,7 @@ from graphflow.nn import softmax as softmax_of
 
 
 def _channels(x: Tensor, data_format: str, layer: str) -> tuple[int, int]:
-    """The axis of the channels and their number; ValueError where it is not known."""
+    """The axis of the channels and their number; ValueError if it is not known."""
     axis = 1 if layout(data_format) == "channels_first" else -1
     size = x.dims[axis] if x.dims else None
     if x.dims is None or size is None:
@@ -72,7 +72,7 @@ def instance_norm(
 ) -> Any:
     """gamma * (x - mean) / deviation + beta, by example and channel (tf.contrib.layers.instance_norm).
 
-    The method is that of Ulyanov, Vedaldi and Lempitsky (2016). ValueError where the rank or the number of channels is
+    The method is that of Ulyanov, Vedaldi and Lempitsky (2016). ValueError if the rank or the number of channels is
     not known.
     """
     x = convert_to_tensor(inputs)
@@ -164,7 +164,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
     """A layer applied once for each element of stack_args, its arguments or its one (tf.contrib.layers.stack).
 
-    Its scopes are scope/scope_1, scope/scope_2 and so on. ValueError where stack_args is no list or tuple.
+    Its scopes are scope/scope_1, scope/scope_2 and so on. ValueError if stack_args is no list or tuple.
     """
     if not isinstance(stack_args, list | tuple):
         raise ValueError(f"stack_args need to be a list or tuple, got {stack_args!r}")

@@ -18,7 +18,7 @@ WEIGHTS: Mapping[str, str] = {"kernel": "weights", "bias": "biases"}
 
 
 def layout(data_format: Any) -> str:
-    """The layout in the terms of gf.layers; ValueError where it is not known."""
+    """The layout in the terms of gf.layers; ValueError if it is not known."""
     if data_format not in _FORMATS:
         raise ValueError(f"data_format has to be either NCHW or NHWC, got {data_format!r}.")
     return _FORMATS[data_format]

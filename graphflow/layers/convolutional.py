@@ -28,7 +28,7 @@ class Convolution(Layer):
     "channels_first". For activation, initializers, regularizers and constraints see Dense, for the rest Layer.
     Variables: kernel [*kernel_size, channels, filters], bias [filters].
 
-    ValueError where the inputs have another rank, or the number of their channels is not known.
+    ValueError if the inputs have another rank, or the number of their channels is not known.
     """
 
     axes: ClassVar[int]
@@ -84,7 +84,7 @@ class Convolution(Layer):
         return FORMATS[self.axes, self.data_format]
 
     def channels_of(self, input_shape: Any) -> int:
-        """The number of channels of an input; ValueError where it is not known."""
+        """The number of channels of an input; ValueError if it is not known."""
         axis = 1 if self.data_format == "channels_first" else -1
         size = shapes.as_shape(input_shape).as_list()[axis]
         if size is None:

@@ -33,7 +33,7 @@ class Dense(Layer):
     functions that an optimizer applies after each update. For the rest see Layer. Variables: kernel
     [size of the last axis, units], bias [units].
 
-    Called with floats [..., size], the size known: ValueError where it is not, TypeError for integers.
+    Called with floats [..., size], the size known: ValueError if it is not, TypeError for integers.
     """
 
     def __init__(

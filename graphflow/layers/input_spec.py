@@ -12,8 +12,8 @@ from graphflow._core.graph import dtypes, shapes
 class InputSpec:
     """The rank, sizes and dtype that an input of a layer must have (tf.layers.InputSpec).
 
-    dtype: of the input. shape: sizes, None where any will do; decides `ndim`. ndim, max_ndim, min_ndim: the rank.
-    axes: {axis: size}. ValueError where an axis is beyond the rank, TypeError where it is no integer.
+    dtype: of the input. shape: sizes, None if any will do; decides `ndim`. ndim, max_ndim, min_ndim: the rank.
+    axes: {axis: size}. ValueError if an axis is beyond the rank, TypeError if it is no integer.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class InputSpec:
         return f"InputSpec({', '.join(f'{f}={getattr(self, f)}' for f in fields if getattr(self, f))})"
 
     def complaint(self, dims: shapes.Dims, dtype: dtypes.DType) -> str | None:
-        """What is wrong with an input of that shape and dtype; None where nothing is."""
+        """What is wrong with an input of that shape and dtype; None if nothing is."""
         if dims is None:
             if (self.ndim, self.min_ndim, self.max_ndim) == (None, None, None):
                 return None
@@ -67,7 +67,7 @@ class InputSpec:
 
 
 def check_inputs(specification: Any, inputs: Any, layer_name: str) -> None:
-    """ValueError where inputs are not as an InputSpec, or a structure of them, says."""
+    """ValueError if inputs are not as an InputSpec, or a structure of them, says."""
     if not specification:
         return
     leaves: Sequence[Any] = nest.flatten(inputs)

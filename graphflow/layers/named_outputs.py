@@ -59,7 +59,7 @@ def convert_collection_to_dict(collection: str, clear_collection: bool = False) 
 def last_dimension(shape: Any, min_rank: int = 1) -> int:
     """The size of the last axis of a gf.TensorShape (tf.contrib.layers.utils.last_dimension).
 
-    ValueError where it, or the rank, is not known, or the rank is below min_rank.
+    ValueError if it, or the rank, is not known, or the rank is below min_rank.
     """
     if shape.ndims is None:
         raise ValueError("dims of shape must be known but is None")

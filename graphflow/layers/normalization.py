@@ -38,7 +38,7 @@ class BatchNormalization(Layer):
 
     axis: of the channels, or a list of axes. center, scale: whether there are beta and gamma. fused: None and True take
     one op for images with channels in axis 1 or 3, False never does. For initializers, regularizers and constraints
-    see Dense, for the rest Layer. Parameters of float16 inputs are float32. ValueError where the rank or the number of
+    see Dense, for the rest Layer. Parameters of float16 inputs are float32. ValueError if the rank or the number of
     channels is not known, and for renorm, virtual_batch_size and adjustment, which graphflow does not have.
     """
 

@@ -57,7 +57,7 @@ def optimize_loss(
     """The loss, as a tensor that makes a step of training when it runs (tf.contrib.layers.optimize_loss).
 
     global_step: a variable, None for the graph's. learning_rate: a number, which becomes a variable, a tensor, or None
-    where the optimizer has its own. optimizer: a name of OPTIMIZER_CLS_NAMES, a class, an object, or a function of the
+    if the optimizer has its own. optimizer: a name of OPTIMIZER_CLS_NAMES, a class, an object, or a function of the
     learning rate. gradient_noise_scale: the deviation of noise that is added to gradients.
     gradient_multipliers: {variable or its name: factor}. clip_gradients: the largest global norm, or a function of
     (gradient, variable) pairs. learning_rate_decay_fn: a function of learning rate and step. update_ops: run before, by

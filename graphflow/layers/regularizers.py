@@ -40,7 +40,7 @@ def _scaled(scale: Any, scope: str | None, default: str, measure: Callable[[Any]
 def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     """scale * sum(|weights|) (tf.contrib.layers.l1_regularizer); a scale of 0.0 is none.
 
-    ValueError where the scale is negative or an integer.
+    ValueError if the scale is negative or an integer.
     """
     return _scaled(scale, scope, "l1_regularizer", lambda weights: reductions.reduce_sum(math.abs_(weights)))
 
@@ -48,7 +48,7 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     """scale * sum(weights ** 2) / 2 (tf.contrib.layers.l2_regularizer); a scale of 0.0 is none.
 
-    ValueError where the scale is negative or an integer.
+    ValueError if the scale is negative or an integer.
     """
     return _scaled(scale, scope, "l2_regularizer", nn.l2_loss)
 
@@ -68,7 +68,7 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: Iterable[Regularizer | None], scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of regularizers (tf.contrib.layers.sum_regularizer); None where there is none."""
+    """The sum of regularizers (tf.contrib.layers.sum_regularizer); None if there is none."""
     given = [regularizer for regularizer in regularizer_list if regularizer is not None]
     if not given:
         return None
@@ -84,7 +84,7 @@ def sum_regularizer(
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None) -> Tensor:
     """The sum of a regularizer's results for some weights, also added to REGULARIZATION_LOSSES.
 
-    weights_list: by default the collection WEIGHTS. ValueError where there are none, or a result is no scalar.
+    weights_list: by default the collection WEIGHTS. ValueError if there are none, or a result is no scalar.
     TensorFlow: tf.contrib.layers.apply_regularization.
     """
     graph = get_default_graph()

@@ -42,7 +42,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Raises ValueError where the key is no way of reducing."""
+        """Raises ValueError if the key is no way of reducing."""
         if key not in cls.all():
             raise ValueError(
                 f"Invalid ReductionKey {key!r}. It must be one of {', '.join(sorted(set(cls.all())))}."
@@ -66,7 +66,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of the regularisation losses, 0 where there is none (tf.losses.get_regularization_loss)."""
+    """The sum of the regularisation losses, 0 if there is none (tf.losses.get_regularization_loss)."""
     found = get_regularization_losses(scope)
     return math.add_n(found, name=name) if found else constant(0.0)
 
@@ -76,7 +76,7 @@ def get_total_loss(
 ) -> Tensor:
     """The sum of the collected losses and regularisation losses (tf.losses.get_total_loss).
 
-    ValueError where there is none.
+    ValueError if there is none.
     """
     found = get_losses(scope)
     if add_regularization_losses:
@@ -100,7 +100,7 @@ class Weights:
         return self._value if isinstance(self._value, Tensor) else constant(self._value, dtype=dtypes.float32)
 
     def checks(self, values: Tensor) -> Sequence[Operation]:
-        """What must run before the weights are used on `values`; ValueError where they cannot fit.
+        """What must run before the weights are used on `values`; ValueError if they cannot fit.
 
         Weights are a scalar, or have the values' rank and in each axis their size or 1.
         """
@@ -160,7 +160,7 @@ def count_elements(values: Tensor) -> Tensor:
 
 
 def safe_mean(total: Tensor, count: Tensor) -> Tensor:
-    """total / count, 0 where the count is 0."""
+    """total / count, 0 if the count is 0."""
     return math.div_no_nan(total, count, name="value")
 
 
@@ -173,7 +173,7 @@ def compute_weighted_loss(
 ) -> Tensor:
     """The losses times the weights, reduced to a scalar and collected (tf.losses.compute_weighted_loss).
 
-    `weights` are a scalar, or have the losses' rank and in each axis their size or 1: ValueError where they cannot,
+    `weights` are a scalar, or have the losses' rank and in each axis their size or 1: ValueError if they cannot,
     InvalidArgumentError when run where they do not. Computed in float32, returned in the losses' dtype.
     """
     Reduction.validate(reduction)
@@ -203,7 +203,7 @@ def _reduced(values: Tensor, weights: Weights, reduction: str) -> Tensor:
 
 
 def squeeze_to_rank_difference(labels: Any, predictions: Any, difference: int) -> tuple[Tensor, Tensor]:
-    """Labels and predictions, one without a last axis of size 1 where that makes their ranks differ as asked."""
+    """Labels and predictions, one without a last axis of size 1 if that makes their ranks differ as asked."""
     with op_scope(None, "remove_squeezable_dimensions", (labels, predictions)):
         y, p = convert_to_tensor(labels), convert_to_tensor(predictions)
         if y.dims is not None and p.dims is not None:
@@ -218,7 +218,7 @@ def squeeze_to_rank_difference(labels: Any, predictions: Any, difference: int) -
 
 
 def squeeze_weights(weights: Any, labels: Tensor) -> Any:
-    """The weights without a last axis of size 1 where they have one axis more than the labels."""
+    """The weights without a last axis of size 1 if they have one axis more than the labels."""
     if isinstance(weights, int | float):
         return weights
     w = convert_to_tensor(weights)

@@ -39,9 +39,9 @@ def metric_variable(shape: Any, dtype: Any, name: str) -> Variable:
 
 
 def same_ranks(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
-    """Predictions, labels and weights, without or with a last axis of 1 where that makes their ranks equal.
+    """Predictions, labels and weights, without or with a last axis of 1 if that makes their ranks equal.
 
-    ValueError where the shapes of predictions and labels differ.
+    ValueError if the shapes of predictions and labels differ.
     """
     y, p = squeeze_to_rank_difference(labels, predictions, 0)
     if not shapes.compatible(p.dims, y.dims):
@@ -224,7 +224,7 @@ def mean_relative_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Measure:
-    """The mean of |labels - predictions| / normalizer, 0 where that is 0 (tf.metrics.mean_relative_error); see mean."""
+    """The mean of |labels - predictions| / normalizer, 0 if that is 0 (tf.metrics.mean_relative_error); see mean."""
     p, y, factors = same_ranks(predictions, labels, weights)
     p, scale, _ = same_ranks(p, normalizer, None)
     errors = math.div_no_nan(math.abs_(y - p), scale)

@@ -114,7 +114,7 @@ def false_negatives(
 
 
 def _share(right: Tensor, wrong: Tensor, name: str) -> Tensor:
-    """right / (right + wrong), 0 where both are."""
+    """right / (right + wrong), 0 if both are."""
     return math.div_no_nan(right, right + wrong, name=name)
 
 
@@ -126,7 +126,7 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Measure:
-    """true positives / all that were predicted, 0 where there are none (tf.metrics.precision); see true_positives."""
+    """true positives / all that were predicted, 0 if there are none (tf.metrics.precision); see true_positives."""
     with variable_scope(name, "precision", [predictions, labels, weights]):
         p, y, factors = _decisions(predictions, labels, weights)
         right, moved_right = true_positives(y, p, factors)
@@ -144,7 +144,7 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Measure:
-    """true positives / all that are labelled, 0 where there are none (tf.metrics.recall); see true_positives."""
+    """true positives / all that are labelled, 0 if there are none (tf.metrics.recall); see true_positives."""
     with variable_scope(name, "recall", [predictions, labels, weights]):
         p, y, factors = _decisions(predictions, labels, weights)
         right, moved_right = true_positives(y, p, factors)
@@ -162,7 +162,7 @@ def counts_at_thresholds(
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """For each kind the counts at each threshold, above which a prediction is a yes: variables, and their updates.
 
-    InvalidArgumentError where a prediction is not in [0, 1].
+    InvalidArgumentError if a prediction is not in [0, 1].
     """
     given = convert_to_tensor(predictions)
     limits = "predictions must be in [0, 1]"

@@ -126,7 +126,7 @@ class DropoutWrapper(_Wrapper):
     """Dropout on the inputs, outputs and states of a cell (tf.nn.rnn_cell.DropoutWrapper; Gal and Ghahramani 2016).
 
     Probabilities are of keeping; they are numbers in (0, 1] or scalar tensors. With `variational_recurrent` the same
-    elements are dropped at every step, which needs `dtype`, and `input_size` where inputs are dropped.
+    elements are dropped at every step, which needs `dtype`, and `input_size` if inputs are dropped.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class ResidualWrapper(_Wrapper):
         self._residual = residual_fn
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
-        """One step of the cell inside; ValueError where inputs and outputs differ in shape."""
+        """One step of the cell inside; ValueError if inputs and outputs differ in shape."""
         output, following = self._step(inputs, state, scope)
         if self._residual is not None:
             return self._residual(inputs, output), following

@@ -33,7 +33,7 @@ class LSTMStateTuple(NamedTuple):
 
     @property
     def dtype(self) -> Any:
-        """The dtype of both; TypeError where they differ."""
+        """The dtype of both; TypeError if they differ."""
         if self.c.dtype is not self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
         return self.c.dtype
@@ -109,7 +109,7 @@ class RNNCell:
         """Makes the variables; called once, before the first `call`."""
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step. ValueError where a subclass defines none."""
+        """One step. ValueError if a subclass defines none."""
         raise ValueError(f"{type(self).__name__} must define call(inputs, state).")
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:

@@ -186,7 +186,7 @@ def convolution_nd(
 ) -> Tensor:
     """The convolution over one or two axes, by the filter's rank, with strides or dilation (tf.nn.convolution).
 
-    ValueError where strides and dilations are both above 1, or the ranks do not fit.
+    ValueError if strides and dilations are both above 1, or the ranks do not fit.
     """
     filter = deprecated(filters, filter, "filters", "filter")
     rate = deprecated(dilations, dilation_rate, "dilations", "dilation_rate")

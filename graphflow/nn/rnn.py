@@ -211,8 +211,8 @@ def static_rnn(
 ) -> tuple[list[Any], Any]:
     """A cell run over a list of inputs, one [batch, ...] a step: (outputs a step, last state) (tf.nn.static_rnn).
 
-    Rows past their `sequence_length` give zeros and keep their state. TypeError where the inputs are no list,
-    ValueError where they are empty.
+    Rows past their `sequence_length` give zeros and keep their state. TypeError if the inputs are no list,
+    ValueError if they are empty.
     """
     _check_cell(cell)
     if not isinstance(inputs, list | tuple):

@@ -62,7 +62,7 @@ def log_uniform_candidate_sampler(
     """Classes drawn with probability log((class + 2) / (class + 1)) / log(range_max + 1).
 
     For classes sorted by falling frequency. TensorFlow: tf.nn.log_uniform_candidate_sampler. The numbers drawn are
-    not TensorFlow's. ValueError where more distinct classes are asked for than there are.
+    not TensorFlow's. ValueError if more distinct classes are asked for than there are.
     """
     numbers = np.arange(range_max, dtype=np.float64)
     probabilities = np.log1p(1 / (numbers + 1)) / np.log(range_max + 1)

@@ -121,7 +121,7 @@ class SavedModelBuilder:
     def save(self, as_text: bool = False) -> str:
         """Puts the SavedModel in place and returns the path of its saved_model.pb (saved_model.pbtxt with `as_text`).
 
-        AssertionError where something has been put at export_dir since; ValueError where the graph is larger than the
+        AssertionError if something has been put at export_dir since; ValueError if the graph is larger than the
         2 GB that a protocol buffer can hold.
         """
         if as_text:
@@ -303,7 +303,7 @@ def simple_save(
     """Saves the session's graph and variables for serving, with one signature (tf.saved_model.simple_save).
 
     `inputs` and `outputs` are tensors by name. Files named in the collection ASSET_FILEPATHS are copied.
-    for_tensorflow: see SavedModelBuilder. AssertionError where export_dir exists and is not empty.
+    for_tensorflow: see SavedModelBuilder. AssertionError if export_dir exists and is not empty.
     """
     signature = signature_def_utils.predict_signature_def(inputs, outputs)
     builder = SavedModelBuilder(export_dir, for_tensorflow)

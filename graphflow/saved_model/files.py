@@ -19,7 +19,7 @@ _CHECKSUM_SIZE: Final = 8
 
 
 def serialized(model: Any) -> bytes:
-    """The bytes of saved_model.pb; ValueError where the message is larger than a protocol buffer can be."""
+    """The bytes of saved_model.pb; ValueError if the message is larger than a protocol buffer can be."""
     import xxhash
     from google.protobuf.message import EncodeError
 
@@ -36,7 +36,7 @@ def serialized(model: Any) -> bytes:
 def read_saved_model(export_dir: Any) -> Any:
     """The SavedModel message of a folder, from saved_model.pb or else saved_model.pbtxt.
 
-    OSError where there is none, or where it cannot be read; its text says what is wrong.
+    OSError if there is none, or where it cannot be read; its text says what is wrong.
     """
     folder = os.fsdecode(export_dir)
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)
@@ -91,7 +91,7 @@ def _parsed_text(path: str) -> Any:
 
 
 def assets_of(meta_graph: Any) -> list[Any]:
-    """The AssetFileDef messages of a meta graph; ValueError where they cannot be read, or name a file elsewhere."""
+    """The AssetFileDef messages of a meta graph; ValueError if they cannot be read, or name a file elsewhere."""
     from google.protobuf.message import DecodeError
 
     if meta_graph.asset_file_def:

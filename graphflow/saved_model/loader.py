@@ -47,8 +47,8 @@ def load(
 
     The main operation, if there is one, runs last, with the paths of the assets in this folder. Returns the
     MetaGraphDef, in which `signature_def` says what to feed and to fetch; names are those without `import_scope`.
-    saver_kwargs go to gf.train.import_meta_graph. OSError where there is no SavedModel or it is damaged, RuntimeError
-    that lists the tags there are, ValueError where the graph cannot be.
+    saver_kwargs go to gf.train.import_meta_graph. OSError if there is no SavedModel or it is damaged, RuntimeError
+    that lists the tags there are, ValueError if the graph cannot be.
     """
     meta_graph = meta_graph_with_tags(read_saved_model(export_dir), tags)
     assets = assets_of(meta_graph)
@@ -80,7 +80,7 @@ def _restore(sess: BaseSession, saver: Any, prefix: str) -> None:
 
 
 def init_op_name(meta_graph: Any) -> str:
-    """The name of the operation that runs after loading, "" where there is none."""
+    """The name of the operation that runs after loading, "" if there is none."""
     key = constants.INIT_OP_SIGNATURE_KEY
     signature = meta_graph.signature_def.get(key)
     if signature is not None and key in signature.outputs:

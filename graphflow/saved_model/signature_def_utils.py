@@ -28,7 +28,7 @@ def build_signature_def(
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """A signature for TensorFlow Serving's Predict, from tensors by name; ValueError where there are none."""
+    """A signature for TensorFlow Serving's Predict, from tensors by name; ValueError if there are none."""
     for what, tensors in (("inputs", inputs), ("outputs", outputs)):
         if not tensors:
             raise ValueError(f"Prediction {what} cannot be None or empty.")

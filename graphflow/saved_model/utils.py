@@ -33,7 +33,7 @@ def get_tensor_from_tensor_info(
 ) -> Tensor | SparseTensor:
     """The Tensor or SparseTensor that a TensorInfo describes, in `graph`, by default the default one.
 
-    KeyError where the graph has no such tensor, ValueError where the message names none.
+    KeyError if the graph has no such tensor, ValueError if the message names none.
     """
     graph = graph or defaults.get_default_graph()
 

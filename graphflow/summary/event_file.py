@@ -44,7 +44,7 @@ class EventFile:
     """A new event file in a folder, which is made where it is missing.
 
     capacity: how many events may wait before `write` does, unless they are less than a megabyte together. delay:
-    seconds that an event waits at most; never more than one. Any thread may call it. An OpError where the file cannot
+    seconds that an event waits at most; never more than one. Any thread may call it. An OpError if the file cannot
     be made; one that the thread meets is raised by every later call.
     """
 

@@ -34,7 +34,7 @@ class FileWriter:
 
     Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends the
     program and at exit; after a fork it is the parent's alone. Errors of writing, such as ResourceExhaustedError for a
-    full disk, are raised by the next call. ModuleNotFoundError where the tensorboard package is not installed.
+    full disk, are raised by the next call. ModuleNotFoundError if the tensorboard package is not installed.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FileWriter:
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
         """Adds a Graph, with its devices and shapes, for TensorBoard's page of graphs; or a GraphDef.
 
-        ValueError where both are given, or neither, TypeError for anything else. A graph with more than 2 GB of
+        ValueError if both are given, or neither, TypeError for anything else. A graph with more than 2 GB of
         constants, which no message can hold, is left out with a warning in the log.
         """
         if graph is not None and graph_def is not None:
@@ -115,7 +115,7 @@ class FileWriter:
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Adds what a traced run recorded: TensorBoard's page of graphs offers it under the tag.
 
-        run_metadata: a gf.RunMetadata or the protobuf message. ValueError where the tag was used before.
+        run_metadata: a gf.RunMetadata or the protobuf message. ValueError if the tag was used before.
         """
         if tag in self._run_tags:
             raise ValueError(f"The provided tag was already used for this event type: {tag!r}.")
@@ -215,7 +215,7 @@ class FileWriterCache:
 def summary_iterator(path: Any) -> Iterator[Any]:
     """The events of an event file, one after the other (tf.train.summary_iterator).
 
-    NotFoundError where there is no such file. DataLossError, after the events before it, where a record is damaged,
+    NotFoundError if there is no such file. DataLossError, after the events before it, where a record is damaged,
     cut off, or no Event.
     """
     from google.protobuf.message import DecodeError

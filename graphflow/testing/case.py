@@ -91,7 +91,7 @@ class TestCase(unittest.TestCase):
     ) -> Iterator[Session]:
         """One session for the whole test, so that variables keep their values between its uses.
 
-        ValueError where it is asked for with another graph than before.
+        ValueError if it is asked for with another graph than before.
         """
         if self._cached_session is None:
             self._cached_session = Session(graph=graph, config=config)

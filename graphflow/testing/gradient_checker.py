@@ -44,8 +44,8 @@ def compute_gradient(
     and rounding / delta: 1e-5 suits float64. init_targets: operations to run first. extra_feed_dict: values of
     other tensors. What y does not depend on has zeros.
 
-    Runs in the default session; ValueError where there is none, or where shapes and values do not fit together.
-    TypeError for other dtypes. LookupError where the gradient of an operation on the way is not defined.
+    Runs in the default session; ValueError if there is none, or where shapes and values do not fit together.
+    TypeError for other dtypes. LookupError if the gradient of an operation on the way is not defined.
     """
     session = get_default_session()
     if session is None:
@@ -85,7 +85,7 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: Mapping[Any, Any] | None = None,
 ) -> float:
-    """The largest difference between the Jacobian by gf.gradients and by differences, over all of `x`; 0 where empty.
+    """The largest difference between the Jacobian by gf.gradients and by differences, over all of `x`; 0 if empty.
 
     TensorFlow: tf.test.compute_gradient_error. For the arguments see compute_gradient.
     """

@@ -53,5 +53,5 @@ def is_gpu_available(
 
 
 def gpu_device_name() -> str:
-    """The name of the first GPU, "/device:GPU:0"; "" where there is none (tf.test.gpu_device_name)."""
+    """The name of the first GPU, "/device:GPU:0"; "" if there is none (tf.test.gpu_device_name)."""
     return "/device:GPU:0" if found().gpus else ""

@@ -45,7 +45,7 @@ class _Check:
         self.tolerance = tolerance
 
     def same(self, what: str, found: Any, expected: Any) -> None:
-        """Raises AssertionError where numbers differ by more than the order of summation can make."""
+        """Raises AssertionError if numbers differ by more than the order of summation can make."""
         if not np.allclose(found, expected, rtol=self.tolerance, atol=self.tolerance):
             raise AssertionError(f"{what}: expected {expected!r}, got {found!r}")
 

@@ -92,7 +92,7 @@ def _short(spec: DeviceSpec) -> str:
 
 
 def imbalance(sizes: Mapping[str, int]) -> float:
-    """The most bytes of a task over the mean: 1 where all have the same."""
+    """The most bytes of a task over the mean: 1 if all have the same."""
     return max(sizes.values()) * len(sizes) / max(1, sum(sizes.values()))
 
 

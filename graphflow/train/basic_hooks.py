@@ -44,7 +44,7 @@ class StopAtStepHook(SessionRunHook):
     """Asks to stop at a global step, or after a number of steps (tf.train.StopAtStepHook).
 
     num_steps: steps from the one at which the first session of the program begins. last_step: the step itself.
-    ValueError unless exactly one is given; RuntimeError in `begin` where the graph has no global step.
+    ValueError unless exactly one is given; RuntimeError in `begin` if the graph has no global step.
     """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
@@ -131,7 +131,7 @@ class LoggingTensorHook(SessionRunHook):
 
     tensors: a dictionary from tag to tensor or name, or a list of them. every_n_iter: period in global steps, in runs
     where there is no global step. at_end: also when the session ends. formatter: a function from the dictionary of
-    values to a string. ValueError where neither a period nor at_end is given, or both periods.
+    values to a string. ValueError if neither a period nor at_end is given, or both periods.
     """
 
     def __init__(
@@ -282,6 +282,6 @@ def watched_losses(graph: Any, hooks: Sequence[Any]) -> list[Any]:
 
 
 def step_to_stop_at(hooks: Sequence[Any]) -> int | None:
-    """The first step at which one of the hooks stops, None where none does."""
+    """The first step at which one of the hooks stops, None if none does."""
     found = [h.last_step for h in hooks if isinstance(h, StopAtStepHook) and h.last_step is not None]
     return min(found, default=None)

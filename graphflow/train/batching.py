@@ -124,7 +124,7 @@ def shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """Batches in random order (tf.train.shuffle_batch): min_after_dequeue examples stay behind to be mixed with those
-    that come. ValueError where capacity is not larger. The rest as for batch.
+    that come. ValueError if capacity is not larger. The rest as for batch.
     """
     return _shuffle_batch(
         tensors, True, batch_size, capacity, min_after_dequeue, num_threads, seed, enqueue_many, shapes,

@@ -103,7 +103,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
     ) -> Operation:
         """The operation that applies gradients where they are not too stale, and then counts `global_step` up.
 
-        ValueError where there is no pair, or none with a gradient.
+        ValueError if there is no pair, or none with a gradient.
         """
         pairs = present_gradients(grads_and_vars)
         if not pairs:

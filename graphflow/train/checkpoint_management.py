@@ -32,7 +32,7 @@ def generate_checkpoint_state_proto(
 ) -> Any:
     """The state that says which checkpoint is the newest (tf.train.generate_checkpoint_state_proto).
 
-    With a relative save_dir, relative paths become relative to it. ValueError where there are not as many times as
+    With a relative save_dir, relative paths become relative to it. ValueError if there are not as many times as
     paths.
     """
     paths = list(all_model_checkpoint_paths or [])
@@ -64,7 +64,7 @@ def update_checkpoint_state(
 ) -> None:
     """Writes the `checkpoint` file of a folder, whole or not at all (tf.train.update_checkpoint_state).
 
-    RuntimeError where a checkpoint has the name of that file.
+    RuntimeError if a checkpoint has the name of that file.
     """
 
     def short(path: str) -> str:
@@ -90,7 +90,7 @@ def update_checkpoint_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """What a folder's `checkpoint` file says, or None where there is none or it makes no sense, which is logged
+    """What a folder's `checkpoint` file says, or None if there is none or it makes no sense, which is logged
     (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
     """
     path = state_path(checkpoint_dir, latest_filename)
@@ -112,7 +112,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
     All its checksums are compared. One that is damaged or gone is passed over, with a warning that says what is wrong,
     and the one before is taken, from the `checkpoint` file or, where that does not help, by the files' times. None
-    where the folder has no `checkpoint` file.
+    if the folder has no `checkpoint` file.
     """
     if not os.path.exists(state_path(checkpoint_dir, latest_filename)):
         return None
@@ -145,7 +145,7 @@ def _candidates(folder: str, state: CheckpointState | None) -> Iterator[str]:
 
 
 def _problem(prefix: str) -> str | None:
-    """What is wrong with a checkpoint; None where every checksum holds."""
+    """What is wrong with a checkpoint; None if every checksum holds."""
     try:
         open_checkpoint(prefix).verify()
     except errors.OpError as error:

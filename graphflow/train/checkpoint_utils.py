@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 class CheckpointReader:
     """The tensors of one checkpoint (what tf.train.NewCheckpointReader returns).
 
-    A variable that was saved in parts is one tensor here. gf.errors.NotFoundError where there is no such checkpoint,
-    DataLossError where its header is damaged. Thread-safe.
+    A variable that was saved in parts is one tensor here. gf.errors.NotFoundError if there is no such checkpoint,
+    DataLossError if its header is damaged. Thread-safe.
     """
 
     def __init__(self, filepattern: str) -> None:
@@ -51,7 +51,7 @@ class CheckpointReader:
     def get_tensor(self, tensor_str: str) -> Any:
         """The value of a tensor, a fresh array.
 
-        NotFoundError where there is none, DataLossError where it is damaged.
+        NotFoundError if there is none, DataLossError if it is damaged.
         """
         (value,) = self._file.read([(tensor_str, None)])
         if value.ndim == 0:
@@ -68,7 +68,7 @@ class CheckpointReader:
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
-    """A reader of a checkpoint, or of a folder's latest (tf.train.load_checkpoint); ValueError where there is none."""
+    """A reader of a checkpoint, or of a folder's latest (tf.train.load_checkpoint); ValueError if there is none."""
     return CheckpointReader(_prefix(ckpt_dir_or_file))
 
 
@@ -97,7 +97,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Any) -> None:
 
     assignment_map: from names in the checkpoint to variables, their names, or lists of the parts of one; a scope of
     the checkpoint ("old/", "/" for all) to a scope of the graph ("new/") takes every variable of the new scope. The
-    values are read when the initializers run. Of several towers, each has to call it. ValueError where a name is not
+    values are read when the initializers run. Of several towers, each has to call it. ValueError if a name is not
     there or a shape differs.
     """
     context = one_of_several_towers()

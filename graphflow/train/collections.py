@@ -64,7 +64,7 @@ def register_proto_function(
 
 
 def message_of(key: str) -> Any:
-    """The class of the messages in the bytes of a collection; None where they are something else."""
+    """The class of the messages in the bytes of a collection; None if they are something else."""
     kind = _KINDS.get(key)
     return None if kind is None else getattr(getattr(protos, kind.module), kind.message)
 
@@ -77,7 +77,7 @@ def add_collection_def(
 ) -> None:
     """Adds a collection to a MetaGraphDef; what is outside of the exported scope is left out.
 
-    bare: the exported name of an operation or tensor, None where it is not exported.
+    bare: the exported name of an operation or tensor, None if it is not exported.
     """
     if key in _CONTEXTS or not items:
         return

@@ -69,12 +69,12 @@ def export_meta_graph(
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
 ) -> Any:
-    """The default graph as a MetaGraphDef, written to `filename` where one is given (tf.train.export_meta_graph).
+    """The default graph as a MetaGraphDef, written to `filename` if one is given (tf.train.export_meta_graph).
 
     graph_def: in place of the graph's own. collection_list: the names of collections to write, by default all that can
     be. export_scope: only what is in this name scope, names without it. clear_devices: without devices.
     clear_extraneous_savers: without the savers other than saver_def. strip_default_attrs: without attributes that have
-    TensorFlow's default, so that an older version can read it. ValueError where the scope takes something from outside.
+    TensorFlow's default, so that an older version can read it. ValueError if the scope takes something from outside.
     """
     graph = graph or get_default_graph()
     result = protos.meta_graph_pb2.MetaGraphDef()
@@ -224,9 +224,9 @@ def import_meta_graph(
 ) -> Any:
     """Adds a MetaGraphDef, or that of a file, to the default graph and returns its Saver (tf.train.import_meta_graph).
 
-    Variables and other collections are there again; values come from the saver's restore(). None where the graph has
-    neither a saver nor variables. import_scope: a prefix for all names. OSError where there is no such file,
-    gf.errors.DataLossError where it is none; otherwise errors as those of gf.import_graph_def.
+    Variables and other collections are there again; values come from the saver's restore(). None if the graph has
+    neither a saver nor variables. import_scope: a prefix for all names. OSError if there is no such file,
+    gf.errors.DataLossError if it is none; otherwise errors as those of gf.import_graph_def.
     """
     saver, _ = import_scoped(
         meta_graph_or_file,
@@ -277,7 +277,7 @@ def import_scoped(
 
 
 def read_meta_graph_file(filename: Any) -> Any:
-    """The MetaGraphDef in a file, binary or text; OSError where there is none, DataLossError on another."""
+    """The MetaGraphDef in a file, binary or text; OSError if there is none, DataLossError on another."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 

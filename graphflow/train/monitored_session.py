@@ -170,7 +170,7 @@ class _Monitored:
             abandon()
 
     def _recover(self, live: Live, error: Exception) -> None:
-        """Makes the session anew after a peer was lost, from the newest checkpoint; raises `error` where it may not."""
+        """Makes the session anew after a peer was lost, from the newest checkpoint; raises `error` if it may not."""
         before: list[int | None] = []
         self._keeper.renew(
             live,
@@ -239,7 +239,7 @@ class _Monitored:
         """Calls step_fn(step_context), which runs what it likes: with hooks by step_context.run_with_hooks, and
         without by step_context.session.
 
-        Returns what step_fn returns. step_fn is called again after a recovery. ValueError where it does not take one
+        Returns what step_fn returns. step_fn is called again after a recovery. ValueError if it does not take one
         argument; StopIteration, which ends the `with` block cleanly, after step_context.request_stop().
         """
         if step_fn != self._step_fn:

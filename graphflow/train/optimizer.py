@@ -64,7 +64,7 @@ class Optimizer:
     ) -> Operation:
         """The operation that does one step to make `loss` smaller; `global_step` is counted up by it.
 
-        ValueError where no variable has a gradient.
+        ValueError if no variable has a gradient.
         """
         pairs = self.compute_gradients(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
@@ -85,9 +85,9 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """(gradient, variable) for each variable of `var_list`, by default the trainable ones; None where it has none.
+        """(gradient, variable) for each variable of `var_list`, by default the trainable ones; None if it has none.
 
-        loss: a tensor, or a function without arguments that makes one. ValueError where there are no variables.
+        loss: a tensor, or a function without arguments that makes one. ValueError if there are no variables.
         """
         if callable(loss) and not isinstance(loss, Tensor):
             loss = loss()
@@ -120,7 +120,7 @@ class Optimizer:
     ) -> Operation:
         """The operation that applies gradients to variables, and then counts `global_step` up.
 
-        ValueError where there is no pair, or none with a gradient.
+        ValueError if there is no pair, or none with a gradient.
         """
         pairs = tuple(grads_and_vars)
         if not pairs:

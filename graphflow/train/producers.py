@@ -29,7 +29,7 @@ from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """The tensor, `num_epochs` times, and OutOfRangeError after that (tf.train.limit_epochs).
 
-    It counts in a local variable `epochs`: run gf.local_variables_initializer() first. ValueError where num_epochs
+    It counts in a local variable `epochs`: run gf.local_variables_initializer() first. ValueError if num_epochs
     is not positive. Without num_epochs it is the tensor itself.
     """
     if num_epochs is None:
@@ -58,7 +58,7 @@ def input_producer(
     """A queue of the rows of a tensor, which a QueueRunner fills again and again (tf.train.input_producer).
 
     shuffle: put the rows in random order, another one each time. num_epochs: end with OutOfRangeError after so many
-    times; see limit_epochs. summary_name: of a summary of how full the queue is. ValueError where the shape of a row
+    times; see limit_epochs. summary_name: of a summary of how full the queue is. ValueError if the shape of a row
     is not known, from the tensor or `element_shape`.
     """
     with op_scope(name, "input_producer", [input_tensor]):

@@ -128,7 +128,7 @@ class QueueRunner:
         """Makes the threads for a session, one for each enqueue operation and, with a Coordinator, one that closes the
         queue when it stops.
 
-        None where those of an earlier call still run. The threads do not keep the process from ending, unless
+        None if those of an earlier call still run. The threads do not keep the process from ending, unless
         `daemon` is False.
         """
         with self._lock:
@@ -191,7 +191,7 @@ class QueueRunner:
             _LOG.debug("Ignored exception: %s", error)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The QueueRunnerDef message; None where the queue is not in the name scope `export_scope`."""
+        """The QueueRunnerDef message; None if the queue is not in the name scope `export_scope`."""
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None
@@ -224,7 +224,7 @@ def start_queue_runners(
     """Starts the threads of all queue runners that were added to a collection, and returns them
     (tf.train.start_queue_runners).
 
-    sess: by default the default session, ValueError where there is none. A MonitoredSession has started them itself.
+    sess: by default the default session, ValueError if there is none. A MonitoredSession has started them itself.
     """
     if sess is None:
         sess = defaults.get_default_session()

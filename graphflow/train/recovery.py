@@ -13,7 +13,7 @@ from graphflow._core.common.timeouts import FIRST_RECOVERY_SECONDS, LONGEST_RECO
 class Recovery:
     """One making anew of a session: the error that caused it, the global steps before and after, seconds since 1970.
 
-    A step is None where there is no global step, or it could not be read.
+    A step is None if there is no global step, or it could not be read.
     """
 
     reason: Exception
@@ -53,7 +53,7 @@ class RecoveryBudget:
         self._pause = 0.0
 
     def take(self) -> float | None:
-        """The seconds to wait before the next recovery, or None where there were too many."""
+        """The seconds to wait before the next recovery, or None if there were too many."""
         now = time.monotonic()
         while self._times and now - self._times[0] > self.window_secs:
             self._times.popleft()

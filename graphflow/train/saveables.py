@@ -41,7 +41,7 @@ class SaveableObject:
 
     @property
     def expected_shapes(self) -> list[Dims]:
-        """The shapes that the tensors of `specs` must have in a checkpoint; None where any will do."""
+        """The shapes that the tensors of `specs` must have in a checkpoint; None if any will do."""
         return [None] * len(self.specs)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
@@ -79,7 +79,7 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
     """What to save for a Saver's var_list, sorted by name.
 
     A list holds variables, partitioned variables, parts of these and SaveableObjects; a dictionary gives names to such,
-    or to lists of parts. TypeError for anything else, ValueError where two have a name, or one has two.
+    or to lists of parts. TypeError for anything else, ValueError if two have a name, or one has two.
     """
     named = var_list if isinstance(var_list, Mapping) else _named(var_list)
     found: list[SaveableObject] = []

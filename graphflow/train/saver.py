@@ -86,7 +86,7 @@ class Saver:
     for all; one for each keep_checkpoint_every_n_hours is kept besides. defer_build: waits for build(). allow_empty: no
     variables are no error. pad_step_number: 00000012 instead of 12. save_relative_paths: the `checkpoint` file can be
     moved with its folder. filename: the file when nothing is fed. sharded and write_version change nothing: there is
-    one format, and one file. ValueError where there is nothing to save. Not thread-safe.
+    one format, and one file. ValueError if there is nothing to save. Not thread-safe.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Saver:
         _BUILT.setdefault(graph, []).append((before, graph.version))
 
     def _build(self, graph: Graph, saveables: list[SaveableObject], program: str) -> SaverDef:
-        """`program`: whose state is saved besides, see program_identity; "" where none is."""
+        """`program`: whose state is saved besides, see program_identity; "" if none is."""
         filename = placeholder_with_default(self._filename, shape=(), name="filename")
         filename = placeholder_with_default(filename, shape=(), name="Const")
         saved = _save_op(graph, filename, saveables, program)
@@ -236,8 +236,8 @@ class Saver:
 
         global_step: a number, or a tensor or variable to read. write_state: whether the folder's `checkpoint` file
         names it, under `latest_filename`; then old ones are removed. write_meta_graph: whether the graph is written
-        beside it. The folder is made where it is not there, ValueError where it cannot be.
-        gf.errors.ResourceExhaustedError where the disk is full, and then nothing is left of it. None where there are no
+        beside it. The folder is made where it is not there, ValueError if it cannot be.
+        gf.errors.ResourceExhaustedError if the disk is full, and then nothing is left of it. None if there are no
         variables.
         """
         definition = self._built("save")
@@ -348,9 +348,9 @@ class Saver:
     def restore(self, sess: Any, save_path: str) -> None:
         """Sets the variables to those of a checkpoint; they need not be initialized. All of them or none.
 
-        save_path: a prefix, as save returned it. ValueError where there is no such checkpoint;
-        gf.errors.NotFoundError with all names that it lacks, InvalidArgumentError where a dtype or shape differs,
-        DataLossError where a checksum does not hold.
+        save_path: a prefix, as save returned it. ValueError if there is no such checkpoint;
+        gf.errors.NotFoundError with all names that it lacks, InvalidArgumentError if a dtype or shape differs,
+        DataLossError if a checksum does not hold.
         """
         definition = self._built("restore")
         if definition is None:
@@ -389,7 +389,7 @@ class Saver:
         return self.to_proto()
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """TensorFlow's SaverDef message, names taken relative to a scope; None where its ops are not in that scope."""
+        """TensorFlow's SaverDef message, names taken relative to a scope; None if its ops are not in that scope."""
         definition = self._built("to_proto")
         if definition is None:
             return protos.saver_pb2.SaverDef()

@@ -78,7 +78,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     (tf.train.CheckpointSaverHook.) With `save_steps` it saves at the multiples of it. At a session's begin nothing is
     saved where the checkpoint of that step is there. checkpoint_basename: of the files, `model.ckpt` gives
-    `model.ckpt-100`. listeners: of CheckpointSaverListener. ValueError where both saver and scaffold are given, or not
+    `model.ckpt-100`. listeners: of CheckpointSaverListener. ValueError if both saver and scaffold are given, or not
     exactly one period.
     """
 

@@ -94,7 +94,7 @@ class Scaffold:
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
         """The only item of a collection, or what the constructor makes, which is then put there.
 
-        RuntimeError where the collection has several items.
+        RuntimeError if the collection has several items.
         """
         graph = get_default_graph()
         found = graph.get_collection(collection_key)
@@ -132,7 +132,7 @@ def default_ready_for_local_init_op() -> Any:
 
 
 def default_summary_op() -> Any:
-    """All summaries of the graph in one, or None where it has none."""
+    """All summaries of the graph in one, or None if it has none."""
     if not get_default_graph().get_collection(GraphKeys.SUMMARIES):
         return None
     return merge_all()

@@ -86,7 +86,7 @@ class SessionKeeper:
     """Keeps one session for all threads. Thread-safe.
 
     make: makes a session; its argument takes it, before anybody is told of it, and gives its coordinator. abandon: asks
-    `make` to end, from another thread. budget: of recoveries, None where there are none. grace_secs: how long threads
+    `make` to end, from another thread. budget: of recoveries, None if there are none. grace_secs: how long threads
     may take to end.
     """
 
@@ -161,7 +161,7 @@ class SessionKeeper:
     ) -> None:
         """Makes the session anew after it was lost, unless another thread does, which is waited for.
 
-        before: called in the lost session, after: in the new one. Raises `error` where there may be no more recoveries,
+        before: called in the lost session, after: in the new one. Raises `error` if there may be no more recoveries,
         or what made it impossible for the thread that tried.
         """
         if self._budget is None or threading.current_thread() in live.coordinator.threads:
@@ -193,9 +193,9 @@ class SessionKeeper:
                 self._news.notify_all()
 
     def _take_turn(self, lost: Live | None) -> bool:
-        """Whether this thread is to make the session; False where another has meanwhile.
+        """Whether this thread is to make the session; False if another has meanwhile.
 
-        Raises what another has failed with, and RuntimeError where another has ended all.
+        Raises what another has failed with, and RuntimeError if another has ended all.
         """
         me = threading.get_ident()
         with self._news:
@@ -299,7 +299,7 @@ class SessionKeeper:
     # ---- the end --------------------------------------------------------------------------------------------------
 
     def begin_end(self, at_once: bool) -> bool:
-        """From now on no other thread begins a run or makes a session; False where another thread ends all already.
+        """From now on no other thread begins a run or makes a session; False if another thread ends all already.
 
         Waits for a thread that makes the session, which with `at_once` is told not to.
         """

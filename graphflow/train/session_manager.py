@@ -86,8 +86,8 @@ class SessionManager:
         checkpoint, goes on with them. Session.reset() clears them. `again` says that this process had prepared them
         before. On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
 
-        ValueError where both a directory and a file are given; RuntimeError where the session is not ready after all
-        of that, naming the variables without a value; with `again`, DataLossError where variables are lost and there
+        ValueError if both a directory and a file are given; RuntimeError if the session is not ready after all
+        of that, naming the variables without a value; with `again`, DataLossError if variables are lost and there
         is nowhere to restore them from.
         """
         session = self._connected(master, config, max_wait_secs)
@@ -179,7 +179,7 @@ class SessionManager:
         max_wait_secs: float = 7200,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session | None:
-        """A session of a worker that has all variables itself, with the chief's values; None where it has not.
+        """A session of a worker that has all variables itself, with the chief's values; None if it has not.
 
         Waits for the chief and the other workers; DeadlineExceededError names who is missing.
         """
@@ -299,7 +299,7 @@ class SessionManager:
         return alive
 
     def _refuse_loss(self, session: Session) -> None:
-        """DataLossError where a task of a cluster has lost what was trained."""
+        """DataLossError if a task of a cluster has lost what was trained."""
         missing = self._missing(session, self._ready_op) if session.sess_str else ""
         if missing:
             raise errors.DataLossError(
@@ -368,7 +368,7 @@ class SessionManager:
         return missing
 
     def _missing(self, session: Session, ready_op: Any) -> str:
-        """What has no value yet, "" where everything has one."""
+        """What has no value yet, "" if everything has one."""
         try:
             texts = self._missing_names(session, ready_op)
         except errors.FailedPreconditionError as error:
@@ -398,7 +398,7 @@ def _closed_on_error(session: Session) -> Iterator[None]:
 def _parts(graph: Graph, saver: Any, lost: set[str]) -> tuple[list[Any], list[Any]] | None:
     """What a restore does for variables that have values, and for others, those of the lost ones.
 
-    None where it does not have both, or is none of a Saver's.
+    None if it does not have both, or is none of a Saver's.
     """
     definition = getattr(saver, "saver_def", None)
     if definition is None:

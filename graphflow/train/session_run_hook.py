@@ -75,7 +75,7 @@ class SessionRunHook:
         """Called at the end of a `with` block that was not left by an error; OutOfRangeError counts as an end."""
 
     def on_exception(self, exception: BaseException) -> None:
-        """Called instead of `end` where the block is left by an error: the place to flush what is buffered."""
+        """Called instead of `end` if the block is left by an error: the place to flush what is buffered."""
 
 
 class StepReading:
@@ -89,7 +89,7 @@ class StepReading:
         self.last: int | None = None
         """The value that was seen last."""
         self.expected: int | None = None
-        """What it must be now, where nobody else moves it; None where that is not known."""
+        """What it must be now, where nobody else moves it; None if that is not known."""
         self.exact = False
         """Whether `last` was seen after the last run."""
         self.before: int | None = None
@@ -171,7 +171,7 @@ class StepReader:
 
     @property
     def last(self) -> int | None:
-        """The value that it has, as far as is known; None where nothing is."""
+        """The value that it has, as far as is known; None if nothing is."""
         reading = self.reading
         return reading.last if reading.expected is None else reading.expected
 
@@ -210,7 +210,7 @@ def overrides(hook: SessionRunHook, method: str) -> bool:
 def joined_feeds(
     feeds: Mapping[Any, Any] | None, more: Mapping[Any, Any], users: Mapping[Any, Any] | None
 ) -> Mapping[Any, Any]:
-    """Feeds with a hook's; RuntimeError where one is fed already."""
+    """Feeds with a hook's; RuntimeError if one is fed already."""
     for tensor in more:
         if feeds and tensor in feeds:
             who = "a hook and by the run itself" if users and tensor in users else "two hooks"

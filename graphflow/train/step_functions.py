@@ -43,7 +43,7 @@ class StepContext:
 
 
 def check_step_fn(step_fn: Callable[..., Any]) -> None:
-    """ValueError where a step function does not take one argument."""
+    """ValueError if a step function does not take one argument."""
     try:
         inspect.signature(step_fn).bind(None)
     except TypeError as error:
@@ -73,7 +73,7 @@ class Attempts:
     def next_run(self) -> list[Any]:
         """The number of the next run of this attempt, for Session.numbered.
 
-        ResourceExhaustedError where the call has more runs than the tasks remember.
+        ResourceExhaustedError if the call has more runs than the tasks remember.
         """
         if self._index == MOST_RUNS:
             raise errors.ResourceExhaustedError(

@@ -23,7 +23,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 
 def find_global_step(graph: Graph) -> Any:
-    """The graph's global step, whatever its dtype, or None where there is none or more than one."""
+    """The graph's global step, whatever its dtype, or None if there is none or more than one."""
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         names = ", ".join(f"{step.name}" for step in found)
@@ -38,9 +38,9 @@ def find_global_step(graph: Graph) -> Any:
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The graph's global step, or None where there is none or more than one (tf.train.get_global_step).
+    """The graph's global step, or None if there is none or more than one (tf.train.get_global_step).
 
-    TypeError where what has that name is no integer scalar.
+    TypeError if what has that name is no integer scalar.
     """
     step = find_global_step(graph or get_default_graph())
     if step is not None:
@@ -51,7 +51,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
 def create_global_step(graph: Graph | None = None) -> Any:
     """Makes the graph's global step, an int64 scalar that begins at 0 (tf.train.create_global_step).
 
-    ValueError where there is one.
+    ValueError if there is one.
     """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:

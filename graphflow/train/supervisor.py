@@ -38,7 +38,7 @@ class Supervisor:
     checkpoints and events. save_summaries_secs, save_model_secs: periods, 0 for never. recovery_wait_secs,
     stop_grace_secs, checkpoint_basename, session_manager, summary_writer, local_init_run_options: as their names say.
 
-    ValueError where it is not the chief, and a variable has no device.
+    ValueError if it is not the chief, and a variable has no device.
     """
 
     USE_DEFAULT: ClassVar[Any] = 0
@@ -96,9 +96,9 @@ class Supervisor:
         self.coord = Coordinator()
         """The coordinator of its threads."""
         self.save_model_secs = save_model_secs if is_chief and logdir else None
-        """The period of checkpoints, None where none are saved."""
+        """The period of checkpoints, None if none are saved."""
         self.save_summaries_secs = save_summaries_secs if is_chief and logdir else None
-        """The period of summaries, None where none are written."""
+        """The period of summaries, None if none are written."""
         self.save_path = os.path.join(logdir, checkpoint_basename) if is_chief and logdir else None
         """Where checkpoints are saved; None for others than the chief, and without a logdir."""
         self.summary_writer = self._default_writer() if _is_default(summary_writer) else summary_writer
@@ -197,7 +197,7 @@ class Supervisor:
     def start_standard_services(self, sess: Any) -> Sequence[Any] | None:
         """Starts the threads that save and summarise, and returns them; None, with a warning, without a logdir.
 
-        RuntimeError where it is not the chief.
+        RuntimeError if it is not the chief.
         """
         if not self.is_chief:
             raise RuntimeError(

@@ -46,7 +46,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
     What is done to gradients before they are applied is done by each replica to its own.
 
     A run raises UnavailableError, naming the tasks, a few seconds after so many are gone that no round can be; and
-    AbortedError where its gradients were dropped because the global step was set back in the meantime.
+    AbortedError if its gradients were dropped because the global step was set back in the meantime.
 
     opt: the optimizer that computes and applies gradients; its hooks `_create_slots`, `_prepare`, `_apply_dense` and so
     on are used, each variable's with all it writes on one device. variable_averages: an ExponentialMovingAverage
@@ -255,7 +255,7 @@ class _Round:
             return self._once(variable.op.name, variable, True, build)
 
     def finish(self, optimizer: Optimizer, near: Any) -> list[Operation]:
-        """What the optimizer does, beside the variable `near`, when all are changed; nothing where that is None."""
+        """What the optimizer does, beside the variable `near`, when all are changed; nothing if that is None."""
         if near is None:
             return []
         with get_default_graph().name_scope("finish"):
@@ -276,7 +276,7 @@ class _Round:
 
 
 def _slot(pairs: Sequence[tuple[Any, Any]]) -> str:
-    """The task whose replica computes these gradients; "" where the devices do not tell."""
+    """The task whose replica computes these gradients; "" if the devices do not tell."""
     here = no_op(name="here").device
     gradients = [(g.values if isinstance(g, IndexedSlices) else g).device for g, _ in pairs]
     specs = [DeviceSpec.from_string(device or "") for device in (here, *gradients)]

@@ -33,7 +33,7 @@ class WrappingOptimizer(Optimizer):
         return self._opt.variables()
 
     def _finishes_beside(self, variables: Sequence[Any]) -> Any:
-        """The variable beside which the other optimizer finishes a step of `variables`; None where it only waits."""
+        """The variable beside which the other optimizer finishes a step of `variables`; None if it only waits."""
         if type(self._opt)._finish is Optimizer._finish:
             return None
         graph = get_default_graph()

@@ -46,10 +46,10 @@ def gradients(
 ) -> list[Tensor | Any]:
     """The derivative of the sum of `ys` with respect to each of `xs` (tf.gradients).
 
-    Each is a Tensor, an IndexedSlices where x is only gathered from, or None where ys do not depend on x
+    Each is a Tensor, an IndexedSlices where x is only gathered from, or None if ys do not depend on x
     (zeros with unconnected_gradients="zero"). grad_ys: the gradient of each y, ones by default. stop_gradients: tensors
     taken as constants. gate_gradients and aggregation_method are accepted: the plan decides what they asked for.
-    LookupError where an operation on the way has no gradient, ValueError or TypeError where grad_ys do not fit.
+    LookupError if an operation on the way has no gradient, ValueError or TypeError if grad_ys do not fit.
     """
     ys, xs = _as_list(ys), _as_list(xs)
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
@@ -78,7 +78,7 @@ def hessians(
 ) -> list[Tensor]:
     """The second derivatives of the sum of `ys` with respect to each of `xs`, of shape x.shape + x.shape (tf.hessians).
 
-    One row after the other in a loop; `name` names nothing, as in TensorFlow. ValueError where ys do not depend on
+    One row after the other in a loop; `name` names nothing, as in TensorFlow. ValueError if ys do not depend on
     an x.
     """
     wanted = [as_tensor(x) for x in _as_list(xs)]

@@ -129,7 +129,7 @@ def differentiate_loop(
 ) -> None:
     """Adds the gradients of what a loop started from and took from outside, given those of its results.
 
-    TypeError where the loop is itself a gradient: TensorFlow 1 has no second derivative of loops either.
+    TypeError if the loop is itself a gradient: TensorFlow 1 has no second derivative of loops either.
     """
     if not loop.back_prop:
         return

@@ -65,7 +65,7 @@ class Sums:
             self._parts.setdefault(tensor, []).append(gradient)
 
     def total(self, tensor: Tensor) -> Any:
-        """The sum, or None where there is nothing."""
+        """The sum, or None if there is nothing."""
         parts = self._parts.get(tensor)
         if not parts:
             return None

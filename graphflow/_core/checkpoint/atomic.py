@@ -44,7 +44,7 @@ def atomic_file(path: str) -> Iterator[int]:
     """Yields the descriptor of a new file that takes the name `path` when the block ends without an error.
 
     Where it ends with one nothing is left and `path` stays as it was. An OSError becomes a gf.errors.OpError that
-    names the file: ResourceExhaustedError where there is no space.
+    names the file: ResourceExhaustedError if there is no space.
     """
     folder, name = os.path.split(os.path.abspath(path))
     try:
@@ -125,7 +125,7 @@ def _temporary(folder: str, name: str) -> tuple[int, str]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Takes the lock of a temporary file; False where somebody else has it. No locks on its file system: True."""
+    """Takes the lock of a temporary file; False if somebody else has it. No locks on its file system: True."""
     import fcntl
 
     try:

@@ -36,7 +36,7 @@ _MOST_SHARDS: Final = 100_000
 class BundleFile(CheckpointFile):
     """A checkpoint of TensorFlow's, mapped into memory; `prefix` is its path without .index.
 
-    NotFoundError where a file of it is missing, DataLossError where the index is damaged.
+    NotFoundError if a file of it is missing, DataLossError if the index is damaged.
     """
 
     def __init__(self, prefix: str) -> None:

@@ -25,7 +25,7 @@ _BLOCK: Final = 1 << 16
 def write_bundle(prefix: str, source: CheckpointData) -> None:
     """Writes what a checkpoint holds to PREFIX.index and one file of data; graphflow's own state is left out.
 
-    DataLossError where a checksum of the source does not hold; otherwise the errors of atomic_file.
+    DataLossError if a checksum of the source does not hold; otherwise the errors of atomic_file.
     """
     header = protos.tensor_bundle_pb2.BundleHeaderProto(num_shards=1)
     header.version.producer = 1

@@ -151,7 +151,7 @@ def _json(value: Any) -> str:
 
 
 def decode_header(data: memoryview) -> tuple[list[Record], dict[str, str], int]:
-    """The records of a file, its metadata, and where its data begin; CorruptError where anything does not fit."""
+    """The records of a file, its metadata, and where its data begin; CorruptError if anything does not fit."""
     import xxhash
 
     fixed = _LENGTH.size + len(_START) + _DIGITS

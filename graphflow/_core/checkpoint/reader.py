@@ -86,11 +86,11 @@ class CheckpointData:
         return name in self._by_name
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The full shape of a tensor; KeyError where it is not there."""
+        """The full shape of a tensor; KeyError if it is not there."""
         return self._by_name[name][0].shape
 
     def dtype(self, name: str) -> DType:
-        """The dtype of a tensor; KeyError where it is not there."""
+        """The dtype of a tensor; KeyError if it is not there."""
         return self._by_name[name][0].dtype
 
     def missing(self, names: Iterable[str]) -> None:
@@ -178,7 +178,7 @@ class CheckpointData:
         """The arrays of tensors, or of regions of them, after the checksums of all that they are read from.
 
         give: the positions of those that are to be given away (checkpoint/handover.py) where they are large.
-        NotFoundError where a name or a part of a region is not there, DataLossError where a checksum does not hold.
+        NotFoundError if a name or a part of a region is not there, DataLossError if a checksum does not hold.
         """
         self.missing(name for name, _ in wanted)
         used: dict[Record, None] = {}
@@ -238,7 +238,7 @@ class CheckpointData:
 class CheckpointFile(CheckpointData):
     """A checkpoint on disk, mapped into memory.
 
-    NotFoundError where there is no such file, DataLossError where its header is not whole. The file may be removed or
+    NotFoundError if there is no such file, DataLossError if its header is not whole. The file may be removed or
     replaced while it is mapped, but must not be cut short in place, which graphflow never does.
     """
 

@@ -31,7 +31,7 @@ class Region:
         return ":".join(f"{o},{n}" for o, n in zip(self.offsets, self.lengths, strict=True))
 
     def overlap(self, other: Region) -> Region | None:
-        """The box that both have, None where that is empty."""
+        """The box that both have, None if that is empty."""
         offsets = tuple(map(max, self.offsets, other.offsets))
         ends = (
             min(a + m, b + n)
@@ -54,7 +54,7 @@ def whole(shape: Sequence[int]) -> Region:
 
 
 def parse_region(text: str, shape: Sequence[int]) -> Region:
-    """The box that a text means within a tensor of this shape; ValueError where there is none."""
+    """The box that a text means within a tensor of this shape; ValueError if there is none."""
     axes = text.split(":", MOST_AXES) if text else []
     if len(axes) != len(shape):
         raise ValueError(f"the slice {text!r} has {len(axes)} axes, the tensor {len(shape)}")
@@ -72,7 +72,7 @@ def parse_region(text: str, shape: Sequence[int]) -> Region:
 
 
 def parse_spec(text: str) -> tuple[tuple[int, ...], Region]:
-    """Full shape and box of a text such as "4 10 0,2:-"; InvalidArgumentError where it is no such text."""
+    """Full shape and box of a text such as "4 10 0,2:-"; InvalidArgumentError if it is no such text."""
     *sizes, box = text.split(" ", MOST_AXES + 1)
     try:
         if not all(re.fullmatch(r"\d{1,18}", size) for size in sizes):

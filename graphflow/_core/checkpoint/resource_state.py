@@ -36,7 +36,7 @@ def pack_state(states: States, program: str) -> Any:
 
 
 def unpack_state(data: Any) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The program and the states that pack_state was given; DataLossError where the bytes are not whole."""
+    """The program and the states that pack_state was given; DataLossError if the bytes are not whole."""
     file = CheckpointData(np.ascontiguousarray(data).data, "The saved state of resources")
     names = file.names(hidden=True)
     try:

@@ -61,7 +61,7 @@ def write_state(path: str, state: Any) -> None:
 
 
 def read_state(path: str) -> CheckpointState:
-    """The state in a file; ValueError where it makes no sense, and the errors of reading, as NotFoundError."""
+    """The state in a file; ValueError if it makes no sense, and the errors of reading, as NotFoundError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
@@ -75,7 +75,7 @@ def read_state(path: str) -> CheckpointState:
 
 
 def parse_state(data: bytes) -> CheckpointState:
-    """The state that a text means; ValueError where it makes no sense or names no checkpoint."""
+    """The state that a text means; ValueError if it makes no sense or names no checkpoint."""
     state = CheckpointState()
     for name, value in _fields(_tokens(data.decode("utf-8"))):
         wanted = str if name.endswith(("path", "paths")) else float

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def encode_strings(array: Any) -> bytes:
-    """The bytes of an array of `bytes` objects, in row-major order; TypeError where one is something else."""
+    """The bytes of an array of `bytes` objects, in row-major order; TypeError if one is something else."""
     flat = np.asarray(array, object).reshape(-1).tolist()
     for item in flat:
         if not isinstance(item, bytes):
@@ -19,7 +19,7 @@ def encode_strings(array: Any) -> bytes:
 
 
 def decode_strings(data: memoryview, shape: Sequence[int]) -> Any:
-    """The array of strings; ValueError where the lengths do not fill the bytes exactly."""
+    """The array of strings; ValueError if the lengths do not fill the bytes exactly."""
     count = prod(shape)
     lengths = np.frombuffer(data[: 8 * count], "<u8").tolist()
     if len(lengths) != count or sum(lengths) != len(data) - 8 * count:

@@ -18,7 +18,7 @@ _DEFAULT: Final = 1 << 30
 def most_bytes() -> int:
     """The bytes that one picture, record, line or repeated constant may take: 1 GiB, or what the environment says.
 
-    InvalidArgumentError where GRAPHFLOW_MOST_BYTES is no number.
+    InvalidArgumentError if GRAPHFLOW_MOST_BYTES is no number.
     """
     text = os.environ.get(VARIABLE, "")
     if not text:
@@ -37,6 +37,6 @@ def too_large(what: str, size: int | str) -> str:
 
 
 def check_size(what: str, size: int) -> None:
-    """InvalidArgumentError where something would take more bytes than are allowed."""
+    """InvalidArgumentError if something would take more bytes than are allowed."""
     if size > most_bytes():
         raise errors.InvalidArgumentError(None, None, too_large(what, size))

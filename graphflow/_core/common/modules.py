@@ -1,6 +1,6 @@
 """The modules of a package by name, for where all of them are to be imported.
 
-pkgutil.iter_modules finds none where the folder cannot be opened, as where a process has too many files open, and says
+pkgutil.iter_modules finds none if the folder cannot be opened, as where a process has too many files open, and says
 nothing of it. Then a program would run as if the package was empty, so here that is an error.
 """
 
@@ -16,7 +16,7 @@ from importlib.machinery import all_suffixes
 def import_all(package: str, paths: Iterable[str]) -> None:
     """Imports every module of a package, which lies in these folders, and of the packages in it.
 
-    OSError where a folder cannot be read, ImportError where nothing is there.
+    OSError if a folder cannot be read, ImportError if nothing is there.
     """
     found: set[str] = set()
     for path in paths:

@@ -54,7 +54,7 @@ def _loaded(path: str) -> Any:
 
 
 def _array(file: BinaryIO, size: int) -> Any:
-    """An array from where a file stands, of which `size` bytes are left; ValueError where its head asks for more."""
+    """An array from where a file stands, of which `size` bytes are left; ValueError if its head asks for more."""
     start = file.tell()
     version = np.lib.format.read_magic(file)
     read_head = {

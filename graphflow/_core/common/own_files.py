@@ -26,7 +26,7 @@ def own_folder(path: Path, make: bool = True, trusted: frozenset[int] = frozense
     """A folder that is the user's alone, made where it is missing (with mode 700 whatever the umask is).
 
     The path without symbolic links. PermissionError, which names the part and what is wrong with it, where somebody
-    else could write there; another OSError where it cannot be made, or is missing and `make` is false. trusted: numbers
+    else could write there; another OSError if it cannot be made, or is missing and `make` is false. trusted: numbers
     of users whose folders are taken as root's are.
     """
     if not path.is_absolute():
@@ -78,7 +78,7 @@ def _make_folder(part: str) -> None:
 
 
 def _check(part: str, status: os.stat_result, owners: set[int | None], last: bool = False) -> None:
-    """PermissionError where somebody else may put something into a folder, or replace what is the user's there."""
+    """PermissionError if somebody else may put something into a folder, or replace what is the user's there."""
     _check_owner(part, status, owners)
     mode = status.st_mode
     if mode & stat.S_ISVTX and not last:
@@ -94,7 +94,7 @@ def _check_owner(part: str, status: os.stat_result, owners: set[int | None]) -> 
 
 @cache
 def _unmapped_root() -> int | None:
-    """Whose root's files seem to be in a user namespace that has no root; None where root is 0."""
+    """Whose root's files seem to be in a user namespace that has no root; None if root is 0."""
     try:
         lines = Path("/proc/self/uid_map").read_text().splitlines()
         if any(int(line.split()[0]) == 0 for line in lines):
@@ -126,7 +126,7 @@ def _is_alone(part: str, group: int) -> bool:
 def read_own(path: Path, limit: int, private: bool = False) -> bytes:
     """A file of the user's in a folder that own_folder gave; `private`: that nobody else may read.
 
-    PermissionError where it is not the user's alone, FileNotFoundError where there is none, ValueError where it has
+    PermissionError if it is not the user's alone, FileNotFoundError if there is none, ValueError if it has
     more than `limit` bytes.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -148,7 +148,7 @@ def read_own(path: Path, limit: int, private: bool = False) -> bytes:
 def own_secret(path: Path) -> bytes:
     """The 32 random bytes (64 hexadecimal digits) of a file that only the user can read, made on first use.
 
-    PermissionError where others could have read or written it, or it holds something else; another OSError where it
+    PermissionError if others could have read or written it, or it holds something else; another OSError if it
     cannot be made.
     """
     path = own_folder(path.parent) / path.name

@@ -120,7 +120,7 @@ class SignedFolder:
         return payload if signed else None
 
     def store(self, name: str, payload: bytes) -> bool:
-        """Writes an entry whole; False where the folder cannot be written (full, read-only) or is not safe."""
+        """Writes an entry whole; False if the folder cannot be written (full, read-only) or is not safe."""
         path, temporary = self.path(name), ""
         try:
             folder = own_folder(path.parent)

@@ -35,7 +35,7 @@ class Allowance:
         self._left = most_bytes() if limit is None else limit
 
     def spend(self, size: int) -> None:
-        """Takes `size` bytes from it; ValueError where there are not so many."""
+        """Takes `size` bytes from it; ValueError if there are not so many."""
         if size > self._left:
             raise ValueError(
                 f"it stands for {size} bytes of one repeated value, more than reading a graph may allocate. Use "
@@ -83,7 +83,7 @@ def shape_from_proto(proto: Any) -> Dims:
 def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
     """Writes an array into a TensorProto: one element in the field of its dtype, several as bytes (strings as strings).
 
-    ValueError where it is larger than a protobuf message can be.
+    ValueError if it is larger than a protobuf message can be.
     """
     array = np.asarray(array)
     dtype = dtype or (dtypes.string if array.dtype.kind in "OSU" else as_dtype(array.dtype))
@@ -109,7 +109,7 @@ def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
 def tensor_from_proto(proto: Any, allowance: Allowance | None = None) -> Any:
     """The array in a TensorProto; the last value fills what is missing, as in TensorFlow.
 
-    ValueError where the message does not hold together or stands for more than `allowance` grants.
+    ValueError if the message does not hold together or stands for more than `allowance` grants.
     """
     dtype = dtype_from_enum(proto.dtype)
     if dtype not in _VALUES:
@@ -166,7 +166,7 @@ def _empty(dtype: DType) -> Any:
 
 
 def dtype_from_enum(number: int) -> DType:
-    """The dtype of TensorFlow's number, the plain one for a reference; ValueError where graphflow has none."""
+    """The dtype of TensorFlow's number, the plain one for a reference; ValueError if graphflow has none."""
     try:
         return as_dtype(int(number))
     except TypeError:
@@ -177,7 +177,7 @@ def dtype_from_enum(number: int) -> DType:
 
 
 def kind_of(value: Any) -> str | None:
-    """TensorFlow's type of an attribute that it does not declare; None where the value cannot be written."""
+    """TensorFlow's type of an attribute that it does not declare; None if the value cannot be written."""
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, int | np.integer):
@@ -200,7 +200,7 @@ def kind_of(value: Any) -> str | None:
 
 
 def attr_to_proto(kind: str, value: Any, proto: Any) -> None:
-    """Writes an attribute of a type of TensorFlow's into an AttrValue; TypeError where it is of another type."""
+    """Writes an attribute of a type of TensorFlow's into an AttrValue; TypeError if it is of another type."""
     if kind.startswith("list("):
         proto.list.SetInParent()
         inner = kind[5:-1]
@@ -246,7 +246,7 @@ def _append(kind: str, item: Any, listed: Any) -> None:
 def attr_from_proto(proto: Any, allowance: Allowance | None = None) -> Any:
     """The value in an AttrValue: a DType, TensorShape, array, str (bytes where it is no text), int, float, bool, list.
 
-    None where nothing is in it; ValueError where it does not hold together.
+    None if nothing is in it; ValueError if it does not hold together.
     """
     field = proto.WhichOneof("value")
     if field is None:

@@ -19,7 +19,7 @@ _TYPE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
 class DeviceSpec:
-    """A device name in parts, each None where it is left open.
+    """A device name in parts, each None if it is left open.
 
     `job` str, `replica` int, `task` int, `device_type` str such as "CPU", `device_index` int. Immutable in meaning;
     `merge_from` changes this object, as TensorFlow 1's does.
@@ -43,7 +43,7 @@ class DeviceSpec:
 
     @staticmethod
     def from_string(spec: str) -> DeviceSpec:
-        """The parts of a device name; ValueError where it is none."""
+        """The parts of a device name; ValueError if it is none."""
         return DeviceSpec(*_parse(spec))
 
     def parse_from_string(self, spec: str) -> DeviceSpec:

@@ -165,7 +165,7 @@ or bytes, or TensorFlow's number for one."""
 def as_dtype(type_value: DTypeLike) -> DType:
     """The DType for a DType, a name, a TensorFlow enum number, a NumPy dtype or a Python type.
 
-    Raises TypeError where there is none.
+    Raises TypeError if there is none.
     """
     return _found(type_value)
 

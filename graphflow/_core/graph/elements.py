@@ -110,7 +110,7 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The device asked for, "" where none was."""
+        """The device asked for, "" if none was."""
         return self._device
 
     @property
@@ -138,7 +138,7 @@ class Operation:
         return tuple(self._outputs)
 
     def get_attr(self, name: str) -> Any:
-        """The attribute of that name; ValueError where there is none."""
+        """The attribute of that name; ValueError if there is none."""
         if name not in self._attrs:
             raise ValueError(
                 f"Operation {self._name!r} has no attr named {name!r}. It has: {', '.join(sorted(self._attrs))}."
@@ -156,7 +156,7 @@ class Operation:
         return classes or [b"loc:@" + self._name.encode()]
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> None:
-        """Runs the operation in a session, by default the default one; ValueError where there is none."""
+        """Runs the operation in a session, by default the default one; ValueError if there is none."""
         self.graph.session_for("run", self._name, session).run(self, feed_dict)
 
     def set_device(self, device: devices.DeviceLike | None) -> None:
@@ -306,7 +306,7 @@ class Tensor(Operators):
         return TensorShape(self._dims)
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds what the caller knows of the shape; ValueError where it contradicts what is known."""
+        """Adds what the caller knows of the shape; ValueError if it contradicts what is known."""
         try:
             self._dims = merge(self._dims, as_dims(shape))
         except ValueError:
@@ -319,7 +319,7 @@ class Tensor(Operators):
         return list(dict.fromkeys(self._consumers))
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> Any:
-        """Its value in a session, by default the default one; ValueError where there is none."""
+        """Its value in a session, by default the default one; ValueError if there is none."""
         return self.graph.session_for("eval", self.name, session).run(self, feed_dict)
 
     def __iter__(self) -> Iterator[Any]:

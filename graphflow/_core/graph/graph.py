@@ -244,7 +244,7 @@ class Graph(ContainerScope):
         """Asks for a device for operations built inside.
 
         A string or DeviceSpec completes what inner scopes left open, a function of the operation returns its device,
-        None ignores the outer scopes. ValueError where the name is none.
+        None ignores the outer scopes. ValueError if the name is none.
         """
         spec = device_name_or_function
         if spec is not None and not callable(spec):
@@ -348,13 +348,13 @@ class Graph(ContainerScope):
         return WRITERS.graph(self, from_version, add_shapes)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of that name; KeyError where there is none."""
+        """The operation of that name; KeyError if there is none."""
         element = self.as_graph_element(_text(name), allow_tensor=False)
         assert isinstance(element, Operation)
         return element
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor of that name ("op:0"); KeyError where there is none."""
+        """The tensor of that name ("op:0"); KeyError if there is none."""
         element = self.as_graph_element(_text(name), allow_operation=False)
         assert isinstance(element, Tensor)
         return element
@@ -470,7 +470,7 @@ class Graph(ContainerScope):
     # ---- sessions -------------------------------------------------------------------------------------------------
 
     def session_for(self, verb: str, name: str, session: defaults.SessionLike | None) -> Any:
-        """The session in which to run or evaluate an element of this graph; ValueError where there is none."""
+        """The session in which to run or evaluate an element of this graph; ValueError if there is none."""
         if session is None:
             session = defaults.get_default_session()
             if session is None:

@@ -55,7 +55,7 @@ class GradientsIn:
     module: str
 
     def load(self, op_type: str) -> GradientRule:
-        """The gradient of an op type; LookupError where the module has none."""
+        """The gradient of an op type; LookupError if the module has none."""
         import_module(self.module)
         if op_type not in _OP_GRADIENTS:
             raise LookupError(
@@ -141,7 +141,7 @@ class OpDef:
     declared_gradient: function(op, *output_gradients) -> a Tensor, IndexedSlices or None for each input, or
         NOT_DIFFERENTIABLE, or the module that has it; `gradient` is one of the first two.
     scalar: the elementwise meaning, one expression an output over the inputs' names in braces and attributes as
-        {@name}; the one source from which CPU and CUDA code is generated. None where the op is not elementwise.
+        {@name}; the one source from which CPU and CUDA code is generated. None if the op is not elementwise.
     partial_value: what is known of an integer scalar or vector while the graph is built, used by shape rules.
     stateful: it has an effect, or depends on more than its inputs: never folded, merged or dropped as a duplicate.
     dynamic_shape: the shape of an output depends on values, not only on the shapes of the inputs.
@@ -166,7 +166,7 @@ class OpDef:
 
     @cached_property
     def gradient(self) -> GradientRule | NotDifferentiable:
-        """The gradient, loaded from where it stands; LookupError where it is not there."""
+        """The gradient, loaded from where it stands; LookupError if it is not there."""
         declared = self.declared_gradient
         return declared.load(self.name) if isinstance(declared, GradientsIn) else declared
 
@@ -204,7 +204,7 @@ def op_def(
     is_constant: bool = False,
     module: dict[str, Any] | None = None,
 ) -> OpDef:
-    """Defines and registers an op type; ValueError where the name is taken.
+    """Defines and registers an op type; ValueError if the name is taken.
 
     module: the globals of the module that defines it, by default those of the caller.
     """
@@ -219,12 +219,12 @@ def op_def(
 
 
 def defined_in(name: str) -> str:
-    """The name of the module that defines an op type; KeyError where there is none."""
+    """The name of the module that defines an op type; KeyError if there is none."""
     return _CLAIMS.owner(name)
 
 
 def is_extension(name: str) -> bool:
-    """Whether an op type is defined outside of graphflow; KeyError where there is none."""
+    """Whether an op type is defined outside of graphflow; KeyError if there is none."""
     return defined_in(name).partition(".")[0] != __name__.partition(".")[0]
 
 
@@ -234,7 +234,7 @@ def own_types() -> list[str]:
 
 
 def gradient_of(*op_types: str) -> Callable[[GradientRule], GradientRule]:
-    """A decorator for the gradient of ops that say GradientsIn; ValueError where one has a gradient already."""
+    """A decorator for the gradient of ops that say GradientsIn; ValueError if one has a gradient already."""
 
     def register(rule: GradientRule) -> GradientRule:
         for op_type in op_types:
@@ -252,7 +252,7 @@ def gradients_elsewhere() -> Mapping[str, GradientRule]:
 
 
 def lookup(name: str) -> OpDef:
-    """The definition of an op type; KeyError where there is none."""
+    """The definition of an op type; KeyError if there is none."""
     return _REGISTRY[name]
 
 
@@ -262,14 +262,14 @@ def registry() -> Mapping[str, OpDef]:
 
 
 def register_gradient(name: str, rule: GradientRule | NotDifferentiable) -> None:
-    """Registers a gradient under a name of the user's, for gradient_override_map; KeyError where it is taken."""
+    """Registers a gradient under a name of the user's, for gradient_override_map; KeyError if it is taken."""
     if name in _GRADIENTS or name in _REGISTRY:
         raise KeyError(f"A gradient named {name!r} is registered already.")
     _GRADIENTS[name] = rule
 
 
 def registered_gradient(name: str) -> GradientRule | NotDifferentiable:
-    """The gradient registered under a name, or that of the op type of that name; LookupError where there is none."""
+    """The gradient registered under a name, or that of the op type of that name; LookupError if there is none."""
     if name in _GRADIENTS:
         return _GRADIENTS[name]
     if name in _REGISTRY:

@@ -41,7 +41,7 @@ def set_random_seed(seed: int | None) -> None:
 
 
 _SEEN: Final[WeakKeyDictionary[Graph, int]] = WeakKeyDictionary()
-"""How many operations of a graph are known to draw nothing without a seed; -1 where one does."""
+"""How many operations of a graph are known to draw nothing without a seed; -1 if one does."""
 _LOCK: Final = threading.Lock()
 
 

@@ -1,6 +1,6 @@
 """Partially known shapes.
 
-Shape rules work on `Dims`, a tuple of int or None, or None where not even the rank is known. `TensorShape` and
+Shape rules work on `Dims`, a tuple of int or None, or None if not even the rank is known. `TensorShape` and
 `Dimension` are the face that TensorFlow 1 programs know.
 """
 
@@ -15,7 +15,7 @@ Dims: TypeAlias = "tuple[int | None, ...] | None"
 
 
 class Dimension:
-    """One extent of a TensorShape: `value` is an int, or None where unknown.
+    """One extent of a TensorShape: `value` is an int, or None if unknown.
 
     Arithmetic with an unknown extent is unknown; comparison with one gives None.
     """
@@ -110,7 +110,7 @@ class Dimension:
         return self._value is None or value is None or self._value == value
 
     def merge_with(self, other: int | Dimension | None) -> Dimension:
-        """The more precise of two extents; ValueError where they differ."""
+        """The more precise of two extents; ValueError if they differ."""
         other = Dimension(other)
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
@@ -171,7 +171,7 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """The extents as Dimension objects, or None where the rank is unknown."""
+        """The extents as Dimension objects, or None if the rank is unknown."""
         return None if self.raw is None else [Dimension(d) for d in self.raw]
 
     @property
@@ -201,12 +201,12 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises ValueError where the rank is known and another."""
+        """Raises ValueError if the rank is known and another."""
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
-        """Raises ValueError where both ranks are known and differ."""
+        """Raises ValueError if both ranks are known and differ."""
         other = as_shape(other)
         if None not in (self.ndims, other.ndims) and self.ndims != other.ndims:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
@@ -221,7 +221,7 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
-        """The more precise of two shapes; ValueError where they differ."""
+        """The more precise of two shapes; ValueError if they differ."""
         return TensorShape(merge(self.raw, as_dims(other)))
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
@@ -243,13 +243,13 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError where its rank is known and smaller."""
+        """This shape; ValueError if its rank is known and smaller."""
         if self.ndims is not None and self.ndims < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError where its rank is known and greater."""
+        """This shape; ValueError if its rank is known and greater."""
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
@@ -329,7 +329,7 @@ def text(dims: Dims) -> str:
 
 
 def size_of(dims: Dims) -> int | None:
-    """The number of elements, or None where an extent is unknown."""
+    """The number of elements, or None if an extent is unknown."""
     if dims is None:
         return None
     size = 1
@@ -348,7 +348,7 @@ def compatible(a: Dims, b: Dims) -> bool:
 
 
 def merge(a: Dims, b: Dims) -> Dims:
-    """What is known of a shape that is both; ValueError where they differ."""
+    """What is known of a shape that is both; ValueError if they differ."""
     if a is None:
         return b
     if b is None or a == b:
@@ -366,7 +366,7 @@ def relax(a: Dims, b: Dims) -> Dims:
 
 
 def broadcast(a: Dims, b: Dims) -> Dims:
-    """The shape of an elementwise result, by NumPy's rule; ValueError where the shapes do not broadcast."""
+    """The shape of an elementwise result, by NumPy's rule; ValueError if the shapes do not broadcast."""
     if a is None or b is None:
         return None
     if a == b and None not in a:
@@ -389,7 +389,7 @@ def broadcast(a: Dims, b: Dims) -> Dims:
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """An axis counted from the front; ValueError where it is outside [-rank, rank)."""
+    """An axis counted from the front; ValueError if it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
         raise ValueError(
             f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
@@ -398,7 +398,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def concatenated(parts: Iterable[Dims]) -> Dims:
-    """The shapes one after the other; None where one is unknown."""
+    """The shapes one after the other; None if one is unknown."""
     result: tuple[int | None, ...] = ()
     for part in parts:
         if part is None:

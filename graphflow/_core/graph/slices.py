@@ -22,7 +22,7 @@ class IndexedSlices:
     """Some rows of a tensor: values[i] belongs to row indices[i]; rows named twice are added (tf.IndexedSlices).
 
     values: of shape [n, ...]; indices: int32 or int64 of shape [n]; dense_shape: the shape of the whole tensor as a
-    vector, or None where it is not known. The gradient of gather is of this kind.
+    vector, or None if it is not known. The gradient of gather is of this kind.
     """
 
     _densify: ClassVar[Callable[..., Tensor]]
@@ -129,7 +129,7 @@ class SparseTensor:
 
     indices: int64 of shape [n, rank]; values: of shape [n]; dense_shape: int64 of shape [rank]. Most operations
     want the indices in row-major order (gf.sparse_reorder). `*` and `/` take a tensor that is broadcast to the shape,
-    and give a SparseTensor. ValueError or TypeError where the parts do not fit.
+    and give a SparseTensor. ValueError or TypeError if the parts do not fit.
     """
 
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]
@@ -220,7 +220,7 @@ class SparseTensor:
     def eval(
         self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None
     ) -> SparseTensorValue:
-        """Its value in a session, by default the default one; ValueError where there is none."""
+        """Its value in a session, by default the default one; ValueError if there is none."""
         parts = [self._indices, self._values, self._dense_shape]
         found = self.graph.session_for("eval", self.name, session).run(parts, feed_dict)
         return SparseTensorValue(*found)

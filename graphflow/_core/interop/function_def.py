@@ -79,7 +79,7 @@ def result_names(node: Any) -> list[str]:
 def graph_def_of_function(definition: Any, result: Any) -> list[str]:
     """Fills a GraphDef with the nodes of a FunctionDef, placeholders for its arguments first; the names of its results.
 
-    ValueError where it does not hold together.
+    ValueError if it does not hold together.
     """
     arguments = [argument.name for argument in definition.signature.input_arg]
     for number, argument in enumerate(definition.signature.input_arg):

@@ -49,7 +49,7 @@ _KEPT: Final = frozenset({"_class", "_gradient_op_type", "_XlaCompile"})
 def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
     """The GraphDef of a graph, of the operations from number `from_version` on.
 
-    With `add_shapes` every node says the shapes of its outputs in `_output_shapes`. ValueError where it would be larger
+    With `add_shapes` every node says the shapes of its outputs in `_output_shapes`. ValueError if it would be larger
     than a protobuf message can be.
     """
     result = protos.graph_pb2.GraphDef()
@@ -396,7 +396,7 @@ def derived_attributes(op: Operation, declared: OpType) -> dict[str, Any]:
 
 
 def input_order(definition: OpDef, declared: OpType | None) -> list[int] | None:
-    """Where each input of TensorFlow's op is among those of graphflow's; None where the order is the same."""
+    """Where each input of TensorFlow's op is among those of graphflow's; None if the order is the same."""
     if declared is None:
         return None
     own, other = [spec.name for spec in definition.inputs], [argument.name for argument in declared.inputs]
@@ -406,7 +406,7 @@ def input_order(definition: OpDef, declared: OpType | None) -> list[int] | None:
 
 
 def _lengths(op: Operation, count: int) -> list[int] | None:
-    """How many tensors each declared input has; None where that is not known."""
+    """How many tensors each declared input has; None if that is not known."""
     specs = op.op_def.inputs
     if len(specs) != count:
         return None

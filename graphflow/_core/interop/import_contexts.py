@@ -36,7 +36,7 @@ class Construct:
 
 @dataclass(frozen=True)
 class Place:
-    """A branch (`side` 1 where the predicate is true) or a loop."""
+    """A branch (`side` 1 if the predicate is true) or a loop."""
 
     construct: Construct
     side: int

@@ -56,8 +56,8 @@ def import_graph_def(
     input_map: {"node:0": tensor}: what to use in place of results of its nodes ("^node" for control inputs).
     return_elements: names of operations and tensors in it, whose counterparts are returned in a list. name: the prefix
     of all names, "import" by default, "" for none. Attributes that a node leaves out have TensorFlow's defaults;
-    `producer_op_list` and `op_dict` are accepted and not needed. TypeError where graph_def is no GraphDef; ValueError
-    where it does not hold together or a name is taken; NotFoundError, which lists them, for op types that graphflow
+    `producer_op_list` and `op_dict` are accepted and not needed. TypeError if graph_def is no GraphDef; ValueError
+    if it does not hold together or a name is taken; NotFoundError, which lists them, for op types that graphflow
     does not have.
     """
     if not isinstance(graph_def, protos.graph_pb2.GraphDef):
@@ -373,7 +373,7 @@ class Builder:
             position += length
 
     def _lengths(self, node: Node, definition: op_def.OpDef, inputs: Sequence[Tensor]) -> list[int]:
-        """How many tensors each declared input has; ValueError where the number is wrong."""
+        """How many tensors each declared input has; ValueError if the number is wrong."""
         specs = definition.inputs
         if node.op == definition.name:
             said = node.input_lengths()

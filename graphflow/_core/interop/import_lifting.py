@@ -22,7 +22,7 @@ def lift(
 ) -> None:
     """Gives the operations that were made their contexts.
 
-    places: of those in a branch or a loop. value: the tensor that a node's result became. ValueError where a loop does
+    places: of those in a branch or a loop. value: the tensor that a node's result became. ValueError if a loop does
     not hold together.
     """
     if places:

@@ -49,7 +49,7 @@ class Node:
         return f"{self.op} {self.name!r}"
 
     def input_lengths(self) -> list[int] | None:
-        """How many tensors each input that TensorFlow declares has; None where the attributes do not say it."""
+        """How many tensors each input that TensorFlow declares has; None if the attributes do not say it."""
         declared = tensorflow_op(self.op)
         if declared is None:
             return None
@@ -71,7 +71,7 @@ class Refused(ValueError):
 def parse(graph_def: Any, known: Callable[[str], bool]) -> dict[str, Node]:
     """The nodes by name, in the order of the file.
 
-    known: tells whether an op type can be built. Raises ValueError where a node does not hold together, and
+    known: tells whether an op type can be built. Raises ValueError if a node does not hold together, and
     NotFoundError that lists the op types that cannot be built.
     """
     nodes: dict[str, Node] = {}
@@ -212,7 +212,7 @@ def ordered(nodes: Mapping[str, Node], mapped: Iterable[str]) -> list[Node]:
     """The nodes in an order in which each comes after its inputs, else as in the file.
 
     The edge that closes a loop, from a NextIteration to a Merge, is left out. `mapped` are inputs ("name:0" or "^name")
-    that come from elsewhere. ValueError where an input is missing or there is another cycle.
+    that come from elsewhere. ValueError if an input is missing or there is another cycle.
     """
     outside = set(mapped)
     waiting: dict[str, int] = {}

@@ -20,7 +20,7 @@ _NO_DEFAULT: Final = object()
 class Argument:
     """An input or output: `type` is a dtype's name or the attribute that holds it.
 
-    `count` is the attribute that holds the length of a list, "" where it is no list; `types` says that `type` is the
+    `count` is the attribute that holds the length of a list, "" if it is no list; `types` says that `type` is the
     attribute that lists the types of a list; `reference` that it is a variable and not its value.
     """
 
@@ -94,7 +94,7 @@ def _lines() -> Mapping[str, str]:
 
 @cache
 def tensorflow_op(name: str) -> OpType | None:
-    """TensorFlow's declaration of an op type; None where TensorFlow has none, or it is not in the table."""
+    """TensorFlow's declaration of an op type; None if TensorFlow has none, or it is not in the table."""
     line = _lines().get(name)
     return None if line is None else OpType.parse(line)
 

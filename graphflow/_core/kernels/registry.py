@@ -108,7 +108,7 @@ def load() -> None:
 
 
 def factory(op_type: str) -> Factory | None:
-    """The factory for an op type, or None where the CPU has no kernel for it."""
+    """The factory for an op type, or None if the CPU has no kernel for it."""
     load()
     return _FACTORIES.get(op_type)
 

@@ -28,7 +28,7 @@ class KernelTable:
 
 
 def make_kernel(instruction: Instruction) -> Callable[..., Any]:
-    """The registered kernel of an instruction; LookupError where its type has none."""
+    """The registered kernel of an instruction; LookupError if its type has none."""
     factory = registry.factory(instruction.type)
     if factory is None:
         raise LookupError(f"{instruction.describe()} has no kernel.")

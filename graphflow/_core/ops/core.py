@@ -121,7 +121,7 @@ def apply(
     """Adds an operation to the graph of its inputs, converting the inputs as the definition says.
 
     `values` has one item per declared input, a list where the input is variadic. Inputs that share a type variable
-    share a dtype, decided by the first tensor among them. TypeError or ValueError where a value does not fit.
+    share a dtype, decided by the first tensor among them. TypeError or ValueError if a value does not fit.
     """
     attrs = {} if attrs is None else attrs
     graph = graph_of(values)
@@ -156,7 +156,7 @@ def accept(
     attrs: dict[str, Any],
     chosen: dict[str, tuple[DType, str]],
 ) -> None:
-    """Notes the dtype of an input as that of its type variable; TypeError where it does not fit."""
+    """Notes the dtype of an input as that of its type variable; TypeError if it does not fit."""
     if spec.variable is not None and spec.variable in chosen:
         dtype, first = chosen[spec.variable]
         if tensor.dtype is not dtype:
@@ -270,7 +270,7 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor of a tensor, variable, array, number, string or nested list of these.
 
-    ValueError where a tensor has another dtype than asked for, TypeError where the value cannot be of that dtype.
+    ValueError if a tensor has another dtype than asked for, TypeError if the value cannot be of that dtype.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -367,7 +367,7 @@ def constant(
     """A constant tensor.
 
     Python floats become float32 and ints int32 unless `dtype` says otherwise. With `shape`, the last value fills what
-    is missing (ValueError where there are too many, or with `verify_shape` where the shapes differ).
+    is missing (ValueError if there are too many, or with `verify_shape` if the shapes differ).
     """
     array = as_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
@@ -403,7 +403,7 @@ _LONGEST_KNOWN: Final = 1 << 20
 
 
 def constant_value(tensor: object, partial: bool = False) -> Any:
-    """The value of a tensor as a NumPy array, or None where it is not known while the graph is built.
+    """The value of a tensor as a NumPy array, or None if it is not known while the graph is built.
 
     With `partial`, a vector of which only some elements are known is an array of objects, None for the others
     (tf.contrib.util.constant_value).
@@ -423,7 +423,7 @@ def constant_value(tensor: object, partial: bool = False) -> Any:
 def partial_value(tensor: Tensor) -> int | list[int | None] | None:
     """What is known of a scalar or vector of integers, or truth values as 0 and 1, while the graph is built.
 
-    None where nothing is, and for a vector that no shape could be: gf.fill([1000000000], 1) is not to be made here.
+    None if nothing is, and for a vector that no shape could be: gf.fill([1000000000], 1) is not to be made here.
     """
     if tensor.dims is not None and len(tensor.dims) == 1 and (tensor.dims[0] or 0) > _LONGEST_KNOWN:
         return None
@@ -438,7 +438,7 @@ def partial_value(tensor: Tensor) -> int | list[int | None] | None:
 
 
 def partial_vector(tensor: Tensor) -> list[int | None] | None:
-    """What is known of an integer vector; None where not even its length is."""
+    """What is known of an integer vector; None if not even its length is."""
     known = partial_value(tensor)
     return known if isinstance(known, list) else None
 

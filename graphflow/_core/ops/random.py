@@ -126,7 +126,7 @@ def _seeds(seed: int | None) -> dict[str, Any]:
 
 
 def _shape_tensor(shape: Any) -> Tensor:
-    """A shape as a vector, of int32 where it is empty."""
+    """A shape as a vector, of int32 if it is empty."""
     if isinstance(shape, list | tuple):
         if not shape:
             return convert_to_tensor(shape, dtype=dtypes.int32, name="shape")

@@ -47,7 +47,7 @@ def no_outputs(op: Operation) -> Signature:
 
 
 def require_rank(dims: Dims, rank: int, what: str) -> Dims:
-    """The shape, known to have that rank; ValueError where it has another."""
+    """The shape, known to have that rank; ValueError if it has another."""
     if dims is None:
         return (None,) * rank
     if len(dims) != rank:
@@ -58,7 +58,7 @@ def require_rank(dims: Dims, rank: int, what: str) -> Dims:
 
 
 def require_rank_at_least(dims: Dims, rank: int, what: str) -> Dims:
-    """The shape; ValueError where its rank is known and smaller."""
+    """The shape; ValueError if its rank is known and smaller."""
     if dims is not None and len(dims) < rank:
         raise ValueError(
             f"Shape must be at least rank {rank} but is rank {len(dims)} for {what} with shape {shapes.text(dims)}."
@@ -67,7 +67,7 @@ def require_rank_at_least(dims: Dims, rank: int, what: str) -> Dims:
 
 
 def deprecated(new: Any, old: Any, new_name: str, old_name: str) -> Any:
-    """The value of an argument that has two names; ValueError where both are given."""
+    """The value of an argument that has two names; ValueError if both are given."""
     if old is None:
         return new
     if new is not None:

@@ -133,12 +133,12 @@ def split(
 def string_to_number(
     string_tensor: TensorLike, out_type: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """The number that each string writes (tf.string_to_number); InvalidArgumentError where it writes none."""
+    """The number that each string writes (tf.string_to_number); InvalidArgumentError if it writes none."""
     return _one(STRING_TO_NUMBER, string_tensor, name, out_type=as_dtype(out_type))
 
 
 def substr(input: TensorLike, pos: IntTensorLike, len: IntTensorLike, name: str | None = None) -> Tensor:
-    """`len` bytes from byte `pos` of each string (tf.substr); InvalidArgumentError where pos is out of range."""
+    """`len` bytes from byte `pos` of each string (tf.substr); InvalidArgumentError if pos is out of range."""
     return apply(SUBSTR, (input, pos, len), name=name).outputs[0]
 
 

@@ -20,7 +20,7 @@ KINDS: Final = ("", "GZIP", "ZLIB")
 
 
 def open_to_read(path: str, compression: str = "") -> BinaryIO:
-    """The bytes of a file, decompressed as they are read; NotFoundError where there is none.
+    """The bytes of a file, decompressed as they are read; NotFoundError if there is none.
 
     Reading raises what `reading_errors` lists where the file is damaged.
     """
@@ -40,7 +40,7 @@ reading_errors: Final = (OSError, EOFError, zlib.error)
 
 
 def read_whole(file: BinaryIO, path: str, compression: str = "") -> bytes:
-    """All bytes of an open file; InvalidArgumentError where a compressed or a special one has more than are allowed."""
+    """All bytes of an open file; InvalidArgumentError if a compressed or a special one has more than are allowed."""
     if not compression and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file.read()
     found = file.read(most_bytes() + 1)

@@ -67,9 +67,9 @@ class LastRuns(Generic[Value]):
         self._forgotten: bytearray | None = None
 
     def get(self, run: Run | None) -> Value | None:
-        """What is remembered of a run, None where there is nothing.
+        """What is remembered of a run, None if there is nothing.
 
-        AbortedError where a later call of its line has begun; DataLossError where it is repeated, and what was
+        AbortedError if a later call of its line has begun; DataLossError if it is repeated, and what was
         remembered of it may have been forgotten.
         """
         if run is None:

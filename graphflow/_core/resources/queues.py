@@ -37,7 +37,7 @@ class _Numbered(tuple[Any, ...]):
 class QueueConfig:
     """What a queue is made from; two ops that share a queue must agree on it.
 
-    shapes: of each component, None where nothing is said of any. capacity: below 0 for no limit.
+    shapes: of each component, None if nothing is said of any. capacity: below 0 for no limit.
     """
 
     kind: str
@@ -116,7 +116,7 @@ class Queue:
     # ---- putting --------------------------------------------------------------------------------------------------
 
     def enqueue(self, run: Any, elements: Sequence[Element]) -> None:
-        """Puts elements of one shape, waiting for room; CancelledError where the queue is or becomes closed."""
+        """Puts elements of one shape, waiting for room; CancelledError if the queue is or becomes closed."""
         self._check_shapes(elements[:1])
         with self._condition:
             if not self._givers and not self._closed and self._room() >= len(elements):
@@ -155,7 +155,7 @@ class Queue:
     def close(self, run: Any, cancel: bool) -> None:
         """Closes the queue: after the enqueues that wait, or with `cancel` at once, ending them.
 
-        CancelledError where it is closed already, unless `cancel`.
+        CancelledError if it is closed already, unless `cancel`.
         """
         if cancel:
             with self._condition:
@@ -193,7 +193,7 @@ class Queue:
     ) -> list[Element]:
         """Takes `count` elements, waiting for them.
 
-        OutOfRangeError where the queue is closed and has fewer; with `up_to` only where it has none. doubt: raises
+        OutOfRangeError if the queue is closed and has fewer; with `up_to` only where it has none. doubt: raises
         where the wait is in vain, see ResourceStore.wait. instead: for a reader, which keeps what it takes: whether it
         needs no element any more, as wake() makes it look again; then none is taken.
         """
@@ -321,7 +321,7 @@ class Queue:
         return self._closed
 
     def check(self, config: QueueConfig) -> None:
-        """InvalidArgumentError where another op that shares it asks for another kind of queue."""
+        """InvalidArgumentError if another op that shares it asks for another kind of queue."""
         if config == self.config:
             return
         names = ("kind", "dtypes", "shapes", "capacity", "min_after_dequeue", "seeds")

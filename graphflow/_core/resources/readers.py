@@ -60,7 +60,7 @@ class Reader:
     ) -> list[Record]:
         """The next records, at most so many, and never of two files; waits for a file's name in the queue.
 
-        OutOfRangeError where the queue is closed and empty; NotFoundError and DataLossError of a file, after which the
+        OutOfRangeError if the queue is closed and empty; NotFoundError and DataLossError of a file, after which the
         next one is read. doubt: as for Queue.dequeue.
         """
         run.store.wait(self._condition, self._claim, run, lambda: f"its turn at the reader {self.name!r}")

@@ -61,7 +61,7 @@ class Staleness:
     """What runs were told that may be repeated."""
 
     def check(self, limit: int | None, waits: bool) -> None:
-        """AbortedError where another client has other limits."""
+        """AbortedError if another client has other limits."""
         if (limit, waits) != (self.limit, self.waits):
             raise AbortedError(
                 None, None,

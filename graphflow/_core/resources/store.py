@@ -120,7 +120,7 @@ class ResourceStore:
                 condition.notify_all()
 
     def awaited(self, thread: int) -> str:
-        """What a thread waits for; "" where it does not wait."""
+        """What a thread waits for; "" if it does not wait."""
         waiter = self._waiters.get(thread)
         return "" if waiter is None else waiter[1]()
 
@@ -263,7 +263,7 @@ class ResourceStore:
         return self.variable(name, instruction.dtypes[0], instruction.origin.line, instruction.shapes[0])
 
     def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
-        """The cell of a variable, made on first use; InvalidArgumentError where it has another dtype."""
+        """The cell of a variable, made on first use; InvalidArgumentError if it has another dtype."""
         with self._lock:
             cell = self._variables.get(name)
             if cell is None:

@@ -44,7 +44,7 @@ class Ticket:
     """A run's part in a round.
 
     round: the global step that it has read. epoch: of its rounds, see Number. attempt: its number, from one, or 0
-    where its gradients were given before, by an earlier attempt of the same run. floor: earlier attempts of the same
+    if its gradients were given before, by an earlier attempt of the same run. floor: earlier attempts of the same
     replica that are above this are void.
     """
 
@@ -138,7 +138,7 @@ class SyncRounds:
     """What was chosen when the gradients of runs were taken that may be repeated."""
 
     def check(self, needed: int, total: int) -> None:
-        """AbortedError where another client uses these rounds with other numbers."""
+        """AbortedError if another client uses these rounds with other numbers."""
         if (needed, total) != (self.needed, self.total):
             raise AbortedError(
                 None, None,
@@ -211,8 +211,8 @@ class SyncRounds:
     def arrive(self, run: Any, slot: str, ticket: Ticket) -> Choice:
         """A replica's gradients are in place: waits for the choice of the round, and returns it.
 
-        AbortedError where the global step was set, or another run of the same replica began, in the meantime;
-        UnavailableError where replicas are gone without which the round cannot be, or DeadlineExceededError where the
+        AbortedError if the global step was set, or another run of the same replica began, in the meantime;
+        UnavailableError if replicas are gone without which the round cannot be, or DeadlineExceededError if the
         run has said for how long it waits for them.
         """
         if not ticket.attempt:
@@ -466,7 +466,7 @@ class Gradients(Once):
             self._waiting[ticket.attempt] = slot, parts
 
     def chosen(self, choice: Choice) -> list[tuple[Any, ...]]:
-        """The gradients of a choice, in its order; AbortedError where they are not here."""
+        """The gradients of a choice, in its order; AbortedError if they are not here."""
         with self._condition:
             try:
                 return [self._waiting[number][1] for number in choice.attempts]

@@ -11,7 +11,7 @@ from graphflow.config import ConfigProto
 
 @dataclass(frozen=True)
 class DeviceAttributes:
-    """One device of a session: its full `name`, its `device_type`, its memory in bytes (0 where unlimited)."""
+    """One device of a session: its full `name`, its `device_type`, its memory in bytes (0 if unlimited)."""
 
     name: str
     device_type: str

@@ -41,7 +41,7 @@ class FunctionRunner:
     ) -> list[np.ndarray[Any, Any]] | None:
         """The outputs for `count` elements at once, one below the other, as they are one by one, bit for bit.
 
-        None where that cannot be done, or fails for one of the elements; nothing has happened then.
+        None if that cannot be done, or fails for one of the elements; nothing has happened then.
         """
         if self._rowwise is None:
             return None

@@ -139,7 +139,7 @@ class Planner:
         return self.finish(lower(fetches, targets, feeds), watch)
 
     def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
-        """A lowered plan after all passes; InternalError where plans are verified and one of them makes a wrong one."""
+        """A lowered plan after all passes; InternalError if plans are verified and one of them makes a wrong one."""
         return run_passes(lowered, self.context(), watch, Verifier() if self._verifies else None)
 
     def context(self) -> PassContext:

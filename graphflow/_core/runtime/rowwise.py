@@ -107,7 +107,7 @@ class Rowwise:
 
     @staticmethod
     def of(plan: Plan, kernels: KernelTable, arguments: int) -> Rowwise | None:
-        """The steps of a plan, whose first feeds are the element; None where it has to run element by element."""
+        """The steps of a plan, whose first feeds are the element; None if it has to run element by element."""
         try:
             return Rowwise(plan, kernels, arguments)
         except NotRowwise:

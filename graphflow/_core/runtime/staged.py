@@ -117,7 +117,7 @@ class StagedExecutable(Executable):
         return {device: [stage.run for stage in each] for device, each in self._parts.stages.items()}
 
     def describe(self) -> str:
-        """The compiled plans that there are, stage by stage; "" where there is none."""
+        """The compiled plans that there are, stage by stage; "" if there is none."""
         return "".join(part.describe() for part in self._executables())
 
     def reasons(self) -> list[StaysOnNumpy]:

@@ -12,7 +12,7 @@ MOST_PORT: Final = 65535
 
 
 def port_of(text: str) -> int | None:
-    """The port that a text names, 0 to 65535; None where it names none."""
+    """The port that a text names, 0 to 65535; None if it names none."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PORT))):
         return None
     port = int(text)

@@ -118,7 +118,7 @@ class Channel:
 
     @property
     def trouble(self) -> str:
-        """Why there is no connection, as far as that is known; "" where there is one."""
+        """Why there is no connection, as far as that is known; "" if there is one."""
         return "" if self._stands else self.route.trouble
 
     def _turn(self) -> None:
@@ -174,7 +174,7 @@ class Channel:
             raise
 
     def send(self, frames: Sequence[Buffer]) -> None:
-        """Sends a message; Gone where the server is, Closed where another thread has closed the channel."""
+        """Sends a message; Gone if the server is, Closed if another thread has closed the channel."""
         self._begin()
         try:
             if self._local_channel is not None:
@@ -198,9 +198,9 @@ class Channel:
             raise Gone(zmq.EVENT_DISCONNECTED) from None
 
     def receive(self, deadline: float | None) -> list[Buffer] | None:
-        """The next message; None where none came in a while, or until `deadline` (of time.monotonic()).
+        """The next message; None if none came in a while, or until `deadline` (of time.monotonic()).
 
-        Gone or Closed where none will come.
+        Gone or Closed if none will come.
         """
         self._begin()
         try:
@@ -231,7 +231,7 @@ class Channel:
             self._done()
 
     def _check(self) -> None:
-        """Gone where ZeroMQ has noticed that the connection is, Closed where another thread has closed the channel."""
+        """Gone if ZeroMQ has noticed that the connection is, Closed if another thread has closed the channel."""
         if self._closed:
             raise Closed
         while True:

@@ -120,7 +120,7 @@ class Connection:
     ) -> Message:  # fmt: skip
         """Sends a request and returns the answer.
 
-        Refused where the server answers with an error, UnavailableError where it is gone, DeadlineExceededError after
+        Refused where the server answers with an error, UnavailableError if it is gone, DeadlineExceededError after
         `deadline` (of time.monotonic()).
         """
         channel = self._channel()
@@ -136,7 +136,7 @@ class Connection:
         return self._exchange(channel, kind, b, details or {}, tensors, deadline)
 
     def _greet_again(self, channel: Channel, deadline: float | None) -> None:
-        """Says hello for another thread, or after a loss; UnavailableError where the server is not there for long."""
+        """Says hello for another thread, or after a loss; UnavailableError if the server is not there for long."""
         limit = (
             time.monotonic()
             + float(self._greeting.get("seconds", GREET_AGAIN_SECONDS))
@@ -185,7 +185,7 @@ class Connection:
             self._memory.has_partners = True
 
     def tell(self, kind: Kind, a: int) -> None:
-        """Sends a message that has no answer; nothing where the thread has not spoken to the server before."""
+        """Sends a message that has no answer; nothing if the thread has not spoken to the server before."""
         own: _Own | None = getattr(self._local, "own", None)
         if own is not None and not self._closed.is_set():
             channel = own.channel

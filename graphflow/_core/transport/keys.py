@@ -85,7 +85,7 @@ class Access:
 
 
 def make(folder: Path) -> Path:
-    """Writes a new key into a folder, which is made; the file. FileExistsError where there is a key already."""
+    """Writes a new key into a folder, which is made; the file. FileExistsError if there is a key already."""
     import zmq
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -104,7 +104,7 @@ def make(folder: Path) -> Path:
 
 
 def read(folder: Path) -> ClusterKeys:
-    """The key in a folder. FileNotFoundError, or PermissionError where others could read or have written it."""
+    """The key in a folder. FileNotFoundError, or PermissionError if others could read or have written it."""
     path = folder / FILE
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -242,7 +242,7 @@ class BlockingLocalChannel:
                     raise LocalChannelBroken(*error.args) from None
 
     def receive(self, seconds: float | None = None) -> list[Buffer] | None:
-        """The next message; None where none came in some time, or after so many seconds.
+        """The next message; None if none came in some time, or after so many seconds.
 
         LocalChannelBroken as in `LocalChannel`.
         """

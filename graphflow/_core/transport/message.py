@@ -63,7 +63,7 @@ _OF_STEPS: Final = frozenset({Kind.TENSOR, Kind.DONE})
 
 
 def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
-    """Version, kind, number of tensors and first number of a message, as its header says; None where that is none."""
+    """Version, kind, number of tensors and first number of a message, as its header says; None if that is none."""
     if not frames or len(frames[0]) < _HEADER.size or frames[0][:2] != _MAGIC:
         return None
     _, version, kind, count, _, a, _, _ = _HEADER.unpack_from(frames[0])
@@ -105,7 +105,7 @@ class Message:
         """The message that frames hold; the tensors are read-only and share memory with the frames.
 
         `memory` is what the sender shares with this process. BadMessage for anything that `frames()` could not have
-        made, SharedMemoryError where the memory cannot be had any more.
+        made, SharedMemoryError if the memory cannot be had any more.
         """
         if not frames or len(frames[0]) < _HEADER.size:
             raise BadMessage("A message has a header.")

@@ -37,9 +37,9 @@ _REASONS: Final = {
 class Found:
     """What is known of a host: its addresses of numbers, the best first.
 
-    error: why there are none, or why none of them can be used; "" where all is well. pending: whether a newer answer is
+    error: why there are none, or why none of them can be used; "" if all is well. pending: whether a newer answer is
     on its way. accepts: whether something was found to listen at the first address. at: when that was, in
-    time.monotonic(); 0 where nothing was answered yet.
+    time.monotonic(); 0 if nothing was answered yet.
     """
 
     addresses: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class _Entry:
 
 
 _Key = tuple[str, int, bool]
-"""A host, the port at which its addresses are tried, 0 where they are only looked up, and whether all of them are."""
+"""A host, the port at which its addresses are tried, 0 if they are only looked up, and whether all of them are."""
 
 
 class Names:

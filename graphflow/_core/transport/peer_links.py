@@ -77,7 +77,7 @@ class PeerLinks:
     def send(self, address: str, frames: Sequence[Buffer]) -> None:
         """Sends to the server at host:port; what cannot go out yet goes when the connection is there.
 
-        PermissionError where that is on another machine and there are no keys.
+        PermissionError if that is on another machine and there are no keys.
         """
         link = self._links.get(address)
         if link is None:
@@ -90,7 +90,7 @@ class PeerLinks:
             send(link.socket, frames)
 
     def trouble(self, address: str) -> str:
-        """Why nobody answers at an address, as far as that is known; "" where it is not."""
+        """Why nobody answers at an address, as far as that is known; "" if it is not."""
         link = self._links.get(address)
         route = "" if link is None else SILENT if link.stands else link.route.trouble
         if route not in ("", SILENT):

@@ -97,7 +97,7 @@ class Pieces:
         self._filled = 0
 
     def take(self, frames: list[Buffer]) -> list[Buffer] | None:
-        """The message that has come with these frames, None where they are a piece.
+        """The message that has come with these frames, None if they are a piece.
 
         BadMessage where they are neither.
         """

@@ -43,7 +43,7 @@ class Route:
         self._since = 0.0
 
     def choose(self, then: Callable[[], None] | None = None) -> str:
-        """What to connect to from now on; "" where nothing is known, or nothing better than what was chosen.
+        """What to connect to from now on; "" if nothing is known, or nothing better than what was chosen.
 
         Never waits. then: called, in any thread, when there may be something to choose.
         """
@@ -98,7 +98,7 @@ def check_reach(address: str, keys: ClusterKeys | None, seconds: float = 0.0) ->
 def own_endpoint(address: str, keys: ClusterKeys | None) -> str:
     """What a server with this address (host:port) listens at, as ZeroMQ takes it.
 
-    PermissionError as check_reach, OSError where the name is not known within some seconds.
+    PermissionError as check_reach, OSError if the name is not known within some seconds.
     """
     host, port = split(address, any_port=True)
     found = NAMES.wait(host, time.monotonic() + LOOK_UP_SECONDS)

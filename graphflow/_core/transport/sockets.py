@@ -147,7 +147,7 @@ class Sockets:
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
 
     def bind(self, endpoint: str) -> str:
-        """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError where it is taken."""
+        """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError if it is taken."""
         deadline = time.monotonic() + PORT_RELEASE_SECONDS
         self._router.setsockopt(zmq.IPV6, int("[" in endpoint))
         while True:
@@ -181,7 +181,7 @@ class Sockets:
     def send_to_peer(self, address: str, frames: Sequence[Buffer]) -> None:
         """Sends to the server at host:port; what cannot go out yet goes when the connection is there.
 
-        PermissionError where that is on another machine and there are no keys.
+        PermissionError if that is on another machine and there are no keys.
         """
         channel = self._channels_out.get(address)
         if channel is None:
@@ -195,7 +195,7 @@ class Sockets:
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
-        """Sends to who has sent with this identity; False where it is gone."""
+        """Sends to who has sent with this identity; False if it is gone."""
         channel = self._channels_in.get(identity)
         try:
             if channel is None:
@@ -226,7 +226,7 @@ class Sockets:
         self._peers.disconnect(address, linger_ms)
 
     def trouble(self, address: str) -> str:
-        """Why nobody answers at the address of a peer, as far as that is known; "" where it is not."""
+        """Why nobody answers at the address of a peer, as far as that is known; "" if it is not."""
         return self._peers.trouble(address)
 
     def _peer_lost(self, address: str) -> None:
@@ -465,7 +465,7 @@ class Sockets:
         return True
 
     def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:
-        """The message of which this is the end; None where more is to come, or it is none."""
+        """The message of which this is the end; None if more is to come, or it is none."""
         pieces = self._pieces.get(sender)
         if pieces is None:
             pieces = self._pieces[sender] = Pieces(self._pool)

@@ -135,7 +135,7 @@ def decode(
     """The `count` values that `encode` was given; arrays are read-only, and large ones share memory with the buffers.
 
     The table begins at a position and goes to the end. BadMessage where it is none. `memory` is what the sender shares;
-    SharedMemoryError where it cannot be had any more.
+    SharedMemoryError if it cannot be had any more.
     """
     values: list[np.ndarray[Any, Any] | None] = []
     large = iter(buffers)

@@ -55,7 +55,7 @@ def path() -> Path:
 
 
 def user_token() -> str:
-    """The user's token, made on first use. PermissionError where others could have read or written the file."""
+    """The user's token, made on first use. PermissionError if others could have read or written the file."""
     return own_secret(path()).decode("ascii", "replace")
 
 

@@ -150,7 +150,7 @@ def train(
     checkpoint is restored. startup_delay_steps: the global step that others than the chief wait for. sync_optimizer: a
     SyncReplicasOptimizer or a list of them. trace_every_n_steps: writes timelines into logdir. ignore_live_threads:
     ends although threads go on. For the rest see Supervisor. The graph is finalized. Ends also where an input raises
-    OutOfRangeError; after AbortedError it begins again from the latest checkpoint. ValueError where arguments disagree.
+    OutOfRangeError; after AbortedError it begins again from the latest checkpoint. ValueError if arguments disagree.
     """
     optimizers = _optimizers(sync_optimizer)
     _check(

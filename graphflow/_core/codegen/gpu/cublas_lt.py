@@ -48,7 +48,7 @@ class Heuristic(ctypes.Structure):
 
 @cache
 def library() -> Any:
-    """cuBLASLt, or None where it is not there."""
+    """cuBLASLt, or None if it is not there."""
     if SIMULATED:
         return None
     try:
@@ -85,7 +85,7 @@ def _workspace(device: int) -> Any:
 
 
 def layout(row: int, column: int, rows: int, columns: int) -> tuple[bool, int] | None:
-    """(whether it is stored transposed, elements from one stored row to the next); None where it cannot be read."""
+    """(whether it is stored transposed, elements from one stored row to the next); None if it cannot be read."""
     if (column == 1 or columns == 1) and (row >= columns or rows == 1):
         return False, max(row, columns, 1)
     if (row == 1 or rows == 1) and (column >= rows or columns == 1):
@@ -161,7 +161,7 @@ def product_call(
     bias: Any = None,
     relu: bool = False,
 ) -> Call | None:
-    """The call that computes c = a @ b, or c += a @ b; None where the library cannot do it.
+    """The call that computes c = a @ b, or c += a @ b; None if the library cannot do it.
 
     bias: a number for each column of c that is added to it, and relu: whether negative results become 0.
     The library stores matrices by columns: to it ours are their transposes, so it is asked for transposed c = b' a'.

@@ -70,9 +70,9 @@ def _part_of_the_compiler(name: str) -> Any:
 
 
 def compiler_problem(driver: Any, load: Callable[[str], Any]) -> str:
-    """Why nothing can be compiled for a driver, in a sentence; "" where it can.
+    """Why nothing can be compiled for a driver, in a sentence; "" if it can.
 
-    load: gives a library of the compiler; ImportError or RuntimeError where it is not there.
+    load: gives a library of the compiler; ImportError or RuntimeError if it is not there.
     """
     try:
         parts = [load(name) for name in _COMPILER]
@@ -90,7 +90,7 @@ def compiler_problem(driver: Any, load: Callable[[str], Any]) -> str:
 
 
 def gpus_of(load: Callable[[], Any]) -> tuple[Gpu, ...]:
-    """The GPUs that a driver library shows; DriverError where there is no driver, or it does not start."""
+    """The GPUs that a driver library shows; DriverError if there is no driver, or it does not start."""
     try:
         driver = load()
     except OSError:

@@ -43,7 +43,7 @@ class KeptKernels:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The kernel for some types of arguments, None where there is none that this user's programs have made."""
+        """The kernel for some types of arguments, None if there is none that this user's programs have made."""
         target_context.refresh()
         content = self._files.load(self._entry(signature, target_context.codegen()))
         if content is None:

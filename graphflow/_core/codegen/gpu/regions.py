@@ -93,7 +93,7 @@ def elements_each(region: Region, wide: bool) -> int:
 
 @cache
 def elementwise_source(region: Region, wide: bool) -> str:
-    """The text of the kernel of a region without reductions; ScalarTextError where a statement has no code.
+    """The text of the kernel of a region without reductions; ScalarTextError if a statement has no code.
 
     wide: elements are taken by fours along the last axis.
     """

@@ -104,6 +104,6 @@ class _CudaPrinter(Printer):
 def translate(text: str, dtype: str, names: Mapping[str, str], prefix: str) -> Translation:
     """Prints a text of dtype `dtype` over `names` (name to dtype); intermediate names start with `prefix`.
 
-    A text with a division of integers sets `bad` where it divides by zero.
+    A text with a division of integers sets `bad` if it divides by zero.
     """
     return _CudaPrinter(prefix).translation(text, dtype, names)

@@ -1,6 +1,6 @@
 """The words in which kernels say what went wrong, and the text of the commonest such thing.
 
-Four 64-bit integers: a code, 0 where nothing went wrong; the number of the node that wrote it, from 1 on; and, of an
+Four 64-bit integers: a code, 0 if nothing went wrong; the number of the node that wrote it, from 1 on; and, of an
 index that is out of range, the index and the limit that it is not below. The first to find something is the one that is
 told of.
 """

@@ -258,7 +258,7 @@ class Device:
         return nullcontext() if SIMULATED else self._numba
 
     def allocate(self, count: int, dtype: str) -> Any:
-        """A block of device memory; ResourceExhaustedError where there is not so much."""
+        """A block of device memory; ResourceExhaustedError if there is not so much."""
         kind = np.dtype(memory_type(dtype))
         for again in (True, False):
             try:
@@ -351,7 +351,7 @@ class Device:
             kernel(work.source, work.kinds)[work.blocks, work.threads, stream](*work.arguments)
 
     def captured(self, works: Sequence[Work]) -> Callable[[], None] | None:
-        """What starts all of some work at once, as a CUDA graph; None where none can be made.
+        """What starts all of some work at once, as a CUDA graph; None if none can be made.
 
         Every kernel must have run before, since compiling and loading are no part of a graph.
         """

@@ -33,7 +33,7 @@ _SHORTEST: Final = _SIDE // 2
 def turned_axis(
     region: Region, sizes: Sequence[int], inputs: Sequence[Operand]
 ) -> tuple[int, tuple[int, ...]]:
-    """The axis that some operands lie along, and their numbers; none where a region has no such operands.
+    """The axis that some operands lie along, and their numbers; none if a region has no such operands.
 
     It is the axis of the first of these.
     """
@@ -59,7 +59,7 @@ def transposed_source(region: Region, axis: int, staged: tuple[int, ...]) -> str
     """The text of the kernel of a region whose operands `staged` lie along an axis.
 
     kernel(status, number, count, tall, wide, ...): `count` squares, `wide` of them along the last axis and `tall` along
-    the other. ScalarTextError where a statement has no code.
+    the other. ScalarTextError if a statement has no code.
     """
     w, last = Writer(region), region.rank - 1
     others = [a for a in range(last) if a != axis]
@@ -110,7 +110,7 @@ def transposed_launch(
     status: Any,
     number: int,
 ) -> Launch | None:
-    """The launch of a region with operands that lie along another axis; None where it has none."""
+    """The launch of a region with operands that lie along another axis; None if it has none."""
     axis, staged = turned_axis(region, sizes, inputs)
     if not staged:
         return None

@@ -21,7 +21,7 @@ def invalid(message: str) -> InvalidArgumentError:
 
 
 def normalized(axis: Any, rank: int, what: str = "axis") -> int:
-    """An axis counted from the front; InvalidArgumentError where there is no such axis."""
+    """An axis counted from the front; InvalidArgumentError if there is no such axis."""
     place = int(axis)
     if not -rank <= place < rank:
         raise invalid(

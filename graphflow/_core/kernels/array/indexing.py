@@ -15,7 +15,7 @@ from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
 
 def check_range(indices: Any, limit: int, what: str) -> None:
-    """InvalidArgumentError where an index is not in [0, limit)."""
+    """InvalidArgumentError if an index is not in [0, limit)."""
     if not indices.size:
         return
     low, high = int(indices.min()), int(indices.max())

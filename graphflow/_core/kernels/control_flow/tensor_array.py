@@ -94,7 +94,7 @@ class ArrayList:
         return self._gradients.setdefault(source, found)
 
     def write(self, index: Any, value: Any) -> None:
-        """Writes one element; InvalidArgumentError where that cannot be."""
+        """Writes one element; InvalidArgumentError if that cannot be."""
         place = self._place_to_write(int(index))
         element = self._elements[place]
         value = _plain(value, self._dtype)
@@ -205,7 +205,7 @@ class ArrayList:
         return np.concatenate(values), np.array([len(v) for v in values], np.int64)
 
     def check_count(self, count: int) -> None:
-        """Raises InvalidArgumentError where `count` elements are to be written and that many there are not."""
+        """Raises InvalidArgumentError if `count` elements are to be written and that many there are not."""
         if count != len(self) and not (self._dynamic and count > len(self)):
             raise _wrong(
                 f"The TensorArray's size is not the number of lengths ({len(self)} and {count}), and it is not "

@@ -115,7 +115,7 @@ def _rounded(value: Any) -> int:
 def _part(
     numbers: _Numbers, width: int, height: int, areas: tuple[Any, Any], ratio: Any
 ) -> tuple[int, int, int, int] | None:
-    """A random (top, left, bottom, right) of a ratio and an area; None where rounding leaves none."""
+    """A random (top, left, bottom, right) of a ratio and an area; None if rounding leaves none."""
     least, most = (SINGLE(a) * SINGLE(width) * SINGLE(height) for a in areas)
     high = _rounded(np.sqrt(least / ratio))
     highest = _rounded(np.sqrt(most / ratio))

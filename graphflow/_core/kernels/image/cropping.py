@@ -63,7 +63,7 @@ def _shares(extent: int, size: int) -> tuple[Any, Any]:
 
 
 def check_owners(owners: Any, count: int) -> None:
-    """OutOfRangeError where a box is of an image that is not there."""
+    """OutOfRangeError if a box is of an image that is not there."""
     if owners.size and not (owners.min() >= 0 and owners.max() < count):
         told = f"box_index has values outside [0, {count}): {owners.tolist()}"
         raise OutOfRangeError(None, None, told)

@@ -57,7 +57,7 @@ def _bytes(contents: Any) -> bytes:
 
 
 def _check_pixels(kind: str, data: bytes, *shape: int, itemsize: int = 1) -> None:
-    """InvalidArgumentError where a picture, or all of an animation, would take more bytes than are allowed."""
+    """InvalidArgumentError if a picture, or all of an animation, would take more bytes than are allowed."""
     size = math.prod(shape) * itemsize
     check_size(f"{kind} data of {len(data)} bytes that asks for the shape {list(shape)}", size)
 

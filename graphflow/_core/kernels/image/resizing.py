@@ -190,7 +190,7 @@ def _check_images(images: Any, what: str) -> None:
 
 
 def new_size(size: Any, what: str = "size") -> tuple[int, int]:
-    """Height and width, or InvalidArgumentError where they are not two positive numbers."""
+    """Height and width, or InvalidArgumentError if they are not two positive numbers."""
     found = np.asarray(size)
     if found.shape != (2,):
         raise invalid(f"{what} must be 1-dimensional with two elements, got shape {list(found.shape)}")

@@ -31,11 +31,11 @@ class _Feature:
     dims: tuple[int | None, ...] | None = None
 
     def read(self, features: Any, name: str) -> Any:
-        """Its values as a vector; None where it is not there."""
+        """Its values as a vector; None if it is not there."""
         return self.values(features.get(self.key), name)
 
     def values(self, feature: Any, name: str) -> Any:
-        """The values of a message as a vector; None where there are none."""
+        """The values of a message as a vector; None if there are none."""
         kind = None if feature is None else feature.WhichOneof("kind")
         if kind is None:
             return None

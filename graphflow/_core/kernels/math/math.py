@@ -81,7 +81,7 @@ def _squared_difference(x: Array, y: Array) -> Array:
 
 
 divide = _divided_as_integers(_truncated_divide, np.divide)
-"""x / y, of integers truncated; InvalidArgumentError where an integer is divided by 0."""
+"""x / y, of integers truncated; InvalidArgumentError if an integer is divided by 0."""
 _BINARY: dict[str, Callable[..., Any]] = {
     "Sub": np.subtract,
     "Mul": np.multiply,

@@ -136,7 +136,7 @@ def _cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def check_labels(labels: Any, classes: int) -> None:
-    """InvalidArgumentError where a label is not in [0, classes)."""
+    """InvalidArgumentError if a label is not in [0, classes)."""
     bad = (labels < 0) | (labels >= classes)
     if bad.any():
         raise InvalidArgumentError(

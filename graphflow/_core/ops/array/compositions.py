@@ -140,7 +140,7 @@ def boolean_mask(
 ) -> Tensor:
     """The elements, or slices, of a tensor at which a mask holds (tf.boolean_mask).
 
-    The mask's shape is that of the tensor's axes from `axis` on. ValueError where it is unknown, scalar or another.
+    The mask's shape is that of the tensor's axes from `axis` on. ValueError if it is unknown, scalar or another.
     """
     with op_scope(name, "boolean_mask", [tensor, mask]):
         values = convert_to_tensor(tensor, name="tensor")

@@ -159,7 +159,7 @@ def _known_number(tensor: Tensor) -> Any:
 
 
 def range_length(start: Any, limit: Any, delta: Any) -> int:
-    """The number of elements of a range; ValueError where there is none such."""
+    """The number of elements of a range; ValueError if there is none such."""
     if delta == 0:
         raise ValueError("Requires delta != 0.")
     if delta > 0 and start > limit:
@@ -281,7 +281,7 @@ def one_hot(
 ) -> Tensor:  # fmt: skip
     """A row of `depth` elements for each index: on_value (1) at the index, off_value (0) elsewhere (tf.one_hot).
 
-    An index outside [0, depth) gives a row of off_value. TypeError where the values' dtypes differ.
+    An index outside [0, depth) gives a row of off_value. TypeError if the values' dtypes differ.
     """
     values: tuple[tuple[str, Any], ...] = (("on_value", on_value), ("off_value", off_value))
     with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:

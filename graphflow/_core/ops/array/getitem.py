@@ -82,7 +82,7 @@ def getitem(tensor: Any, index: Any, var: Any = None) -> Tensor:
     """tensor[index] with Python's meaning: ints, slices, Ellipsis, None, scalar integer tensors; a boolean tensor
     selects as gf.boolean_mask does.
 
-    TypeError for anything else, ValueError where an index is known to be out of range.
+    TypeError for anything else, ValueError if an index is known to be out of range.
     """
     mask_like = isinstance(index, Tensor | np.ndarray) or hasattr(index, "as_graph_tensor")
     if mask_like and getattr(index, "dtype", None) is not None and dtypes.as_dtype(index.dtype).is_bool:

@@ -293,7 +293,7 @@ def where(
     """x where the condition holds, else y; alone, the coordinates at which it holds (tf.where).
 
     x and y have one shape; the condition has that shape, or is a vector that chooses whole rows, or a scalar.
-    ValueError where only one of x and y is given.
+    ValueError if only one of x and y is given.
     """
     return _choice(SELECT, condition, x, y, name)
 

@@ -73,7 +73,7 @@ UNPACK = op_def(
 def unstack(
     value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
 ) -> list[Tensor]:
-    """The slices along an axis, of which there are `num` (tf.unstack); ValueError where their number is unknown."""
+    """The slices along an axis, of which there are `num` (tf.unstack); ValueError if their number is unknown."""
     name = name or "unstack"
     if num is None:
         value = convert_to_tensor(value)

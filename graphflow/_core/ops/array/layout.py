@@ -23,7 +23,7 @@ from graphflow._core.ops.rules import ARRAY_GRADIENTS, same_as_input
 
 
 def matrix_rows(tensor: Tensor) -> list[list[int | None]] | None:
-    """What is known of the rows of an integer matrix; None where not even their number is."""
+    """What is known of the rows of an integer matrix; None if not even their number is."""
     value = constant_value(tensor)
     if value is not None and value.ndim == 2:
         return [[int(v) for v in row] for row in value]
@@ -330,7 +330,7 @@ def broadcast_dynamic_shape(shape_x: IntTensorLike, shape_y: IntTensorLike) -> T
 
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
-    """The TensorShape of two shapes broadcast together (tf.broadcast_static_shape); ValueError where they do not."""
+    """The TensorShape of two shapes broadcast together (tf.broadcast_static_shape); ValueError if they do not."""
     return TensorShape(shapes.broadcast(shapes.as_dims(shape_x), shapes.as_dims(shape_y)))
 
 

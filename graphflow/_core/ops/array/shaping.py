@@ -114,7 +114,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 
 def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """A tensor that is `input` where it is not fed (tf.placeholder_with_default)."""
+    """A tensor that is `input` if it is not fed (tf.placeholder_with_default)."""
     attrs = {"shape": TensorShape(shape)}
     op = apply(PLACEHOLDER_WITH_DEFAULT, (input,), attrs, name)
     op.attrs["dtype"] = op.inputs[0].dtype
@@ -216,7 +216,7 @@ def _reshape_infer(op: Operation) -> Signature:
 
 
 def reshaped(old: Dims, new: Dims) -> Dims:
-    """The shape after a reshape, one unknown extent worked out from the others; ValueError where it cannot be."""
+    """The shape after a reshape, one unknown extent worked out from the others; ValueError if it cannot be."""
     if old is None or new is None:
         return new
     unknown = [i for i, d in enumerate(new) if d is None]

@@ -44,7 +44,7 @@ def strided_dims(
     strides: list[int],
     masks: Any,
 ) -> Dims:
-    """The shape of a strided slice; ValueError where an index is out of range or there are too many."""
+    """The shape of a strided slice; ValueError if an index is out of range or there are too many."""
     count = len(strides)
     for given in (begin, end):
         if given is not None and len(given) != count:

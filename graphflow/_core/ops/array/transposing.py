@@ -68,7 +68,7 @@ def transpose(
 
 
 def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError where it has fewer."""
+    """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError if it has fewer."""
     with op_scope(name, "matrix_transpose", [a]):
         tensor = convert_to_tensor(a, name="a")
         if tensor.dims is not None:
@@ -100,5 +100,5 @@ INVERT_PERMUTATION = op_def(
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError where it is none."""
+    """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError if it is none."""
     return apply(INVERT_PERMUTATION, (x,), name=name).outputs[0]

@@ -17,7 +17,7 @@ from graphflow._core.graph.dtypes import DType
 def as_array(value: Any, dtype: DType | None) -> Any:
     """A fresh NumPy array of a Python value, with TensorFlow's rules for the dtype.
 
-    TypeError where the value is not of that dtype, ValueError where it is ragged.
+    TypeError if the value is not of that dtype, ValueError if it is ragged.
     """
     if isinstance(value, np.ndarray | np.generic):
         return _from_numpy(np.asarray(value), dtype)

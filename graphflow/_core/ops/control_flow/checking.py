@@ -107,7 +107,7 @@ def assert_true(condition: Any, message: str, data: Sequence[Any], name: str | N
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """The tensor itself; InvalidArgumentError with `message` where it has a NaN or infinity (tf.check_numerics)."""
+    """The tensor itself; InvalidArgumentError with `message` if it has a NaN or infinity (tf.check_numerics)."""
     return apply(CHECK_NUMERICS, (tensor,), {"message": message}, name).outputs[0]
 
 
@@ -118,7 +118,7 @@ def verify_tensor_all_finite(
     x: TensorLike | None = None,
     message: str | None = None,
 ) -> Tensor:
-    """The tensor itself; InvalidArgumentError where it has a NaN or infinity (tf.verify_tensor_all_finite)."""
+    """The tensor itself; InvalidArgumentError if it has a NaN or infinity (tf.verify_tensor_all_finite)."""
     with op_scope(name, "VerifyFinite", [t, x]):
         given: Any = x if t is None else t
         tensor = convert_to_tensor(given)
@@ -159,7 +159,7 @@ def py_func(
 ) -> Any:
     """Calls a Python function with the values of `inp` as NumPy arrays, each time it runs (tf.py_func).
 
-    Tout: the dtype, or list of dtypes, of what it returns. InvalidArgumentError where it returns something else; an
+    Tout: the dtype, or list of dtypes, of what it returns. InvalidArgumentError if it returns something else; an
     exception of its own becomes InvalidArgumentError (TypeError, ValueError) or UnknownError.
     """
     if not callable(func):

@@ -202,7 +202,7 @@ class BranchPair:
         ]
 
     def side_of(self, op: Operation) -> int:
-        """1 where the operation is in the branch taken if true, 0 where it is in the other."""
+        """1 if the operation is in the branch taken if true, 0 if it is in the other."""
         return next(
             c.side for c in chain(op._context) if isinstance(c, BranchContext) and c.construct is self
         )

@@ -128,8 +128,8 @@ def cond(
     """true_fn() if the scalar `pred` is true, else false_fn(); only the one that is taken runs (tf.cond).
 
     Both must return the same structure of the same dtypes; a structure of one item is unpacked unless `strict`. What
-    was built outside the functions runs in any case. TypeError where pred is a Python bool or the functions are none,
-    ValueError or TypeError where the results differ.
+    was built outside the functions runs in any case. TypeError if pred is a Python bool or the functions are none,
+    ValueError or TypeError if the results differ.
     """
     for new, old, names in ((true_fn, fn1, "true_fn and fn1"), (false_fn, fn2, "false_fn and fn2")):
         if new is not None and old is not None:
@@ -192,7 +192,7 @@ def case(
     """The function of the first predicate that is true, else `default()`; only that one runs (tf.case).
 
     pred_fn_pairs: list of (scalar bool tensor, function), or a dictionary. With `exclusive`, InvalidArgumentError
-    where more than one predicate is true; without a default, where none is.
+    if more than one predicate is true; without a default, where none is.
     """
     if isinstance(pred_fn_pairs, Mapping):
         pairs = list(pred_fn_pairs.items())

@@ -25,7 +25,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     That function gets the gradient of each result and returns one for each argument. Where `f` reads variables, it
     must take `variables=` too, and return the gradients of the arguments and those of the variables. ValueError where
-    keyword arguments are given or the number of gradients is another, TypeError where `variables` is not taken.
+    keyword arguments are given or the number of gradients is another, TypeError if `variables` is not taken.
     """
 
     @wraps(f)

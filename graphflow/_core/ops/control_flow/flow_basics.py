@@ -103,7 +103,7 @@ def tuple_(
 ) -> list[Any]:
     """The tensors, none of which exists before all of them and `control_inputs` have been computed (tf.tuple).
 
-    None stays None. ValueError where there is no tensor, TypeError where a control input is none.
+    None stays None. ValueError if there is no tensor, TypeError if a control input is none.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "tuple"):

@@ -24,7 +24,7 @@ def string_format(
 ) -> Tensor:
     """A scalar string: the template with the values of tensors for its placeholders (tf.strings.format).
 
-    summarize: how many of the first and last elements along each axis are written, -1 for all. ValueError where the
+    summarize: how many of the first and last elements along each axis are written, -1 for all. ValueError if the
     placeholders are not as many as the inputs.
     """
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]

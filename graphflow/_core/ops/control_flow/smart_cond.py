@@ -20,7 +20,7 @@ from graphflow._core.ops.core import constant_value
 def smart_constant_value(pred: TensorLike) -> bool | None:
     """The truth of a Python bool, of 1 or 0, or of a tensor known while the graph is built; else None.
 
-    TypeError where it is anything else (tf.contrib.framework.smart_constant_value).
+    TypeError if it is anything else (tf.contrib.framework.smart_constant_value).
     """
     if isinstance(pred, Tensor):
         known = constant_value(pred)
@@ -38,7 +38,7 @@ def smart_cond(
 ) -> Any:
     """What the chosen function returns, called at once where `pred` is known; gf.cond where it is not.
 
-    TypeError where a function cannot be called or pred is no truth value (tf.contrib.framework.smart_cond).
+    TypeError if a function cannot be called or pred is no truth value (tf.contrib.framework.smart_cond).
     """
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")

@@ -205,7 +205,7 @@ class TensorArray:
     dynamic_size: whether a write past the end makes it longer. clear_after_read: whether an element is forgotten once
     it was read, so that it can be read only once (the default). infer_shape: whether all elements have the same shape.
     element_shape: what is known of it; an element that was never written reads as zeros where it is fully known.
-    handle, flow: an existing array in place of a new one. ValueError or TypeError where the arguments contradict each
+    handle, flow: an existing array in place of a new one. ValueError or TypeError if the arguments contradict each
     other; InvalidArgumentError while running on a bad index, a second write and a read of what is not there.
     """
 
@@ -310,7 +310,7 @@ class TensorArray:
         return value
 
     def write(self, index: IntTensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with `value` written at `index`. ValueError where dtype or shape are not the array's."""
+        """The array with `value` written at `index`. ValueError if dtype or shape are not the array's."""
         with op_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             tensor = self._converted(value)
             self._agree(tensor.dims)
@@ -348,7 +348,7 @@ class TensorArray:
             return self.scatter(range_(0, count), tensor, name=name)
 
     def scatter(self, indices: IntTensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with row i of `value` written at indices[i]. ValueError where dtype or shape do not fit."""
+        """The array with row i of `value` written at indices[i]. ValueError if dtype or shape do not fit."""
         with op_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             tensor = self._converted(value)
             if tensor.dims == ():

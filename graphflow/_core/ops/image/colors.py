@@ -40,7 +40,7 @@ def _adjusted_infer(op: Operation) -> Signature:
 
 
 def _hue_slopes(rgb: list[Tensor], largest: Tensor, smallest: Tensor) -> list[Tensor]:
-    """How the hue moves with red, green and blue; nothing where they are alike.
+    """How the hue moves with red, green and blue; nothing if they are alike.
 
     The hue is (next - last) / 6 of the spread, plus a constant, where next and last follow the largest channel round
     the circle. A change of the largest or the smallest channel changes the spread, too.

@@ -166,7 +166,7 @@ def decode_and_crop_jpeg(
 ) -> Tensor:
     """A part of a JPEG file's pixels; see decode_jpeg (tf.image.decode_and_crop_jpeg).
 
-    crop_window: (first row, first column, height, width), int32; InvalidArgumentError where it is not in the picture.
+    crop_window: (first row, first column, height, width), int32; InvalidArgumentError if it is not in the picture.
     """
     attrs = _jpeg_attrs(
         channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method

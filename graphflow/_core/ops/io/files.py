@@ -51,6 +51,6 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that match a pattern, or a vector of patterns, sorted (tf.matching_files).
 
-    They are looked up at each run. gf.errors.NotFoundError where there is no such folder.
+    They are looked up at each run. gf.errors.NotFoundError if there is no such folder.
     """
     return apply(MATCHING_FILES, (pattern,), name=name).outputs[0]

@@ -110,7 +110,7 @@ class Request:
 
     @staticmethod
     def of(features: Mapping[str, Any]) -> Request:
-        """What a dictionary asks for; ValueError or TypeError where that cannot be."""
+        """What a dictionary asks for; ValueError or TypeError if that cannot be."""
         if not features:
             raise ValueError("Missing: features was empty.")
         request = Request()

@@ -113,7 +113,7 @@ def scalar(
     """A summary with one number, a point of a curve (tf.summary.scalar).
 
     tensor: a real scalar. collections: the graph's collections that it is added to, GraphKeys.SUMMARIES by default.
-    family: what TensorBoard groups it under. ModuleNotFoundError where the tensorboard package is not installed.
+    family: what TensorBoard groups it under. ModuleNotFoundError if the tensorboard package is not installed.
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         return _collect(apply(SCALAR_SUMMARY, (tag, tensor), None, scope).outputs[0], collections)
@@ -124,7 +124,7 @@ def histogram(
 ) -> Tensor:
     """A summary with the distribution of a real tensor of any shape (tf.summary.histogram).
 
-    The limits of its buckets grow by a tenth from one to the next. InvalidArgumentError where a value is not finite.
+    The limits of its buckets grow by a tenth from one to the next. InvalidArgumentError if a value is not finite.
     """
     with _summary_scope(name, family, [values]) as (tag, scope):
         return _collect(apply(HISTOGRAM_SUMMARY, (tag, values), None, scope).outputs[0], collections)
@@ -226,7 +226,7 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """All summaries of a collection merged, or None where there are none (tf.summary.merge_all).
+    """All summaries of a collection merged, or None if there are none (tf.summary.merge_all).
 
     scope: a regular expression that the names of those taken begin with.
     """

@@ -90,17 +90,17 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y of integers, rounded towards zero (tf.truncatediv); InvalidArgumentError where y is zero."""
+    """x / y of integers, rounded towards zero (tf.truncatediv); InvalidArgumentError if y is zero."""
     return binary(TRUNCATE_DIV, x, y, name)
 
 
 def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y rounded down (tf.floor_div); InvalidArgumentError where an integer y is zero."""
+    """x / y rounded down (tf.floor_div); InvalidArgumentError if an integer y is zero."""
     return binary(FLOOR_DIV, x, y, name)
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of x / y with the sign of y (tf.floormod); InvalidArgumentError where an integer y is zero."""
+    """The remainder of x / y with the sign of y (tf.floormod); InvalidArgumentError if an integer y is zero."""
     return binary(FLOOR_MOD, x, y, name)
 
 
@@ -130,12 +130,12 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
 
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * log(y), and 0 where x is 0 whatever y is (tf.math.xlogy)."""
+    """x * log(y), and 0 if x is 0 whatever y is (tf.math.xlogy)."""
     return binary(XLOGY, x, y, name)
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, and 0 where x is 0 whatever y is (tf.math.xdivy)."""
+    """x / y, and 0 if x is 0 whatever y is (tf.math.xdivy)."""
     return binary(XDIVY, x, y, name)
 
 
@@ -159,7 +159,7 @@ def _operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def quotient_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Both operands of a true division: integers as floats; TypeError where the dtypes differ or are not numbers."""
+    """Both operands of a true division: integers as floats; TypeError if the dtypes differ or are not numbers."""
     if x.dtype is not y.dtype:
         raise TypeError(
             f"x and y must have the same dtype, got {x.dtype.name} != {y.dtype.name}. Use gf.cast."
@@ -178,7 +178,7 @@ def quotient_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, of integers as floats (tf.truediv): float32 for up to 16 bits, float64 beyond.
 
-    TypeError where the dtypes differ or are not numbers.
+    TypeError if the dtypes differ or are not numbers.
     """
     with op_scope(name, "truediv", (x, y)) as scope:
         x, y = quotient_operands(*_operands(x, y))
@@ -205,13 +205,13 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y rounded down (tf.floordiv); InvalidArgumentError where an integer y is zero."""
+    """x / y rounded down (tf.floordiv); InvalidArgumentError if an integer y is zero."""
     with op_scope(name, "floordiv", (x, y)) as scope:
         return binary(FLOOR_DIV, x, y, scope)
 
 
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y is 0 (tf.div_no_nan)."""
+    """x / y, and 0 if y is 0 (tf.div_no_nan)."""
     with op_scope(name, "div_no_nan", (x, y)) as scope:
         x, y = _operands(x, y)
         return binary(DIV_NO_NAN, x, y, scope)

@@ -35,7 +35,7 @@ def clip_by_value(
 ) -> Tensor | IndexedSlices:
     """The values within bounds that broadcast to them (tf.clip_by_value); takes IndexedSlices too.
 
-    ValueError where the bounds would change the shape.
+    ValueError if the bounds would change the shape.
     """
     given = t.values if isinstance(t, IndexedSlices) else t
     with op_scope(name, "clip_by_value", (given, clip_value_min, clip_value_max)) as scope:
@@ -93,7 +93,7 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The L2 norm of all tensors taken together (tf.global_norm); None and the shape are left out of account.
 
-    TypeError where `t_list` is no list.
+    TypeError if `t_list` is no list.
     """
     _require_list(t_list)
     tensors = _values(t_list, name or "global_norm")
@@ -115,7 +115,7 @@ def clip_by_global_norm(
     """The tensors scaled down together where their global norm is beyond `clip_norm`, and that norm.
 
     Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. Where the norm
-    is infinite or NaN, so is the result. TypeError where `t_list` is no list.
+    is infinite or NaN, so is the result. TypeError if `t_list` is no list.
     """
     _require_list(t_list)
     items = list(t_list)

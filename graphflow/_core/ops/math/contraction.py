@@ -29,7 +29,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: IntTensorLike, name: str | Non
     """The sum of products of elements over axes of two tensors (tf.tensordot).
 
     axes: the number of last axes of `a` and first axes of `b` to sum over, or a pair of (lists of) axes. ValueError
-    where they do not exist, are not as many, or their sizes differ.
+    if they do not exist, are not as many, or their sizes differ.
     """
     with op_scope(name, "Tensordot", (a, b)) as scope:
         dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), None)
@@ -125,7 +125,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Sums of products named by letters, such as "ij,jk->ik" (tf.einsum).
 
     Spaces are left out of account, "..." stands for further axes. As in TensorFlow 1, a letter may not stand twice in
-    one input. Several inputs are multiplied from left to right. ValueError where the equation is malformed or
+    one input. Several inputs are multiplied from left to right. ValueError if the equation is malformed or
     does not fit the inputs.
     """
     name = kwargs.pop("name", None)

@@ -272,7 +272,7 @@ class LogMatrixDeterminant(NamedTuple):
 
 
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of square matrices (tf.matrix_inverse); InvalidArgumentError where one is singular."""
+    """The inverses of square matrices (tf.matrix_inverse); InvalidArgumentError if one is singular."""
     return apply(INVERSE, (input,), {"adjoint": bool(adjoint)}, name).outputs[0]
 
 
@@ -296,7 +296,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular factors of positive definite matrices (tf.cholesky); only the lower triangle is read.
 
-    InvalidArgumentError where a matrix is not positive definite.
+    InvalidArgumentError if a matrix is not positive definite.
     """
     return unary(CHOLESKY, input, name)
 
@@ -310,7 +310,7 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 def matrix_solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves matrix x = rhs (tf.matrix_solve); InvalidArgumentError where a matrix is singular."""
+    """Solves matrix x = rhs (tf.matrix_solve); InvalidArgumentError if a matrix is singular."""
     return apply(SOLVE, (matrix, rhs), {"adjoint": bool(adjoint)}, name).outputs[0]
 
 

@@ -91,7 +91,7 @@ def matmul(
     """The product of two matrices, or of the matrices in the last two axes of larger tensors (tf.matmul).
 
     The other axes are broadcast. adjoint_a and adjoint_b transpose and conjugate. That a factor is sparse is not
-    made use of. ValueError where inner dimensions differ, or both transpose and adjoint are asked for.
+    made use of. ValueError if inner dimensions differ, or both transpose and adjoint are asked for.
     """
     with op_scope(name, "MatMul", (a, b)) as scope:
         for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):

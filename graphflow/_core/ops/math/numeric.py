@@ -267,7 +267,7 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of tensors of one shape and dtype (tf.accumulate_n); ValueError where they or `shape` differ."""
+    """The sum of tensors of one shape and dtype (tf.accumulate_n); ValueError if they or `shape` differ."""
     if not isinstance(inputs, list | tuple) or not inputs:
         raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
     tensors = convert_n_to_tensor(inputs)
@@ -295,7 +295,7 @@ def scalar_mul(scalar: TensorLike, x: SupportsTensor, name: str | None = None) -
 def scalar_mul(
     scalar: TensorLike, x: Tensor | SupportsTensor, name: str | None = None
 ) -> Tensor | IndexedSlices:
-    """A scalar times a tensor or IndexedSlices (tf.scalar_mul); ValueError where `scalar` is none."""
+    """A scalar times a tensor or IndexedSlices (tf.scalar_mul); ValueError if `scalar` is none."""
     scalar = convert_to_tensor(scalar, dtype=x.dtype, name="scalar")
     if scalar.dims is None or scalar.dims != ():
         raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")

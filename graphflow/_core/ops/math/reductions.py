@@ -136,7 +136,7 @@ def reduce_sum(
     """The sum of the elements along axes, all of them by default (tf.reduce_sum).
 
     axis: an int, a list of ints or a tensor; a negative one counts from the end. keepdims leaves an axis of one element
-    in place of each that is reduced. Of nothing, the sum is 0. ValueError where an axis does not exist.
+    in place of each that is reduced. Of nothing, the sum is 0. ValueError if an axis does not exist.
     """
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 

@@ -59,7 +59,7 @@ def argmax(
 ) -> Tensor:
     """The index of the largest element along an axis, the first of equals; a NaN counts as largest (tf.argmax).
 
-    axis is 0 by default; output_type is int32 or int64. InvalidArgumentError where the axis has no elements.
+    axis is 0 by default; output_type is int32 or int64. InvalidArgumentError if the axis has no elements.
     """
     return _place(ARG_MAX, input, axis, dimension, output_type, name)
 
@@ -154,7 +154,7 @@ def cumsum(
 ) -> Tensor:
     """The running sum along an axis (tf.cumsum).
 
-    exclusive leaves each element out of its own sum, reverse runs from the end. InvalidArgumentError where the axis
+    exclusive leaves each element out of its own sum, reverse runs from the end. InvalidArgumentError if the axis
     does not exist.
     """
     return _running(CUMSUM, x, axis, exclusive, reverse, name)

@@ -101,7 +101,7 @@ def _in_top_k_infer(op: Operation) -> Signature:
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The k largest elements of the last axis, the largest first, and their places (tf.nn.top_k).
 
-    Of equal elements the one with the lower index comes first. ValueError or InvalidArgumentError where the axis has
+    Of equal elements the one with the lower index comes first. ValueError or InvalidArgumentError if the axis has
     fewer than k.
     """
     return TopKV2(*apply(TOP_K, (input, k), {"sorted": sorted}, name).outputs)
@@ -282,7 +282,7 @@ def bincount(
 
 
 def _count_of(numbers: Tensor) -> Tensor:
-    """The largest number and 1; 0 where there is none."""
+    """The largest number and 1; 0 if there is none."""
     known = constant_value(numbers)
     if known is not None:
         return constant(int(known.max()) + 1 if known.size else 0, dtypes.int32)
@@ -313,7 +313,7 @@ def confusion_matrix(
 ) -> Tensor:  # fmt: skip
     """How often, or with what weight, each label (row) was predicted as each class (column) (tf.confusion_matrix).
 
-    InvalidArgumentError where a label or prediction is negative or at least `num_classes`.
+    InvalidArgumentError if a label or prediction is negative or at least `num_classes`.
     """
     with op_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
         rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))

@@ -24,7 +24,7 @@ LAYOUTS: Final = {"NHWC": (1, 2, 3), "NCHW": (2, 3, 1)}
 def windows_along(
     size: int | None, window: int | None, stride: int, padding: str, dilation: int = 1
 ) -> int | None:
-    """The number of window positions along an axis; ValueError where the window is larger than the axis."""
+    """The number of window positions along an axis; ValueError if the window is larger than the axis."""
     if stride <= 0 or dilation <= 0:
         raise ValueError(
             f"Strides and dilations must be positive, got stride {stride} and dilation {dilation}."
@@ -45,7 +45,7 @@ def windows_along(
 
 
 def check_layout(data_format: Any) -> str:
-    """The data format, NHWC where none is given; ValueError where it is another."""
+    """The data format, NHWC where none is given; ValueError if it is another."""
     if data_format is None:
         return "NHWC"
     if data_format not in LAYOUTS:
@@ -54,7 +54,7 @@ def check_layout(data_format: Any) -> str:
 
 
 def check_padding(padding: Any) -> str:
-    """The padding's name; TypeError where it is no string, ValueError where it is neither SAME nor VALID."""
+    """The padding's name; TypeError if it is no string, ValueError if it is neither SAME nor VALID."""
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {padding!r}.")
     if padding not in ("SAME", "VALID"):
@@ -258,7 +258,7 @@ def conv2d(
     """The convolution of images with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
 
     Images are [N, rows, columns, channels]. `strides` and `dilations` are one number, two, or four in the order of
-    `data_format`; `padding` is "SAME", "VALID", or pairs of numbers for the four axes. ValueError where channels differ
+    `data_format`; `padding` is "SAME", "VALID", or pairs of numbers for the four axes. ValueError if channels differ
     or the window does not fit.
     """
     filter = deprecated(filters, filter, "filters", "filter")

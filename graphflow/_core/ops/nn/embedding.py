@@ -16,7 +16,7 @@ from graphflow._core.ops.math import clip, math, segments, sorting
 
 
 def _parts(params: Any) -> list[Any]:
-    """The parts of a table, as tensors and variables; ValueError where there is none."""
+    """The parts of a table, as tensors and variables; ValueError if there is none."""
     if params is None:
         raise ValueError("params must be specified")
     if isinstance(params, list | tuple):

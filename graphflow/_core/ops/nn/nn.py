@@ -190,7 +190,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
-    """exp(features) - 1 where negative, features elsewhere (tf.nn.elu)."""
+    """exp(features) - 1 if negative, features elsewhere (tf.nn.elu)."""
     return apply(ELU, (features,), name=name).outputs[0]
 
 
@@ -289,7 +289,7 @@ BIAS_ADD = op_def(
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds a vector along the channels of `value` (tf.nn.bias_add).
 
-    Channels are the last axis, or axis 1 where `data_format` is "NCHW" (or any "NC..."). ValueError where the number
+    Channels are the last axis, or axis 1 if `data_format` is "NCHW" (or any "NC..."). ValueError if the number
     of channels differs or the format is none.
     """
     layout = "NHWC"

@@ -120,7 +120,7 @@ def fused_batch_norm(
     """Images normalised by channel: (result, mean, variance) (tf.nn.fused_batch_norm; Ioffe and Szegedy 2015).
 
     In training the batch's own mean and variance are used and returned, the variance with n - 1 in its denominator;
-    otherwise those given. ValueError where they are given in training.
+    otherwise those given. ValueError if they are given in training.
     """
     if is_training and (mean is not None or variance is not None):
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")

@@ -124,7 +124,7 @@ SPARSE_CROSS_ENTROPY = op_def(
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`, by default the last (tf.nn.softmax).
 
-    Raises InvalidArgumentError where the axis is outside the rank, ValueError where it is not the last and the rank is
+    Raises InvalidArgumentError if the axis is outside the rank, ValueError if it is not the last and the rank is
     unknown.
     """
     return _along_axis(SOFTMAX, logits, deprecated(axis, dim, "axis", "dim"), name)
@@ -264,8 +264,8 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """-log_softmax(logits)[label], with the labels' shape (tf.nn.sparse_softmax_cross_entropy_with_logits).
 
-    `labels` are int32 or int64 class numbers, of the logits' shape without the last axis. ValueError where the shapes
-    differ; when run, InvalidArgumentError where a label is no class. Labels and logits are given by name.
+    `labels` are int32 or int64 class numbers, of the logits' shape without the last axis. ValueError if the shapes
+    differ; when run, InvalidArgumentError if a label is no class. Labels and logits are given by name.
     """
     require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with op_scope(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)):

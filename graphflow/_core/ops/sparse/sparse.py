@@ -92,7 +92,7 @@ def sparse_to_dense(
 ) -> Tensor:  # fmt: skip
     """A tensor with values at some places and a default elsewhere (tf.sparse_to_dense).
 
-    InvalidArgumentError where an index is out of range, or, with `validate_indices`, repeated or out of order.
+    InvalidArgumentError if an index is out of range, or, with `validate_indices`, repeated or out of order.
     """
     inputs = (sparse_indices, output_shape, sparse_values, default_value)
     return apply(SPARSE_TO_DENSE, inputs, {"validate_indices": bool(validate_indices)}, name).outputs[0]
@@ -237,7 +237,7 @@ def sparse_reduce_max(
     sp_input: SparseTensorLike, axis: IntTensorLike | None = None, keepdims: bool | None = None,
     reduction_axes: IntTensorLike | None = None, keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The largest value over some axes, dense; 0 where there is none (tf.sparse_reduce_max)."""
+    """The largest value over some axes, dense; 0 if there is none (tf.sparse_reduce_max)."""
     return _reduced(REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims)
 
 

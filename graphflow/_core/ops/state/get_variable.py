@@ -49,7 +49,7 @@ def get_variable(
     float32 by default. initializer: a value, or a function of shape, dtype and partition_info; by default
     Glorot's for floats, zeros for other types. regularizer: its result for the variable goes to the collection
     REGULARIZATION_LOSSES. partitioner: makes a PartitionedVariable, for which the type is no plain
-    Variable. For the rest see Variable. ValueError where the variable exists and must not, is missing and must not be
+    Variable. For the rest see Variable. ValueError if the variable exists and must not, is missing and must not be
     made, or has another shape or dtype; it names both lines. Thread-safe.
     """
     request = Request(

@@ -108,7 +108,7 @@ class Constant(Initializer):
     """A given value (tf.constant_initializer): a scalar for all elements, or a list or array of them.
 
     A list is laid out in the variable's shape, its last element filling what is missing; with verify_shape it must
-    have that shape. TypeError where the value is no number, list or array, ValueError where it has too many elements.
+    have that shape. TypeError if the value is no number, list or array, ValueError if it has too many elements.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ def variable_axis_size_partitioner(
 ) -> Partitioner:
     """A partitioner into parts of at most `max_shard_bytes`, and at most `max_shards` of them.
 
-    A part holds one slice of the axis at least (tf.variable_axis_size_partitioner). ValueError where a limit is not
+    A part holds one slice of the axis at least (tf.variable_axis_size_partitioner). ValueError if a limit is not
     positive.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
@@ -142,7 +142,7 @@ def partitions_of(partitioner: Any, shape: TensorShape, dtype: DType) -> list[in
 
 
 def partition_axis(counts: Sequence[int]) -> int:
-    """The axis that is cut, 0 where none is."""
+    """The axis that is cut, 0 if none is."""
     return next((axis for axis, count in enumerate(counts) if count > 1), 0)
 
 
@@ -220,7 +220,7 @@ class PartitionedVariable:
                 return identity(whole, name=self._name)
 
     def as_graph_tensor(self, dtype: Any = None, name: str | None = None) -> Tensor:
-        """The whole as an input of an operation; ValueError where the dtype is another."""
+        """The whole as an input of an operation; ValueError if the dtype is another."""
         if dtype is not None and dtypes.as_dtype(dtype) is not self._dtype:
             raise ValueError(
                 f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for partitioned "

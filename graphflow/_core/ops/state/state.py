@@ -133,7 +133,7 @@ def assign(
 ) -> Tensor:
     """Sets a variable and gives its new value (tf.assign).
 
-    ValueError where the shapes differ and validate_shape is not False. An assignment is always whole, so `use_locking`
+    ValueError if the shapes differ and validate_shape is not False. An assignment is always whole, so `use_locking`
     changes nothing.
     """
     attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}

@@ -49,7 +49,7 @@ class Template:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function inside the template's variable scope.
 
-        ValueError where a later call makes a trainable variable.
+        ValueError if a later call makes a trainable variable.
         """
         # No lock is held during the call: towers that share a template wait for one another inside it.
         with self._lock:

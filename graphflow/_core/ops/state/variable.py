@@ -71,7 +71,7 @@ class Variable(Operators, metaclass=Creatable):
     trainable: whether optimizers train it. collections: by default GLOBAL_VARIABLES. validate_shape=False lets the
     shape be unknown and change. constraint: applied to the value after an optimizer's update. variable_def: a
     VariableDef message that names its operations, which are there already, in place of all the rest. The value does not
-    exist before its `initializer` ran. ValueError where the initial value has no shape.
+    exist before its `initializer` ran. ValueError if the initial value has no shape.
     """
 
     SaveSliceInfo = SliceInfo
@@ -174,7 +174,7 @@ class Variable(Operators, metaclass=Creatable):
         return self._variable
 
     def as_graph_tensor(self, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-        """The variable as an input of an operation, read when that runs; ValueError where the dtype is another."""
+        """The variable as an input of an operation, read when that runs; ValueError if the dtype is another."""
         if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
             raise ValueError(
                 f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for "
@@ -398,7 +398,7 @@ class Variable(Operators, metaclass=Creatable):
     # ---- as data --------------------------------------------------------------------------------------------------
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """TensorFlow's VariableDef message, names taken relative to a scope; None where it is not in that scope."""
+        """TensorFlow's VariableDef message, names taken relative to a scope; None if it is not in that scope."""
         return to_proto(self, export_scope)
 
     @staticmethod

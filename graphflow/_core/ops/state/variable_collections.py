@@ -81,7 +81,7 @@ def report_uninitialized_variables(
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """A tensor that fails where a variable has no value (tf.assert_variables_initialized).
 
-    Running it raises FailedPreconditionError then. None where there are no variables.
+    Running it raises FailedPreconditionError then. None if there are no variables.
     """
     variables = global_variables() + local_variables() if var_list is None else list(var_list)
     if not variables:

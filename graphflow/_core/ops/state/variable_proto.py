@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def to_proto(variable: Variable, export_scope: str | None) -> Any:
-    """The VariableDef of a variable, names relative to a scope; None where it is not in that scope."""
+    """The VariableDef of a variable, names relative to a scope; None if it is not in that scope."""
     prefix = export_scope.rstrip("/") + "/" if export_scope else ""
     if not variable.name.startswith(prefix):
         return None
@@ -47,7 +47,7 @@ def read_into(
 ) -> None:
     """Makes a new variable that of a VariableDef, whose operations are in the default graph.
 
-    ValueError where one is not there, or is none of a variable's.
+    ValueError if one is not there, or is none of a variable's.
     """
     if not isinstance(definition, protos.variable_pb2.VariableDef):
         raise TypeError(f"variable_def must be a VariableDef message, not {definition!r}.")

@@ -340,7 +340,7 @@ class variable_scope:
     regularizer, caching_device, partitioner, dtype, use_resource: for variables that are given none; inherited by
     scopes inside. custom_getter: a function (getter, name, ...) that is asked for each variable instead of `getter`,
     which makes it. reuse: None inherits, True shares and makes none, AUTO_REUSE does either. constraint: not
-    inherited. auxiliary_name_scope=False opens no name scope. TypeError and ValueError where these do not fit together.
+    inherited. auxiliary_name_scope=False opens no name scope. TypeError and ValueError if these do not fit together.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class VariableStore:
     def get(self, request: Request, custom_getter: Any = None) -> Any:
         """The variable that is asked for, made where it has to be; through the custom getter, if there is one.
 
-        ValueError where it exists and may not be shared, does not and should, or has another shape or dtype.
+        ValueError if it exists and may not be shared, does not and should, or has another shape or dtype.
         """
         if request.trainable is None:
             on_read = request.synchronization == VariableSynchronization.ON_READ

@@ -124,7 +124,7 @@ class Context:
     def quiet(self) -> Iterator[None]:
         """Inside, no thread is at work on an element: positions and random states belong together.
 
-        Each ends the element that it is at; CancelledError where the session is closed meanwhile.
+        Each ends the element that it is at; CancelledError if the session is closed meanwhile.
         """
         held: list[Worker] = []
         try:
@@ -204,7 +204,7 @@ class Elements(ABC):
         return Block.of(rows)
 
     def extend(self, run: Any, found: list[Element], count: int) -> bool:
-        """Appends the next `count` elements to a list; False where the end came before. What it raises loses none."""
+        """Appends the next `count` elements to a list; False if the end came before. What it raises loses none."""
         wanted = len(found) + count
         while len(found) < wanted:
             element = self.next(run)

@@ -28,7 +28,7 @@ class BatchDataset(Dataset):
         return BatchElements(self, self.source.walk(context))
 
     def assemble(self, block: Block) -> Element:
-        """A batch of some elements; InvalidArgumentError where their shapes differ."""
+        """A batch of some elements; InvalidArgumentError if their shapes differ."""
         if block.columns is not None:
             return tuple(block.columns)
         return tuple([self._stacked(i, column) for i, column in enumerate(zip(*block.rows, strict=True))])
@@ -68,7 +68,7 @@ class PaddedBatchDataset(BatchDataset):
         self.padding = padding
 
     def assemble(self, block: Block) -> Element:
-        """A padded batch of some elements; InvalidArgumentError where one is larger than the shape to pad to."""
+        """A padded batch of some elements; InvalidArgumentError if one is larger than the shape to pad to."""
         columns = zip(*block.elements(), strict=True)
         return tuple([self._padded(i, column) for i, column in enumerate(columns)])
 

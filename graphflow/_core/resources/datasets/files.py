@@ -33,7 +33,7 @@ class FilesDataset(Dataset):
         return FilesElements(self)
 
     def open(self, path: str) -> Any:
-        """A file to read bytes from; NotFoundError where there is none."""
+        """A file to read bytes from; NotFoundError if there is none."""
         try:
             return open_to_read(path, self.compression)
         except errors.OpError as error:
@@ -41,7 +41,7 @@ class FilesDataset(Dataset):
 
     @abstractmethod
     def read(self, file: Any, path: str) -> Iterator[bytes]:
-        """The strings of an open file; DataLossError where it is damaged."""
+        """The strings of an open file; DataLossError if it is damaged."""
 
 
 class TextLineDataset(FilesDataset):

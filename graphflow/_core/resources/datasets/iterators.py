@@ -82,7 +82,7 @@ class IteratorResource:
     """An iterator: a dataset, once it is initialised, and a position in it. Thread-safe; Saveable.
 
     make: gives its dataset, for one that needs no initializer run: the one-shot iterator's, or after a restore that
-    of the initializer which ran last before it was saved. None where there is none yet.
+    of the initializer which ran last before it was saved. None if there is none yet.
 
     The state that a checkpoint holds is taken up by the first use or initialisation after it was restored, unless that
     initialisation is with another dataset, or the saved iterator had come to its end.
@@ -162,7 +162,7 @@ class IteratorResource:
         return found
 
     def _next(self, walk: Elements, run: Any) -> Element | None:
-        """The next element of the walk, which loses none where the run ends first; _Left where it goes on then."""
+        """The next element of the walk, which loses none if the run ends first; _Left where it goes on then."""
         if walk.can_wait or (run.deadline is None and not run.gives_back):
             return walk.next(run)
         patient = _Patient(run, lambda: self._anew > 0, run.gives_back)
@@ -206,7 +206,7 @@ class IteratorResource:
             heapq.heappush(self._returned, (self._given, element))
 
     def _first_returned(self, run: Any) -> Element | None:
-        """The first of the elements that came back; None where there is none."""
+        """The first of the elements that came back; None if there is none."""
         with self._returning:
             if not self._returned:
                 return None

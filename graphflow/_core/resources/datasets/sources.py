@@ -138,7 +138,7 @@ class SingleElements(Elements):
 class GeneratorDataset(Dataset):
     """What a Python function yields, checked against declared dtypes and shapes.
 
-    take_apart: gives the flat components of what is yielded, ValueError or TypeError where its structure is wrong.
+    take_apart: gives the flat components of what is yielded, ValueError or TypeError if its structure is wrong.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class GeneratorDataset(Dataset):
         return GeneratorElements(self)
 
     def element(self, value: Any) -> Element:
-        """What was yielded as an element; InvalidArgumentError where it is not what was declared."""
+        """What was yielded as an element; InvalidArgumentError if it is not what was declared."""
         try:
             flat = self.take_apart(value)
         except (TypeError, ValueError) as error:

@@ -22,7 +22,7 @@ def put(state: State, name: str, part: Mapping[str, Any]) -> None:
 
 
 def get(state: Mapping[str, Any], name: str) -> State:
-    """The state that was added under a name; empty where none was."""
+    """The state that was added under a name; empty if none was."""
     prefix = name.replace("%", "%25").replace("/", "%2F") + "/"
     return {key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)}
 
@@ -37,7 +37,7 @@ def parts(state: Mapping[str, Any]) -> dict[str, State]:
 
 
 def integer(state: Mapping[str, Any], name: str) -> int:
-    """A number that was stored; ValueError where it is not there, or is no single integer."""
+    """A number that was stored; ValueError if it is not there, or is no single integer."""
     value = np.asarray(state.get(name))
     if value.shape != () or value.dtype.kind not in "iub":
         raise ValueError(
@@ -57,7 +57,7 @@ def text(value: str) -> np.ndarray[Any, Any]:
 
 
 def get_text(state: Mapping[str, Any], name: str) -> str:
-    """A text that was stored; "" where none was."""
+    """A text that was stored; "" if none was."""
     return bytes(np.asarray(state.get(name, ()), np.uint8)).decode()
 
 

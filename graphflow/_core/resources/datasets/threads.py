@@ -72,7 +72,7 @@ class _Buffer(Worker):
                         self.changed.notify_all()
 
     def _may_go_on(self) -> bool:
-        """Waits until there is room; False where the thread has to end."""
+        """Waits until there is room; False if the thread has to end."""
         with self.changed:
             self.changed.wait_for(lambda: self.stopped or self.ended or len(self.items) < self.size)
             return not (self.stopped or self.ended)

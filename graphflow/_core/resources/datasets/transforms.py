@@ -171,7 +171,7 @@ class SliceElements(Elements):
         return element
 
     def _dropped(self, run: Any) -> bool:
-        """Drops what is to be dropped; False where the end came."""
+        """Drops what is to be dropped; False if the end came."""
         while self._drop:
             if self.table is not None:
                 found = len(self._inner.ids(run, min(self._drop, _MOST_DROPPED)))

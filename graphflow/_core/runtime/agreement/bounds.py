@@ -88,7 +88,7 @@ class Reach:
 def difference(
     name: str, mine: Any, theirs: Any, units: float, before: Any = None, spread: Reach | None = None
 ) -> Difference | None:
-    """How what compiled code gave differs from what NumPy gave; None where it agrees.
+    """How what compiled code gave differs from what NumPy gave; None if it agrees.
 
     units: as from roundings(). before: the value of a variable before both. spread: what trials of rounding have shown.
     """

@@ -51,7 +51,7 @@ def _replay(recorded: Recorded, empty: ResourceStore) -> Replay:
 
 
 def replayed(recorded: Recorded, threads: int) -> Apart | None:
-    """How the two tiers differ on a recorded run; None where they agree.
+    """How the two tiers differ on a recorded run; None if they agree.
 
     Raises StaysOnNumpy where the plan is not compiled any more, or is for a GPU and there is none.
     """

@@ -67,7 +67,7 @@ def report(found: Replay | None, known: Known | None) -> str:
 
 
 def save(file: Any, found: Replay, known: Known) -> None:
-    """Writes what a run needs to be done again; ValueError where that is too much, or no plain data."""
+    """Writes what a run needs to be done again; ValueError if that is too much, or no plain data."""
     writer = PlanWriter()
     objects = _Objects(writer.arrays)
     tree: dict[str, Any] = {

@@ -143,7 +143,7 @@ class Subject:
 
 
 def room_for(plan: Plan, store: ResourceStore, verify: bool | None) -> int | None:
-    """The bytes that a verified run of a plan may keep beside its variables; None where there is to be no such run.
+    """The bytes that a verified run of a plan may keep beside its variables; None if there is to be no such run.
 
     verify: `verify_compiled` of ConfigProto.
     """
@@ -236,7 +236,7 @@ def differences(
 
 
 def judged(subject: Subject, replay: Replay) -> Apart | None:
-    """How the two tiers differ on a run that is done again in both; None where they agree."""
+    """How the two tiers differ on a run that is done again in both; None if they agree."""
     try:
         mine = _compiled_run(subject, replay)
     except Exception as error:
@@ -249,7 +249,7 @@ def _is_text(value: Any) -> bool:
 
 
 def disagreement(subject: Subject, replay: Replay, mine: Replayed) -> Apart | None:
-    """What is left of a difference when rounding is accounted for; None where nothing is."""
+    """What is left of a difference when rounding is accounted for; None if nothing is."""
     reference = replay.numpy(looks=True)
     if not differences(subject, replay, mine, reference):
         return None  # Another thread had changed a variable.
@@ -326,7 +326,7 @@ def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], 
 
 
 def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None:
-    """The disagreement where the compiled plan raised; None where NumPy raises as well.
+    """The disagreement where the compiled plan raised; None if NumPy raises as well.
 
     What a kernel complains of may be the work of one before it.
     """

@@ -188,7 +188,7 @@ class TieredExecutable(Executable):
         return self._base.run(run, feeds)
 
     def describe(self) -> str:
-        """The compiled plans that there are, for each combination of fed shapes; "" where there is none."""
+        """The compiled plans that there are, for each combination of fed shapes; "" if there is none."""
         from graphflow._core.runtime.compiled.describe import describe
 
         return "".join(

@@ -127,7 +127,7 @@ class DeviceArray:
         return self.numpy()[key] if found is None else found
 
     def rows(self, place: tuple[Any, ...]) -> DeviceArray | None:
-        """The rows that an index of NumPy's names, in the same memory; None where it names anything else."""
+        """The rows that an index of NumPy's names, in the same memory; None if it names anything else."""
         if (
             not place
             or not self.shape
@@ -213,7 +213,7 @@ def kernel(count, x):
 
 
 def filled_rows(shape: tuple[int, ...], place: tuple[Any, ...], value: DeviceArray) -> DeviceArray | None:
-    """Zeros with a value in the rows that an index of NumPy's names; None where it names anything else."""
+    """Zeros with a value in the rows that an index of NumPy's names; None if it names anything else."""
     from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 
     device = value.device

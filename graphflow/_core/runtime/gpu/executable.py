@@ -174,7 +174,7 @@ class DeviceExecutable(Executable):
     def _verified(
         self, state: _State, run: RunContext, feeds: Sequence[Any], sizes: Sizes
     ) -> tuple[Any, ...] | None:
-        """A run in both tiers, after which the plan is trusted or given up; None where the run is still to be done."""
+        """A run in both tiers, after which the plan is trusted or given up; None if the run is still to be done."""
         with state.lock:
             plan, known, trial = state.plan, state.known, state.trial
             if state.given_up:
@@ -234,7 +234,7 @@ class DeviceExecutable(Executable):
         return self._base.run(run, [host(f) for f in feeds])
 
     def describe(self) -> str:
-        """What runs on the GPU, for each combination of fed shapes; "" where nothing does yet."""
+        """What runs on the GPU, for each combination of fed shapes; "" if nothing does yet."""
         return "".join(
             f"on {self._name} for {', '.join([str(s) for s, _ in shapes]) or 'no feeds'}"
             f"{''.join([f', size {s}' for s in sizes])}\n"
@@ -341,7 +341,7 @@ class DeviceExecutable(Executable):
         kernels: KernelTable,
         watch: Watch | None = None,
     ) -> Any:
-        """The launches for the shapes of a run; None where a variable has no value, or what is fed another shape.
+        """The launches for the shapes of a run; None if a variable has no value, or what is fed another shape.
 
         watch: is shown what each launch has made; that plan is for no other run.
         """

@@ -171,7 +171,7 @@ class DevicePlan:
     # ---- memory ------------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        """Takes the memory that every run uses; ResourceExhaustedError where the device has not so much."""
+        """Takes the memory that every run uses; ResourceExhaustedError if the device has not so much."""
         lowering = self._lowering
         asked = {
             number: node

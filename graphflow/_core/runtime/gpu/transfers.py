@@ -99,7 +99,7 @@ class Inbox:
         return self._sent.total >= _MUCH
 
     def allocate(self) -> None:
-        """Takes the memory; ResourceExhaustedError where there is not so much. The device's lock is held."""
+        """Takes the memory; ResourceExhaustedError if there is not so much. The device's lock is held."""
         device = self._device
         self._received = device.allocate(self._sent.total, "uint8")
         self._copied = device.allocate(self._kept.total, "uint8")
