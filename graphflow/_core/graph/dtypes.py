@@ -103,7 +103,8 @@ class DType:
         if other is None or isinstance(other, DType):
             return False
         try:
-            return _found(other) is self
+            given: Any = other
+            return as_dtype(given) is self
         except TypeError:
             return False
 
@@ -167,11 +168,6 @@ def as_dtype(type_value: DTypeLike) -> DType:
 
     Raises TypeError if there is none.
     """
-    return _found(type_value)
-
-
-def _found(type_value: Any) -> DType:
-    """The DType of a value that may be anything."""
     if isinstance(type_value, DType):
         return type_value
     if type_value is None:
@@ -188,7 +184,8 @@ def _found(type_value: Any) -> DType:
                 return found
         elif isinstance(type_value, type) and type_value in _BY_PYTHON:
             return _BY_PYTHON[type_value]
-        numpy_dtype = np.dtype(type_value)
+        given: Any = type_value
+        numpy_dtype = np.dtype(given)
         if numpy_dtype.kind in "SU":
             return string
         found = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))

@@ -31,8 +31,8 @@ Initializer: TypeAlias = Callable[..., Any]
 """What makes an initial value of a shape: gf.zeros_initializer(), its class, or a function of a shape, to which dtype
 and partition_info are given by name if it has such parameters."""
 
-Regularizer: TypeAlias = Callable[[Tensor], Tensor | None]
-"""From the value of a variable to a scalar that is added to the losses; None adds nothing."""
+Regularizer: TypeAlias = Callable[[Any], Tensor | None]
+"""From a variable, or a tensor of its value, to a scalar that is added to the losses; None adds nothing."""
 
 Constraint: TypeAlias = Callable[[Tensor], Tensor]
 """From the value of a variable, after an optimizer's update, to the value that it is to have."""

@@ -38,7 +38,7 @@ DECODE_CSV = op_def(
 def decode_csv(
     records: TensorLike,
     record_defaults: Sequence[Any],
-    field_delim: str = ", ",
+    field_delim: str = ",",
     use_quote_delim: bool = True,
     name: str | None = None,
     na_value: str = "",
