@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.journal import read
+from graphflow._core.cluster.protocol.master_steps import lines_of_steps
 from graphflow._core.cluster.server.control import cluster_journals, cluster_status
 from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys
@@ -103,7 +104,7 @@ def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """The journals of the tasks, a line for each event and for each thing that was done about it."""
+    """The journals of the tasks: a line for each event, for each thing that was done about it, and for each step."""
     parts = []
     for task in tasks:
         name, data = _short(task["task"]), task.get("journal")
@@ -113,7 +114,8 @@ def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
         journal = read(data)
         before = f", {journal.forgotten:,} before them" if journal.forgotten else ""
         head = f"{name} at {task['address']}: {len(journal.entries):,} events{before}"
-        parts.append("\n".join([head, *(f"  {printable(line)}" for line in journal.lines(data["now"]))]))
+        lines = [*journal.lines(data["now"]), *lines_of_steps(data["steps"])]
+        parts.append("\n".join([head, *(f"  {printable(line)}" for line in lines)]))
     return "\n\n".join(parts)
 
 

@@ -20,6 +20,7 @@ from graphflow._core.cluster.protocol.master_steps import (
     RunAsked,
     SettleStep,
     executable,
+    lines_of_steps,
 )
 from tests.cluster.protocol.step_world import Master
 
@@ -179,7 +180,7 @@ def test_outcomes_say_which_steps_run_and_for_whom_and_how_the_last_ones_ended()
             master.done("worker", step, ["a", "b"])
     last = _number(master.begin(b"client", 999, "session", 1, ["x", "y"]))
     master.done("ps", last, ["c"])
-    data = master.machine.data(master.now)
+    data = master.machine.data(master.now + 0.5)
     (running,) = data["running"]
     assert (running["step"], running["awaited"], running["request"]) == (last, ["worker"], 999)
     ended = data["ended"]  # One that failed is kept, though so many have ended well since.
@@ -187,6 +188,10 @@ def test_outcomes_say_which_steps_run_and_for_whom_and_how_the_last_ones_ended()
     (failed,) = [e for e in ended if e["error"]]
     assert (failed["step"], failed["task"], failed["error"]) == (2, "ps", "no")
     assert ended[-1]["ended"] - ended[-1]["began"] == 0.5
+    lines = lines_of_steps(data)
+    assert len(lines) == MOST_OUTCOMES + 2 and "runs for 0.500 s, waits for worker" in lines[-1]
+    assert "step 2 of the executable 1 of the session session failed by ps after 0.5000 s: no" in lines[0]
+    assert lines[-2].endswith("took 0.5000 s")
 
 
 def test_states_that_contradict_themselves_are_found() -> None:

@@ -252,6 +252,27 @@ class StepOutcomes:
         ]  # fmt: skip
 
 
+def lines_of_steps(data: Mapping[str, Any]) -> list[str]:
+    """What `MasterSteps.data` says, a line for each step: those that have ended, then those that run."""
+    found = []
+    for each in data["ended"]:
+        seconds = each["ended"] - each["began"]
+        by = f" by {each['task']}" if each["task"] else ""
+        how = (
+            f"failed{by} after {seconds:.4f} s: {each['error']}" if each["error"] else f"took {seconds:.4f} s"
+        )
+        found.append(f"{each['ended']:.3f} s: {_name_of(each)} {how}")
+    for each in data["running"]:
+        found.append(
+            f"{_name_of(each)} runs for {0.0 - each['began']:.3f} s, waits for {', '.join(each['awaited'])}"
+        )
+    return found
+
+
+def _name_of(step: Mapping[str, Any]) -> str:
+    return f"step {step['step']} of the executable {step['executable']} of the session {step['session']}"
+
+
 # ---- the machine ----------------------------------------------------------------------------------------------------
 
 
