@@ -49,7 +49,7 @@ class ConfigProto:
     intra_op_parallelism_threads: threads that share one big operation; 0 means one per core. Results do not depend
         on it.
     inter_op_parallelism_threads: accepted; the devices of a process run concurrently in any case.
-    allow_soft_placement: place an op on another device of its task where its own does not exist.
+    allow_soft_placement: place an op on another device of its task if its own does not exist.
     log_device_placement: write each op's device to sys.stderr when it is placed.
     connect_timeout_in_ms: how long a Session on a cluster waits for absent tasks; then UnavailableError names them.
     wait_for_left_tasks: whether it waits, too, for tasks that were there before and that its graph does not name.
@@ -64,7 +64,7 @@ class ConfigProto:
         on others: without shared memory and Unix sockets, which are faster.
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
     verify_compiled: whether compiled code has to agree with NumPy on one run before it is used (docs/errors.md). None:
-        where what has to be copied of variables and inputs for that stays under 256 MiB. True: always. False: never.
+        if what has to be copied of variables and inputs for that stays under 256 MiB. True: always. False: never.
     verify_plans: check each plan after every pass: InternalError names the pass that made a wrong one
         (docs/write-a-pass.md).
     """

@@ -1,6 +1,6 @@
 """The flags of a program's command line (tf.flags), on absl's.
 
-As in TensorFlow 1, reading a flag parses the command line where nobody has done so: a module may use FLAGS while it is
+As in TensorFlow 1, reading a flag parses the command line if nobody has done so: a module may use FLAGS while it is
 imported. absl itself would raise.
 """
 

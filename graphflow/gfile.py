@@ -64,7 +64,7 @@ class GFile:
     """A file, opened at its first use (tf.gfile.GFile).
 
     mode: "r", "w", "a", "r+", "w+" or "a+", with "b" for bytes; without, what is read is text in UTF-8. Both text and
-    bytes can be written. NotFoundError, PermissionDeniedError and the like where it cannot be opened or was opened
+    bytes can be written. NotFoundError, PermissionDeniedError and the like if it cannot be opened or was opened
     otherwise. Not to be shared between threads.
     """
 
@@ -236,7 +236,7 @@ def MkDir(dirname: Any) -> None:
 
 
 def MakeDirs(dirname: Any) -> None:
-    """Makes a folder and those around it, where they are missing (tf.gfile.MakeDirs)."""
+    """Makes a folder and those around it, if they are missing (tf.gfile.MakeDirs)."""
     path = _local(dirname)
     with _translated(path):
         os.makedirs(path, exist_ok=True)

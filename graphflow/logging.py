@@ -87,7 +87,7 @@ def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
 
 
 def log_if(level: int, msg: object, condition: Any, *args: object) -> None:
-    """Writes msg % args at a level where the condition holds (tf.logging.log_if)."""
+    """Writes msg % args at a level if the condition holds (tf.logging.log_if)."""
     if condition:
         _LOGGER.log(level, msg, *args, stacklevel=2)
 

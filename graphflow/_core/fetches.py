@@ -153,7 +153,7 @@ def _expand_composite(key: Any, value: Any) -> dict[Tensor, Any]:
 
 
 def feed_array(tensor: Tensor, value: Any) -> Any:
-    """The array to run with for a fed value: the user's own memory where it fits as it is.
+    """The array to run with for a fed value: the user's own memory if it fits as it is.
 
     TypeError if it cannot be of the tensor's dtype, ValueError if the shape does not fit.
     """

@@ -130,7 +130,7 @@ class BaseSession:
     def numbered(self, attempt: Sequence[Any] | None) -> None:
         """From now on this thread's runs are attempts of one run, as cluster/once.py has them; None ends that.
 
-        On a cluster each of them then changes a variable only where no other has; elsewhere this does nothing.
+        On a cluster each of them then changes a variable only if no other has; elsewhere this does nothing.
         """
         if self._target:
             self._once.attempt = attempt
@@ -220,7 +220,7 @@ class BaseSession:
         return result
 
     def _kept(self, key: Any, direct: bool) -> _Prepared | None:
-        """The plan kept under a key, where nothing in the graph was changed since."""
+        """The plan kept under a key, if nothing in the graph was changed since."""
         prepared = self._prepared.get(key)
         if prepared is None or prepared.changes != self._graph.changes:
             return None
@@ -261,7 +261,7 @@ class BaseSession:
     def explain(self, fetches: Any, feed_dict: Any = None) -> str:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
-        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. Where runs of the same fetches and
+        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. If runs of the same fetches and
         feeds have become compiled, what was fused and the places of results in memory follow. On a cluster it is what
         each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
         """

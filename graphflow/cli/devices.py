@@ -1,4 +1,4 @@
-"""graphflow devices: what a program on this machine can compute with, and why there is no GPU where there is none."""
+"""graphflow devices: what a program on this machine can compute with, and why there is no GPU if there is none."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Unless they are set, OMP_NUM_THREADS and OPENBLAS_NUM_THREADS share the cores am
 The chief is worker 0, or the task of the job chief with --chief. When it has ended well the others have --grace
 seconds to end too; then servers are stopped, and within 3 s nothing is left. A worker that fails is reported and the
 others go on; when the chief or a ps fails, all are ended. The first failure comes last, with its traceback.
-The exit status is the chief's (that of a ps where that failed, 128 + n for signal n).
+The exit status is the chief's (that of a ps if that failed, 128 + n for signal n).
 """
 _SERVE: Final = """
 import json, sys

@@ -120,7 +120,7 @@ def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _sessions(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A table of the sessions, in a list; an empty one where there are none."""
+    """A table of the sessions, in a list; an empty one if there are none."""
     rows = [
         (s["session"], _short(task["task"]), str(s["threads"]), f"{s['heard_seconds_ago']:.1f} s ago")
         for task in tasks

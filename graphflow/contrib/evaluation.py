@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def get_or_create_eval_step() -> Any:
-    """The local variable that counts evaluations, made where there is none.
+    """The local variable that counts evaluations, made if there is none.
 
     ValueError if there are several. TensorFlow: tf.contrib.training.get_or_create_eval_step.
     """
@@ -59,7 +59,7 @@ class StopAfterNEvalsHook(SessionRunHook):
         return None if self.completed is None else SessionRunArgs({"completed": self.completed})
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ends the session where it is reached."""
+        """Ends the session if it is reached."""
         if self.completed is None:
             return
         done = run_values.results["completed"]
@@ -138,7 +138,7 @@ def checkpoints_iterator(
 ) -> Iterator[str]:
     """Each new latest checkpoint of a folder, min_interval_secs apart (tf.contrib.training.checkpoints_iterator).
 
-    Ends where none comes for `timeout` seconds, unless timeout_fn() then says with False that more may come.
+    Ends if none comes for `timeout` seconds, unless timeout_fn() then says with False that more may come.
     """
     last: str | None = None
     while True:

@@ -38,7 +38,7 @@ def _truth(text: str) -> bool:
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
     """{name: value} from text such as "a=1,b=[2,3]" (tf.contrib.training.parse_values).
 
-    "c[1]=4" gives {"c": {1: 4}}. type_map: the types of names. ignore_unknown: leaves other names out. ValueError where
+    "c[1]=4" gives {"c": {1: 4}}. type_map: the types of names. ignore_unknown: leaves other names out. ValueError if
     the text is malformed, a name is unknown or given twice, or a value has another type.
     """
     found: dict[str, Any] = {}
@@ -112,7 +112,7 @@ class HParams:
         setattr(self, name, changed)
 
     def del_hparam(self, name: str) -> None:
-        """Takes one out, where there is one of that name."""
+        """Takes one out, if there is one of that name."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
@@ -143,7 +143,7 @@ class HParams:
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """One, or the default where there is none; ValueError if the default has another type."""
+        """One, or the default if there is none; ValueError if the default has another type."""
         if key not in self._hparam_types:
             return default
         wanted, several = self._hparam_types[key]

@@ -18,7 +18,7 @@ from graphflow.metrics.averages import Measure
 
 
 def _streaming(name: str, measure: str) -> Callable[..., Measure]:
-    """A measure of gf.metrics under its name here, its labels, where it has any, behind the predictions."""
+    """A measure of gf.metrics under its name here, its labels, if it has any, behind the predictions."""
     function = getattr(metrics, measure)
     known = inspect.signature(function).parameters
     order = [*(["predictions", "labels"] if "labels" in known else []), *known]

@@ -194,7 +194,7 @@ def assign_from_checkpoint_fn(
 ) -> Callable[[Any], None] | None:
     """A function of a session that restores variables (tf.contrib.framework.assign_from_checkpoint_fn).
 
-    None, with a warning, where ignore_missing_vars leaves nothing. reshape_variables: restores values of another shape
+    None, with a warning, if ignore_missing_vars leaves nothing. reshape_variables: restores values of another shape
     with as many elements. ValueError if var_list is empty. For the rest see assign_from_checkpoint.
     """
     if not var_list:

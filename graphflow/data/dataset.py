@@ -180,11 +180,11 @@ class Dataset:
         return built(ops.CONCATENATE, inputs, self._output_types, forms)
 
     def repeat(self, count: Any = None) -> Dataset:
-        """The elements `count` times; for ever where it is None or -1."""
+        """The elements `count` times; for ever if it is None or -1."""
         return self._same(ops.REPEAT, _int64(-1 if count is None else count, "count"))
 
     def take(self, count: Any) -> Dataset:
-        """The first `count` elements; all where it is -1 or too large."""
+        """The first `count` elements; all if it is -1 or too large."""
         return self._same(ops.TAKE, _int64(count, "count"))
 
     def skip(self, count: Any) -> Dataset:
@@ -302,7 +302,7 @@ class Dataset:
         """`batch_size` elements one below the other, along a new first axis.
 
         The last batch may be smaller, or is left out with drop_remainder. InvalidArgumentError, when the batch is
-        taken, where the shapes of its elements differ.
+        taken, if the shapes of its elements differ.
         """
         size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
         first = _known_size(size, drop)
@@ -318,7 +318,7 @@ class Dataset:
         """`batch_size` elements, each padded to the same shape, one below the other.
 
         padded_shapes: a structure of shapes, in which None and -1 mean the largest size in the batch. padding_values: a
-        structure of scalars, by default 0 and "". InvalidArgumentError, when the batch is taken, where an element is
+        structure of scalars, by default 0 and "". InvalidArgumentError, when the batch is taken, if an element is
         larger than its padded shape.
         """
         size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
@@ -398,7 +398,7 @@ def _bool(value: Any, name: str) -> Tensor:
 
 
 def _known_size(size: Tensor, drop: Tensor) -> int | None:
-    """The size of every batch, where that is known."""
+    """The size of every batch, if that is known."""
     known = constant_value(size)
     return int(known) if known is not None and constant_value(drop) else None
 

@@ -15,7 +15,7 @@ class TextLineDataset(Dataset):
     """The lines of text files, without their ends (tf.data.TextLineDataset).
 
     filenames: a string or list of strings, or a tensor of them. compression_type: "", "GZIP" or "ZLIB". NotFoundError,
-    when an element is taken, where there is no such file.
+    when an element is taken, if there is no such file.
     """
 
     _definition = ops.TEXT_LINE

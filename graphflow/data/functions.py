@@ -15,7 +15,7 @@ from graphflow.data import structure
 class ElementFunction:
     """A function of a dataset's elements, built once as a graph.
 
-    types, shapes: of what it returns, as structures. dataset: what it returns, where that is a dataset.
+    types, shapes: of what it returns, as structures. dataset: what it returns, if that is a dataset.
     """
 
     def __init__(

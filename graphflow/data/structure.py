@@ -114,7 +114,7 @@ def types_of(types: Any) -> Any:
 
 
 def shapes_for(types: Any, shapes: Any) -> Any:
-    """A structure of shapes like that of the types; unknown ones where None was given for all."""
+    """A structure of shapes like that of the types; unknown ones if None was given for all."""
     if shapes is None:
         return map_structure(lambda _: TensorShape(None), types)
     return pack(types, [as_shape(shape) for shape in flatten_up_to(types, shapes, "output_shapes")])

@@ -101,7 +101,7 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     Every worker of the cluster runs the program, with one tower, or one on each of `num_devices` CPU devices. cluster,
     task_type and task_id are given here or to configure(). timeout: how many seconds a step waits for the others before
-    DeadlineExceededError names them. Where a worker is gone, the others' steps raise UnavailableError that names it.
+    DeadlineExceededError names them. If a worker is gone, the others' steps raise UnavailableError that names it.
     """
 
     def __init__(

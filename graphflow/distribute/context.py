@@ -131,7 +131,7 @@ class TowerContext:
         """Calls merge_fn(strategy, *args, **kwargs) once for all towers, outside of any tower, and gives its result.
 
         Every tower has to make the same call; their arguments become one PerDevice each. Of what merge_fn returns,
-        each tower gets its own. RuntimeError, naming the towers, where one does not come. This one has a single tower.
+        each tower gets its own. RuntimeError, naming the towers, if one does not come. This one has a single tower.
         """
         with cross_tower(self._strategy):
             return merge_fn(self._strategy, *args, **kwargs)
@@ -217,13 +217,13 @@ def has_distribution_strategy() -> bool:
 
 
 def one_of_several_towers() -> TowerContext | None:
-    """The tower that is being built, where there are others; otherwise None."""
+    """The tower that is being built, if there are others; otherwise None."""
     context = current()
     return None if context is None or context.strategy.is_single_tower else context.tower
 
 
 def get_loss_reduction() -> int:
-    """How the towers' losses go together: SUM where the last loss was a sum, otherwise MEAN.
+    """How the towers' losses go together: SUM if the last loss was a sum, otherwise MEAN.
 
     VariableAggregation.SUM or MEAN (tf.contrib.distribute.get_loss_reduction).
     """

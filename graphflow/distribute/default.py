@@ -19,7 +19,7 @@ class DefaultStrategy(DistributionStrategy):
 
     @contextmanager
     def scope(self) -> Iterator[DistributionStrategy]:
-        """It is in force already where no other is."""
+        """It is in force already if no other is."""
         yield self
 
     @contextmanager

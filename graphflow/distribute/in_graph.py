@@ -18,7 +18,7 @@ class InGraphStrategy(DistributionStrategy):
     """A tower on each worker, in one graph with one client; synchronous.
 
     A step runs all towers. Their gradients are added up where the variable is: on a task of the job "ps", taken in
-    turn, or as `ps_strategy` says; on the first worker where there are none. The cluster is given here
+    turn, or as `ps_strategy` says; on the first worker if there are none. The cluster is given here
     or to configure().
     """
 

@@ -1,6 +1,6 @@
 """Datasets under a strategy: every tower gets elements of its own, and together they get each once.
 
-A strategy says how a dataset is split. Where it gives one dataset for several towers, they take elements of one
+A strategy says how a dataset is split. If it gives one dataset for several towers, they take elements of one
 iterator in turn, in the order of the towers.
 """
 
@@ -52,7 +52,7 @@ class DistributedIterator:
 class DistributedDataset:
     """A dataset that a strategy has split (what distribute_dataset returns).
 
-    Where there are several towers, an element for each is made ahead, on the host of its device.
+    If there are several towers, an element for each is made ahead, on the host of its device.
     """
 
     def __init__(self, strategy: Strategy, dataset: Any) -> None:

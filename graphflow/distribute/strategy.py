@@ -168,7 +168,7 @@ class DistributionStrategy:
     def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """fn(*args, **kwargs) once in each tower, which gets its own part of PerDevice values.
 
-        Gives the results as one structure, whose leaves are PerDevice values where the towers' differ. RuntimeError
+        Gives the results as one structure, whose leaves are PerDevice values if the towers' differ. RuntimeError
         outside of the strategy's scope, and where a tower misses a merge_call that another makes.
         """
         self._check_across("call_for_each_tower")
@@ -223,7 +223,7 @@ class DistributionStrategy:
         return v.read_value() if isinstance(v, TowerLocalVariable) else identity(v)
 
     def value_container(self, value: Any) -> Any:
-        """The variable that a copy belongs to; the value itself where it is none."""
+        """The variable that a copy belongs to; the value itself if it is none."""
         return whole(value)
 
     @contextmanager
@@ -260,7 +260,7 @@ class DistributionStrategy:
 
     @property
     def should_init(self) -> bool:
-        """Whether this program has to run initializers: not where another one does so for all."""
+        """Whether this program has to run initializers: not if another one does so for all."""
         return True
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
@@ -278,7 +278,7 @@ class DistributionStrategy:
         """Tells it the session's configuration, the cluster and this program's task, before any scope is opened."""
 
     def training_optimizer(self, optimizer: Any) -> Any:
-        """What applies an optimizer's gradients: where programs train together, one that knows of the others."""
+        """What applies an optimizer's gradients: if programs train together, one that knows of the others."""
         return optimizer
 
     # ---- TensorFlow's names for what a strategy does; derived from the five methods --------------------------------

@@ -1,4 +1,4 @@
-"""Builds the towers: calls a function once for each, and brings the towers together where they merge.
+"""Builds the towers: calls a function once for each, and brings the towers together if they merge.
 
 Each tower runs in a thread of its own, because the function may merge deep inside of what it calls; but only one thread
 runs at a time, handed on by locks, so the order is always the same: every tower in turn up to its next merge_call, then
@@ -204,7 +204,7 @@ class Tower(TowerContext):
 
 
 def _dims_of(initial_value: Any) -> shapes.Dims:
-    """The shape of a variable with an initial value; unknown where the value is still to be computed."""
+    """The shape of a variable with an initial value; unknown if the value is still to be computed."""
     if initial_value is None or callable(initial_value):
         return None
     return initial_value.dims if isinstance(initial_value, Tensor) else np.shape(initial_value)

@@ -60,7 +60,7 @@ class DistributedValues:
     def _advice(self) -> str:
         return (
             f"A {type(self).__name__} holds a value for each tower or device, and one is needed here: take one of "
-            "strategy.unwrap(value), or strategy.reduce() them. A tower gets its own where the whole is an argument of "
+            "strategy.unwrap(value), or strategy.reduce() them. A tower gets its own if the whole is an argument of "
             "call_for_each_tower()."
         )
 
@@ -80,7 +80,7 @@ class Mirrored(DistributedValues):
 
 
 def whole(value: Any) -> Any:
-    """The variable that a copy belongs to; the value itself where it is none."""
+    """The variable that a copy belongs to; the value itself if it is none."""
     return getattr(value, "container_variable", value)
 
 
@@ -108,7 +108,7 @@ def _mapped(function: Callable[[Any], Any], structure: Any) -> Any:
 def regroup(results: Sequence[Any], devices: Sequence[str], wrap: type[DistributedValues] = PerDevice) -> Any:
     """The results of all towers as one structure, whose leaves are distributed.
 
-    A leaf that is the same object for all stays itself, and copies of one variable become that variable. Where the
+    A leaf that is the same object for all stays itself, and copies of one variable become that variable. If the
     structures differ, they are leaves.
     """
     first = results[0]

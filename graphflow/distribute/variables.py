@@ -132,8 +132,8 @@ class DistributedVariable(Variable):
 class MirroredVariable(DistributedVariable):
     """A variable whose copies are kept equal (tf.contrib.distribute's MirroredVariable).
 
-    A tower may write it where `aggregation` says how the towers' values go together; then all towers have to. That
-    holds for one copy, too, where the towers share it.
+    A tower may write it if `aggregation` says how the towers' values go together; then all towers have to. That
+    holds for one copy, too, if the towers share it.
     """
 
     def _write_in_tower(self, write: Write, values: Sequence[Any]) -> Any:

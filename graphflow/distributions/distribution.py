@@ -1,7 +1,7 @@
 """What all distributions offer, each number derived from what the family gives.
 
 A family is a class with hooks named as TensorFlow names them (`_sample_n`, `_log_prob`, `_mean`, ...), so that a
-program's own subclasses work as they are. A hook that a family does not have is derived from another where mathematics
+program's own subclasses work as they are. A hook that a family does not have is derived from another if mathematics
 allows it (`prob` from `log_prob`, `stddev` from `variance`); there are no hooks that only raise.
 """
 
@@ -111,12 +111,12 @@ class Distribution:
 
     @property
     def reparameterization_type(self) -> ReparameterizationType:
-        """FULLY_REPARAMETERIZED where gradients flow through samples, else NOT_REPARAMETERIZED."""
+        """FULLY_REPARAMETERIZED if gradients flow through samples, else NOT_REPARAMETERIZED."""
         return self._reparameterization_type
 
     @property
     def allow_nan_stats(self) -> bool:
-        """Whether an undefined mean, mode or variance is NaN; an InvalidArgumentError at the run where it is False."""
+        """Whether an undefined mean, mode or variance is NaN; an InvalidArgumentError at the run if it is False."""
         return self._allow_nan_stats
 
     @property

@@ -68,7 +68,7 @@ def kl_divergence(
     """The Kullback-Leibler divergence of a from b, for each pair of the two batches (tf.distributions.kl_divergence).
 
     The result has the batch shapes broadcast. NotImplementedError if the pair of classes has no formula;
-    InvalidArgumentError at the run where a number is NaN and `allow_nan_stats` is False.
+    InvalidArgumentError at the run if a number is NaN and `allow_nan_stats` is False.
     """
     a, b = type(distribution_a), type(distribution_b)
     formula = _formula(a, b)

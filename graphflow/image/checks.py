@@ -1,4 +1,4 @@
-"""What functions of images ask of their arguments: while the graph is built where shapes are known, else at the run."""
+"""What functions of images ask of their arguments: while the graph is built if shapes are known, else at the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphflow._core.ops.math import math
 from graphflow._core.ops.state.variable import Variable
 
 Size = Any
-"""A number of pixels: an int, or a tensor where it is known at the run only."""
+"""A number of pixels: an int, or a tensor if it is known at the run only."""
 
 
 def is_tensor(value: Any) -> bool:
@@ -30,7 +30,7 @@ def as_image(image: Any, name: str = "image") -> Tensor:
 
 
 def image_checks(image: Tensor) -> list[Operation]:
-    """Operations that check, where the shape does not say it, that an image has three axes or more and is not empty.
+    """Operations that check, if the shape does not say it, that an image has three axes or more and is not empty.
 
     ValueError if the shape says that it is not so.
     """
@@ -59,7 +59,7 @@ def checked_image(image: Tensor) -> Tensor:
 
 
 def condition(holds: Any, message: str) -> list[Operation]:
-    """ValueError if a condition does not hold; where it is a tensor, an operation that raises at the run."""
+    """ValueError if a condition does not hold; if it is a tensor, an operation that raises at the run."""
     if is_tensor(holds):
         return [assert_(holds, [message])]
     if not holds:
@@ -68,7 +68,7 @@ def condition(holds: Any, message: str) -> list[Operation]:
 
 
 def sizes_of(image: Tensor, rank: int) -> list[Size]:
-    """The sizes of an image: ints where they are known, else tensors."""
+    """The sizes of an image: ints if they are known, else tensors."""
     if image.shape.is_fully_defined():
         return list(image.shape.as_list())
     known = image.shape.with_rank(rank).as_list()
@@ -112,7 +112,7 @@ def flat_rank(image: Tensor) -> int:
 
 
 def same_shape(image: Tensor, result: Tensor) -> Tensor:
-    """The result, of the image's static shape, or of three axes where nothing is known."""
+    """The result, of the image's static shape, or of three axes if nothing is known."""
     result.set_shape(TensorShape([None] * 3) if image.shape.ndims is None else image.shape)
     return result
 

@@ -17,7 +17,7 @@ from graphflow.image.checks import as_image
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
     """Pixels in another dtype, with its scale: the largest integer is 1.0 (tf.image.convert_image_dtype).
 
-    `saturate` brings values into the dtype's range first, which matters where floats leave [0, 1]. AttributeError for a
+    `saturate` brings values into the dtype's range first, which matters if floats leave [0, 1]. AttributeError for a
     dtype that holds no numbers.
     """
     image = as_image(image)

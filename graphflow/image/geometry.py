@@ -147,7 +147,7 @@ def pad_to_bounding_box(
 ) -> Tensor:
     """Images with zeros around: offset_height rows above, offset_width columns before, up to the target size.
 
-    ValueError if an offset is negative or the image does not fit, InvalidArgumentError at the run where that is
+    ValueError if an offset is negative or the image does not fit, InvalidArgumentError at the run if that is
     known only then. TensorFlow: tf.image.pad_to_bounding_box.
     """
     with op_scope(None, "pad_to_bounding_box", [image]):
@@ -172,7 +172,7 @@ def crop_to_bounding_box(
 ) -> Tensor:
     """The part of images of the target size that begins at an offset (tf.image.crop_to_bounding_box).
 
-    ValueError if the part is empty or not inside the image, InvalidArgumentError at the run where that is known only
+    ValueError if the part is empty or not inside the image, InvalidArgumentError at the run if that is known only
     then.
     """
     with op_scope(None, "crop_to_bounding_box", [image]):

@@ -31,7 +31,7 @@ def integers(value: Any, count: int, what: str) -> tuple[int, ...]:
 
 
 def padding_of(value: Any, causal: bool = False) -> str:
-    """ "valid", "same", or where that is allowed "causal", from the word in any case."""
+    """ "valid", "same", or if that is allowed "causal", from the word in any case."""
     allowed = ("valid", "same", "causal") if causal else ("valid", "same")
     word = value.lower() if isinstance(value, str) else value
     if word not in allowed:

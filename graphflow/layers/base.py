@@ -83,7 +83,7 @@ class Layer:
 
     @property
     def dtype(self) -> dtypes.DType | None:
-        """The dtype of its variables; None before its first call where none was given."""
+        """The dtype of its variables; None before its first call if none was given."""
         return self._dtype
 
     @property
@@ -93,7 +93,7 @@ class Layer:
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """Its variables that are not trained; all where the layer is not trainable."""
+        """Its variables that are not trained; all if the layer is not trainable."""
         frozen = [] if self.trainable else self._trainable_weights
         return [*frozen, *self._non_trainable_weights]
 
@@ -168,9 +168,9 @@ class Layer:
         aggregation: int = VariableAggregation.NONE,
         partitioner: Any = None,
     ) -> Any:
-        """A variable of the layer: made, or the one that is there where the layer shares; as get_variable.
+        """A variable of the layer: made, or the one that is there if the layer shares; as get_variable.
 
-        dtype: by default the layer's. trainable: False in a layer that is not. Its regularisation loss is added where
+        dtype: by default the layer's. trainable: False in a layer that is not. Its regularisation loss is added if
         the variable is new. ValueError if trainable is asked for together with synchronization=ON_READ.
         """
         if synchronization == VariableSynchronization.ON_READ:

@@ -186,7 +186,7 @@ def embed_sequence(
 ) -> Tensor:
     """The rows of a variable `embeddings` for ids [batch, length] (tf.contrib.layers.embed_sequence).
 
-    vocab_size, embed_dim: the variable's shape, not needed where it is shared. `unique` changes no number here.
+    vocab_size, embed_dim: the variable's shape, not needed if it is shared. `unique` changes no number here.
     """
     if not (reuse or (vocab_size and embed_dim)):
         raise ValueError(

@@ -100,7 +100,7 @@ class Convolution(Layer):
         return [*self.kernel_size, channels, self.filters]
 
     def add_bias(self) -> None:
-        """Makes the bias, where there is one."""
+        """Makes the bias, if there is one."""
         self.bias: Any = None
         if self.use_bias:
             self.bias = self.add_weight(
@@ -159,7 +159,7 @@ class Conv1D(_Forward):
     axes = 1
 
     def convolved(self, inputs: Tensor) -> Tensor:
-        """The inputs convolved with the kernel, padded before where that is causal."""
+        """The inputs convolved with the kernel, padded before if that is causal."""
         padding = self.padding
         if padding == "causal":
             before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]

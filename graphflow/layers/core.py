@@ -200,7 +200,7 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Any:
-    """gf.nn.dropout where `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout."""
+    """gf.nn.dropout if `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout."""
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
 

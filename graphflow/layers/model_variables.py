@@ -130,7 +130,7 @@ def model_variable(
 
 
 def add_model_variable(var: Any) -> None:
-    """Adds a variable to MODEL_VARIABLES, where it is not in it (tf.contrib.framework.add_model_variable)."""
+    """Adds a variable to MODEL_VARIABLES, if it is not in it (tf.contrib.framework.add_model_variable)."""
     found = get_default_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
     if not any(var is other for other in found):
         found.append(var)

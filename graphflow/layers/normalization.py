@@ -264,7 +264,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Tensor:
-    """Inputs normalised by their batch where `training`, a bool or a scalar bool tensor, is true; else by the averages.
+    """Inputs normalised by their batch if `training`, a bool or a scalar bool tensor, is true; else by the averages.
 
     TensorFlow: tf.layers.batch_normalization. For the arguments, and what a training step must run, see
     BatchNormalization.

@@ -145,7 +145,7 @@ def _optimizer(optimizer: Any, rate: Any) -> Optimizer:
     if not callable(optimizer):
         raise ValueError(f"optimizer must be a name, a class, an object or a function, got {optimizer!r}.")
     if rate is None and inspect.isclass(optimizer):
-        raise ValueError("optimize_loss: a learning_rate is needed where the optimizer is a name or a class.")
+        raise ValueError("optimize_loss: a learning_rate is needed if the optimizer is a name or a class.")
     made = optimizer() if rate is None else optimizer(rate)
     if not isinstance(made, Optimizer):
         raise ValueError(f"optimizer must give a gf.train.Optimizer, got {made!r}.")

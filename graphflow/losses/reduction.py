@@ -151,7 +151,7 @@ def rows_axes(values: Tensor) -> Any:
 
 
 def count_elements(values: Tensor) -> Tensor:
-    """The number of elements as a float32 scalar, a constant where it is known."""
+    """The number of elements as a float32 scalar, a constant if it is known."""
     known = shapes.size_of(values.dims)
     if known is not None:
         return constant(float(known), dtype=dtypes.float32, name="num_elements")
@@ -174,7 +174,7 @@ def compute_weighted_loss(
     """The losses times the weights, reduced to a scalar and collected (tf.losses.compute_weighted_loss).
 
     `weights` are a scalar, or have the losses' rank and in each axis their size or 1: ValueError if they cannot,
-    InvalidArgumentError when run where they do not. Computed in float32, returned in the losses' dtype.
+    InvalidArgumentError when run if they do not. Computed in float32, returned in the losses' dtype.
     """
     Reduction.validate(reduction)
     get_default_graph().scopes.loss_reduction = reduction

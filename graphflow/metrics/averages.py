@@ -63,7 +63,7 @@ def ranked_weights(weights: Any, values: Tensor) -> Any:
 
 
 def broadcast_weights(weights: Any, values: Tensor) -> Tensor:
-    """float32 weights of the values' shape; ValueError, or InvalidArgumentError when run, where they do not fit."""
+    """float32 weights of the values' shape; ValueError, or InvalidArgumentError when run, if they do not fit."""
     given = Weights(weights)
     factors = given.tensor
     known = shapes.size_of(values.dims) is not None and factors.dims == values.dims

@@ -21,7 +21,7 @@ from graphflow.nn.layers import dropout
 class MultiRNNCell(RNNCell):
     """Cells one on top of the other (tf.nn.rnn_cell.MultiRNNCell): each takes the output of the one below.
 
-    The state is a tuple of their states, or these side by side where `state_is_tuple` is false. ValueError for no cell.
+    The state is a tuple of their states, or these side by side if `state_is_tuple` is false. ValueError for no cell.
     """
 
     def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:

@@ -100,7 +100,7 @@ class RNNCell:
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """The variables that the cell made, where it is trainable."""
+        """The variables that the cell made, if it is trainable."""
         return list(self._variables) if self.trainable else []
 
     trainable_weights = trainable_variables
@@ -301,7 +301,7 @@ class LSTMCell(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """LSTMStateTuple(num_units, output size), or their sum where the state is no tuple."""
+        """LSTMStateTuple(num_units, output size), or their sum if the state is no tuple."""
         sizes = LSTMStateTuple(self._num_units, self.output_size)
         return sizes if self._state_is_tuple else sum(sizes)
 

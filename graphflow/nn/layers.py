@@ -26,7 +26,7 @@ def dropout(
 ) -> Tensor:
     """Zeroes elements with probability `rate` = 1 - keep_prob and scales the others by 1 / (1 - rate) (tf.nn.dropout).
 
-    `noise_shape` is a shape that broadcasts to x's: elements along a 1 are kept or dropped together. ValueError where
+    `noise_shape` is a shape that broadcasts to x's: elements along a 1 are kept or dropped together. ValueError if
     the rate is outside [0, 1), is not given, or x is not of a floating type. A rate of 0 returns x.
     """
     try:

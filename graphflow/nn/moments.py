@@ -77,7 +77,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Count, sum and sum of squares over `axes`, of x - shift where a shift is given (tf.nn.sufficient_statistics)."""
+    """Count, sum and sum of squares over `axes`, of x - shift if a shift is given (tf.nn.sufficient_statistics)."""
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     over = sorted(set(axes))
     with op_scope(name, "sufficient_statistics", (x, shift)):
@@ -181,7 +181,7 @@ def l2_normalize(
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The share of elements that are zero, float32; NaN where there is no element (tf.nn.zero_fraction)."""
+    """The share of elements that are zero, float32; NaN if there is no element (tf.nn.zero_fraction)."""
     with op_scope(name, "zero_fraction", (value,)):
         x = convert_to_tensor(value, name="value")
         zeros = reductions.reduce_sum(math.cast(math.equal(x, array.zeros_like(x)), dtypes.int64))

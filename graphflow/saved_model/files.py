@@ -36,7 +36,7 @@ def serialized(model: Any) -> bytes:
 def read_saved_model(export_dir: Any) -> Any:
     """The SavedModel message of a folder, from saved_model.pb or else saved_model.pbtxt.
 
-    OSError if there is none, or where it cannot be read; its text says what is wrong.
+    OSError if there is none, or if it cannot be read; its text says what is wrong.
     """
     folder = os.fsdecode(export_dir)
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)

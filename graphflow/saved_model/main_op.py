@@ -17,7 +17,7 @@ from graphflow._core.ops.state.variable_collections import (
 def main_op() -> Operation:
     """An operation that initialises all variables, local ones too, and all tables of the default graph.
 
-    It overwrites what the loader restored; use main_op_with_restore, or an operation of your own, where the variables
+    It overwrites what the loader restored; use main_op_with_restore, or an operation of your own, if the variables
     have been trained.
     """
     return group(global_variables_initializer(), local_variables_initializer(), tables_initializer())

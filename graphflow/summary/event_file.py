@@ -41,7 +41,7 @@ def failure(path: str, error: OSError) -> OpError:
 
 
 class EventFile:
-    """A new event file in a folder, which is made where it is missing.
+    """A new event file in a folder, which is made if it is missing.
 
     capacity: how many events may wait before `write` does, unless they are less than a megabyte together. delay:
     seconds that an event waits at most; never more than one. Any thread may call it. An OpError if the file cannot
@@ -79,7 +79,7 @@ def _create(folder: str, suffix: str) -> tuple[str, int]:
     """Makes an event file that sorts behind those that are there; its path and descriptor."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     # TensorBoard reads a folder in the order of names and does not go back, so the time in the name must grow even
-    # where the clock did not: after a restart within a second, or on another host.
+    # if the clock did not: after a restart within a second, or on another host.
     times = [int(match[1]) for match in map(_NAME.match, os.listdir(folder)) if match]
     moment = max([int(time.time()), *(t + 1 for t in times)])
     while True:

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 class FileWriter:
     """Writes events to a new event file in a folder (tf.summary.FileWriter).
 
-    logdir: the folder, made where it is missing. graph: a Graph to write at once. max_queue: how many events may wait
+    logdir: the folder, made if it is missing. graph: a Graph to write at once. max_queue: how many events may wait
     for the thread that writes before an `add_` call does, unless they are less than a megabyte together. flush_secs:
     seconds that an event waits at most, never more than one. filename_suffix: what the file's name ends in. session:
     accepted, and changes nothing. graph_def: a GraphDef to write instead of a graph.
@@ -215,7 +215,7 @@ class FileWriterCache:
 def summary_iterator(path: Any) -> Iterator[Any]:
     """The events of an event file, one after the other (tf.train.summary_iterator).
 
-    NotFoundError if there is no such file. DataLossError, after the events before it, where a record is damaged,
+    NotFoundError if there is no such file. DataLossError, after the events before it, if a record is damaged,
     cut off, or no Event.
     """
     from google.protobuf.message import DecodeError

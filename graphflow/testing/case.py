@@ -211,7 +211,7 @@ class TestCase(unittest.TestCase):
         self._each(a, b, compare)
 
     def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
-        """Fails where assertAllClose would pass."""
+        """Fails if assertAllClose would pass."""
         try:
             self.assertAllClose(a, b, **kwargs)
         except AssertionError:
@@ -233,7 +233,7 @@ class TestCase(unittest.TestCase):
         self._each(a, b, compare)
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Fails where assertAllEqual would pass."""
+        """Fails if assertAllEqual would pass."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:

@@ -36,15 +36,15 @@ def compute_gradient(
     """The Jacobian of `y` with regard to `x`, by gf.gradients and by differences: (theoretical, numeric).
 
     TensorFlow: tf.test.compute_gradient. Rows stand for the elements of x, columns for those of y; a complex element
-    takes two, for its real and its imaginary part. Where `x` is a list, so are `x_shape`, `x_init_value` and what is
+    takes two, for its real and its imaginary part. If `x` is a list, so are `x_shape`, `x_init_value` and what is
     returned.
 
     x: tensors to vary, of float32, float64, complex64 or complex128. x_init_value: where to differentiate; drawn from
-    [0, 1), the same at every call, where it is None. delta: the step of the differences, which err by about delta ** 2
+    [0, 1), the same at every call, if it is None. delta: the step of the differences, which err by about delta ** 2
     and rounding / delta: 1e-5 suits float64. init_targets: operations to run first. extra_feed_dict: values of
     other tensors. What y does not depend on has zeros.
 
-    Runs in the default session; ValueError if there is none, or where shapes and values do not fit together.
+    Runs in the default session; ValueError if there is none, or if shapes and values do not fit together.
     TypeError for other dtypes. LookupError if the gradient of an operation on the way is not defined.
     """
     session = get_default_session()
@@ -184,7 +184,7 @@ def _by_differences(
 
     for row in range(parts.size):
         above, below = at(row, delta), at(row, -delta)
-        # Where both are the same infinity, nothing changed.
+        # If both are the same infinity, nothing changed.
         changed = above != below
         jacobian[row, changed] = (above[changed] - below[changed]) / (2 * delta)
     return jacobian

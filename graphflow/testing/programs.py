@@ -37,7 +37,7 @@ def test_src_dir_path(relative_path: str) -> str:
 
 
 def is_built_with_cuda() -> bool:
-    """Whether graphflow can use CUDA devices where there are any: always (tf.test.is_built_with_cuda)."""
+    """Whether graphflow can use CUDA devices if there are any: always (tf.test.is_built_with_cuda)."""
     return True
 
 

@@ -277,7 +277,7 @@ def check_strategy(
 ) -> None:
     """Tries out whether a strategy keeps what every strategy has to, and prints a line for each property.
 
-    strategy: one; or, where several programs train together, each one's, with the target of each one's session in
+    strategy: one; or, if several programs train together, each one's, with the target of each one's session in
     `targets`; their clients then run in threads. The servers there lose all their state. synchronous: whether a step of
     all towers is to give the numbers of a step of one device on all their batches, which is compared up to `tolerance`;
     otherwise training must come to a smaller loss, and no update may be lost. The properties: towers, reduction,

@@ -1,7 +1,7 @@
 """Variables over parameter servers by bytes: large ones in slices, and how many bytes each task has, in the log.
 
 A parameter server that holds most of the bytes sends and takes most of what a step moves, and all workers wait for it.
-Whole variables cannot be balanced where one is larger than a server's share; slices can.
+Whole variables cannot be balanced if one is larger than a server's share; slices can.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ByteBalancedStrategy:
 
     @property
     def partitioner(self) -> Partitioner:
-        """Cuts a variable along its first axis, or the longest where the first is shorter than there are tasks."""
+        """Cuts a variable along its first axis, or the longest if the first is shorter than there are tasks."""
 
         def partition(shape: Any, dtype: Any) -> Sequence[int]:
             sizes = [n or 0 for n in shapes.as_shape(shape).as_list()]
@@ -64,7 +64,7 @@ class ByteBalancedStrategy:
 
 
 def _bytes(output: Any) -> int:
-    """The bytes of a value; those of a scalar where its shape is not known, and nothing for strings and handles."""
+    """The bytes of a value; those of a scalar if its shape is not known, and nothing for strings and handles."""
     size = shapes.size_of(output.dims)
     known = output.dtype.is_numpy_compatible and output.dtype is not dtypes.string
     return (1 if size is None else size) * output.dtype.size if known else 0
@@ -97,7 +97,7 @@ def imbalance(sizes: Mapping[str, int]) -> float:
 
 
 def log_balance(variables: Iterable[Any], device_names: Sequence[str]) -> None:
-    """Logs how many bytes of variables each task of a job with several has; warns where one has most of them.
+    """Logs how many bytes of variables each task of a job with several has; warns if one has most of them.
 
     device_names: all devices of the session.
     """

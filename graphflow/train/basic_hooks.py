@@ -59,7 +59,7 @@ class StopAtStepHook(SessionRunHook):
 
     @property
     def last_step(self) -> int | None:
-        """The step to stop at; None before the first session where only a number of steps was given."""
+        """The step to stop at; None before the first session if only a number of steps was given."""
         return self._last_step
 
     def begin(self) -> None:
@@ -73,7 +73,7 @@ class StopAtStepHook(SessionRunHook):
             self._last_step = self._step(session) + self._num_steps
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Asks to stop where the step is reached."""
+        """Asks to stop if the step is reached."""
         assert self._last_step is not None
         step = self._step.near(run_context.session)
         if step >= self._last_step - _NEAR_THE_END:
@@ -130,7 +130,7 @@ class LoggingTensorHook(SessionRunHook):
     """Logs the values of tensors every so many steps or seconds, at level INFO (tf.train.LoggingTensorHook).
 
     tensors: a dictionary from tag to tensor or name, or a list of them. every_n_iter: period in global steps, in runs
-    where there is no global step. at_end: also when the session ends. formatter: a function from the dictionary of
+    if there is no global step. at_end: also when the session ends. formatter: a function from the dictionary of
     values to a string. ValueError if neither a period nor at_end is given, or both periods.
     """
 
@@ -185,7 +185,7 @@ class LoggingTensorHook(SessionRunHook):
         return self._runs if self._step is None else self._step(session)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Fetches the tensors where they are to be logged."""
+        """Fetches the tensors if they are to be logged."""
         if self._timer is None:
             return None
         self._run.before = self._runs if self._step is None else self._step.near(run_context.session)

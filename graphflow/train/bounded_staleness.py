@@ -28,20 +28,20 @@ from graphflow.train.optimizer import Optimizer, present_gradients
 from graphflow.train.wrapping import WrappingOptimizer
 
 _BINS: Final = 64
-"""Length of the histogram where there is no limit; its last bin has all that is larger."""
+"""Length of the histogram if there is no limit; its last bin has all that is larger."""
 
 
 class BoundedStalenessOptimizer(WrappingOptimizer):
     """Applies gradients with another optimizer, and records and limits how stale they are. It is graphflow's own.
 
     The staleness of an update is the number of updates by others that its step may not have seen, and that come before
-    it: none in a training by one worker, and about the number of the other workers where all are equally quick.
+    it: none in a training by one worker, and about the number of the other workers if all are equally quick.
 
     opt: the optimizer that computes and applies gradients. max_staleness: the limit, None to record only. mode: "drop"
     applies nothing of a step that is beyond the limit, nor counts the global step up; "wait" holds quick workers back,
     so that no step comes to be beyond it. All workers must give the same.
 
-    `staleness` and `admitted` tell of a step where they are fetched together with the train op. `histogram` is a
+    `staleness` and `admitted` tell of a step if they are fetched together with the train op. `histogram` is a
     variable which says how many updates of each staleness were applied, larger ones in its last place, and `dropped`
     one that says how many were dropped; checkpoints have them.
     """
@@ -101,7 +101,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """The operation that applies gradients where they are not too stale, and then counts `global_step` up.
+        """The operation that applies gradients if they are not too stale, and then counts `global_step` up.
 
         ValueError if there is no pair, or none with a gradient.
         """
@@ -157,7 +157,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
         return counted
 
     def _where_admitted(self, near: Any, build: Callable[[], Any]) -> Operation:
-        """What `build` builds, done where the step was admitted, on the device of a variable."""
+        """What `build` builds, done if the step was admitted, on the device of a variable."""
         graph = get_default_graph()
 
         def change() -> Tensor:

@@ -111,7 +111,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     """The prefix of the newest checkpoint of a folder that is whole, or None (tf.train.latest_checkpoint).
 
     All its checksums are compared. One that is damaged or gone is passed over, with a warning that says what is wrong,
-    and the one before is taken, from the `checkpoint` file or, where that does not help, by the files' times. None
+    and the one before is taken, from the `checkpoint` file or, if that does not help, by the files' times. None
     if the folder has no `checkpoint` file.
     """
     if not os.path.exists(state_path(checkpoint_dir, latest_filename)):

@@ -31,7 +31,7 @@ TENSORFLOW_VERSION: Final = "1.15.5"
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
     """Writes a graph, or a GraphDef, to logdir/name and returns that path (tf.train.write_graph).
 
-    As text by default, as TensorFlow does. The folder is made where it is not there.
+    As text by default, as TensorFlow does. The folder is made if it is not there.
     """
     graph_def = graph_or_graph_def
     if isinstance(graph_def, Graph):

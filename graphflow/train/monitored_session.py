@@ -408,7 +408,7 @@ class _Monitored:
             self._finish()
 
     def _end_hooks(self) -> None:
-        """Tells the hooks that it is the end; where a peer is lost, the rest of them in a session made anew."""
+        """Tells the hooks that it is the end; if a peer is lost, the rest of them in a session made anew."""
         left = list(self._hooks)
         while left:
             live = self._keeper.current()

@@ -96,7 +96,7 @@ def _correction(variable: Any) -> tuple[Any, Any]:
 
 
 def _unused(name: str) -> str:
-    """The name, with _1, _2, ... where the current variable scope has a variable of that name already."""
+    """The name, with _1, _2, ... if the current variable scope has a variable of that name already."""
     scope = get_variable_scope()
     if scope.reuse:
         return name
@@ -111,7 +111,7 @@ def _unused(name: str) -> str:
 class ExponentialMovingAverage:
     """Averages in which what is older counts less: shadow -= (1 - decay) * (shadow - value) (tf.train's).
 
-    decay: near 1. num_updates: where given, the number of updates so far, and the decay is
+    decay: near 1. num_updates: if given, the number of updates so far, and the decay is
     min(decay, (1 + num_updates) / (10 + num_updates)), so that the averages move faster at first. zero_debias: whether
     averages of tensors, which begin at zero, are corrected for that. name: the last part of the averages' names.
     """

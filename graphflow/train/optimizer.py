@@ -360,7 +360,7 @@ def _trained_by_towers(pairs: Any) -> str:
 
 
 def _part_of_mean(loss: Tensor) -> Tensor:
-    """The tower's part of the mean loss of all towers; the loss itself where the towers' losses are to be added."""
+    """The tower's part of the mean loss of all towers; the loss itself if the towers' losses are to be added."""
     towers = get_distribution_strategy().num_towers
     if towers == 1 or get_loss_reduction() != VariableAggregation.MEAN:
         return loss

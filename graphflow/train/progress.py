@@ -19,7 +19,7 @@ _LOSS_NAME: Final = re.compile(r"(^|[/_])(loss|cost)(_\d+)?$", re.IGNORECASE)
 
 
 class TrainingProgress:
-    """The progress line of a training loop: step, rate, loss where a run has computed one anyway, time left."""
+    """The progress line of a training loop: step, rate, loss if a run has computed one anyway, time left."""
 
     def __init__(self, graph: Graph, losses: list[Any], last_step: Callable[[], int | None]) -> None:
         self._line = StatusLine()

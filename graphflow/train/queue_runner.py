@@ -84,7 +84,7 @@ class QueueRunner:
 
     @property
     def queue(self) -> Any:
-        """The queue; its handle where the runner was read from a message."""
+        """The queue; its handle if the runner was read from a message."""
         return self._queue
 
     @property

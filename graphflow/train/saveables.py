@@ -62,7 +62,7 @@ class VariableSaveable(SaveableObject):
 
     @property
     def expected_shapes(self) -> list[Dims]:
-        """The variable's shape, where it is known."""
+        """The variable's shape, if it is known."""
         dims = self.op.dims
         return [None if dims is None or None in dims else dims]
 

@@ -148,7 +148,7 @@ class Saver:
     # ---- building -------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """Adds the ops to the default graph, where defer_build had put that off; a second call does nothing."""
+        """Adds the ops to the default graph, if defer_build had put that off; a second call does nothing."""
         if self._saver_def is not None or self._is_empty:
             return
         everything = self._var_list is None
@@ -232,11 +232,11 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Writes a checkpoint and returns its prefix: save_path, with "-STEP" where a step is given.
+        """Writes a checkpoint and returns its prefix: save_path, with "-STEP" if a step is given.
 
         global_step: a number, or a tensor or variable to read. write_state: whether the folder's `checkpoint` file
         names it, under `latest_filename`; then old ones are removed. write_meta_graph: whether the graph is written
-        beside it. The folder is made where it is not there, ValueError if it cannot be.
+        beside it. The folder is made if it is not there, ValueError if it cannot be.
         gf.errors.ResourceExhaustedError if the disk is full, and then nothing is left of it. None if there are no
         variables.
         """
@@ -404,7 +404,7 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """The saver of a SaverDef, whose ops are in the graph, under import_scope where one is given."""
+        """The saver of a SaverDef, whose ops are in the graph, under import_scope if one is given."""
         definition = SaverDef.of(saver_def)
         if import_scope is not None:
             for name in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
@@ -422,7 +422,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> Any:
-        """The default graph as a MetaGraphDef with this saver in it, written to a file where one is named."""
+        """The default graph as a MetaGraphDef with this saver in it, written to a file if one is named."""
         # A meta graph holds savers, so its module stands above this one.
         from graphflow.train.meta_graph import export_meta_graph
 

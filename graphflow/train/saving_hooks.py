@@ -77,7 +77,7 @@ class CheckpointSaverHook(SessionRunHook):
     """Saves checkpoints: at the begin of a session, every so many steps or seconds, and at the end.
 
     (tf.train.CheckpointSaverHook.) With `save_steps` it saves at the multiples of it. At a session's begin nothing is
-    saved where the checkpoint of that step is there. checkpoint_basename: of the files, `model.ckpt` gives
+    saved if the checkpoint of that step is there. checkpoint_basename: of the files, `model.ckpt` gives
     `model.ckpt-100`. listeners: of CheckpointSaverListener. ValueError if both saver and scaffold are given, or not
     exactly one period.
     """
@@ -111,7 +111,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Writes the graph, and the checkpoint of the session's first step where it is not there."""
+        """Writes the graph, and the checkpoint of the session's first step if it is not there."""
         step = self._step(session)
         if self._writer is not None:
             self._writer.add_graph(get_default_graph())
@@ -120,7 +120,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer.start(step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Saves, where it is time."""
+        """Saves, if it is time."""
         if not self._timer.due(self._step.near(run_context.session)):
             return
         step = self._step(run_context.session)
@@ -130,7 +130,7 @@ class CheckpointSaverHook(SessionRunHook):
                 run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Saves the last step, where it is not saved yet: others may have trained since the last run here."""
+        """Saves the last step, if it is not saved yet: others may have trained since the last run here."""
         step = self._step.read(session)
         if step != self._timer.last_step:
             self._save(session, step)
@@ -213,7 +213,7 @@ class SummarySaverHook(SessionRunHook):
             log_session(self._writer, "START", step + 1)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Fetches the summaries where it is time."""
+        """Fetches the summaries if it is time."""
         self._run.before = self._step.near(run_context.session)
         self._run.asked = self._args is not None and self._timer.due(self._run.before + 1)
         return self._args if self._run.asked else None
@@ -269,7 +269,7 @@ class StepCounterHook(SessionRunHook):
         self._first = True
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Logs and writes the rate, where it is time."""
+        """Logs and writes the rate, if it is time."""
         if not self._timer.due(self._step.near(run_context.session)):
             return
         step = self._step(run_context.session)
@@ -323,7 +323,7 @@ class ProfilerHook(SessionRunHook):
         self._run.asked = False
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for a traced run where it is time."""
+        """Asks for a traced run if it is time."""
         self._run.before = self._step.near(run_context.session)
         self._run.asked = self._run.before > 0 and self._timer.due(self._run.before + 1)
         return self._args if self._run.asked else None

@@ -31,11 +31,11 @@ _PARTS: Final = (
 class Scaffold:
     """What a monitored session needs of a graph beside the model (tf.train.Scaffold).
 
-    init_op: initialises the variables where no checkpoint is restored, with init_feed_dict. init_fn(scaffold, session):
+    init_op: initialises the variables if no checkpoint is restored, with init_feed_dict. init_fn(scaffold, session):
     called after it. ready_op: a vector of the names of variables that are not initialised. ready_for_local_init_op:
     the same, of those that local_init_op needs. local_init_op: initialises local variables and tables, also after a
     restore. summary_op: the merged summaries. saver: of checkpoints. copy_from_scaffold: another Scaffold, whose parts
-    are taken where none is given. After `finalize` each is an attribute of that name.
+    are taken if none is given. After `finalize` each is an attribute of that name.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class ChiefSessionCreator(SessionCreator):
     def create_session(self) -> Any:
         """A session that is ready; finalizes the graph.
 
-        One made anew keeps the variables where they all have values: another task's loss did not touch them.
+        One made anew keeps the variables if they all have values: another task's loss did not touch them.
         """
         if self._manager is None:
             self._manager = manager_of(self.scaffold)

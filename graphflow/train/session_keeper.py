@@ -1,6 +1,6 @@
 """The session of a monitored session: made, lost and made anew once for all threads that use it.
 
-A thread takes the session that there is, and says so where a run has shown that it is lost. The first to say so makes
+A thread takes the session that there is, and says so if a run has shown that it is lost. The first to say so makes
 it anew, and the others wait for that; what their runs end with meanwhile, as the lost session is closed under them,
 says nothing of their own. Nobody waits who is inside of a call of his own already, such as a hook that runs something:
 the call around it does.
@@ -40,7 +40,7 @@ class Live:
         return self.given_up or self.coordinator.lost
 
     def raise_cause(self, error: Exception) -> None:
-        """Raises what a thread failed with, where a run failed because of that: its queue was closed, perhaps."""
+        """Raises what a thread failed with, if a run failed because of that: its queue was closed, perhaps."""
         try:
             self.coordinator.raise_requested_exception()
         except Exception as cause:
@@ -134,7 +134,7 @@ class SessionKeeper:
         return self._live
 
     def current(self) -> Live:
-        """The session that there is; waits where it is made anew, and makes it where that has failed before."""
+        """The session that there is; waits if it is made anew, and makes it if that has failed before."""
         live = self._live
         if live is not None and not live.lost and self._closer is None:
             return live
@@ -177,7 +177,7 @@ class SessionKeeper:
         self._in_turn(live, make_anew)
 
     def _in_turn(self, lost: Live | None, act: Callable[[], None]) -> None:
-        """Does what makes the session, where that is this thread's turn; what it fails with is told to who waits."""
+        """Does what makes the session, if that is this thread's turn; what it fails with is told to who waits."""
         if not self._take_turn(lost):
             return
         failed: _Failed | None = None
@@ -223,7 +223,7 @@ class SessionKeeper:
             raise RuntimeError("Session is already closed.")
 
     def open(self) -> None:
-        """Makes a session, and goes on trying where a peer is lost; for the thread whose turn it is."""
+        """Makes a session, and goes on trying if a peer is lost; for the thread whose turn it is."""
         while True:
             try:
                 self._check_leaving()
@@ -319,7 +319,7 @@ class SessionKeeper:
             return True
 
     def end(self, given_up: bool = False) -> None:
-        """Ends the threads and the session, where there is one; raises what one of the threads has failed with."""
+        """Ends the threads and the session, if there is one; raises what one of the threads has failed with."""
         live, self._live = self._live, None
         if live is not None:
             self._end(live, given_up)

@@ -60,7 +60,7 @@ class SessionManager:
         self._poll_secs = min(recovery_wait_secs, SESSION_POLL_SECONDS)
         self._local_init_run_options = local_init_run_options
         self.abandoned = threading.Event()
-        """Set by another thread where nobody wants the session any more: what waits for it ends with CancelledError."""
+        """Set by another thread if nobody wants the session any more: what waits for it ends with CancelledError."""
         self.taken_over: tuple[int, int] | None = None
         """Where a cluster had trained variables when prepare_session came first: their step, and that it goes on at."""
 
@@ -81,7 +81,7 @@ class SessionManager:
     ) -> Session:
         """A session with the newest good checkpoint restored, or else initialised by init_op and init_fn.
 
-        Variables that live on a cluster are left as they are, where all have values, were trained and the step is not
+        Variables that live on a cluster are left as they are, if all have values, were trained and the step is not
         below the newest checkpoint's: a chief that was started again while others trained, or before its first
         checkpoint, goes on with them. Session.reset() clears them. `again` says that this process had prepared them
         before. On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
@@ -167,7 +167,7 @@ class SessionManager:
         return session, loaded and not missing
 
     def _share(self, session: Session) -> None:
-        """Gives the chief's values to the others, or takes them, where each worker has all variables."""
+        """Gives the chief's values to the others, or takes them, if each worker has all variables."""
         sharing = self._graph.get_collection(SHARING)
         if sharing:
             session.run(sharing)
@@ -317,7 +317,7 @@ class SessionManager:
         wait: bool,
         max_wait_secs: float,
     ) -> bool:
-        """Restores a checkpoint where there is one; whether it did."""
+        """Restores a checkpoint if there is one; whether it did."""
         if directory and path:
             raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
         if saver is None or not (directory or path):
@@ -359,7 +359,7 @@ class SessionManager:
             session.run(part, {saver.saver_def.filename_tensor_name: path})
 
     def _initialize_locals(self, session: Session) -> str:
-        """Runs local_init_op where what it needs is there; what is missing otherwise."""
+        """Runs local_init_op if what it needs is there; what is missing otherwise."""
         if self._local_init_op is None:
             return ""
         missing = self._missing(session, self._ready_for_local_init_op)

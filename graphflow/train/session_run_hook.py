@@ -89,7 +89,7 @@ class StepReading:
         self.last: int | None = None
         """The value that was seen last."""
         self.expected: int | None = None
-        """What it must be now, where nobody else moves it; None if that is not known."""
+        """What it must be now, if nobody else moves it; None if that is not known."""
         self.exact = False
         """Whether `last` was seen after the last run."""
         self.before: int | None = None
@@ -160,7 +160,7 @@ class StepReader:
 
     @classmethod
     def of_graph(cls, user: str) -> StepReader:
-        """Of the default graph; RuntimeError, naming the hook that needs it, where there is no global step."""
+        """Of the default graph; RuntimeError, naming the hook that needs it, if there is no global step."""
         step = get_global_step()
         if step is None:
             raise RuntimeError(
@@ -185,7 +185,7 @@ class StepReader:
         return self.read(session)
 
     def near(self, session: Any) -> int:
-        """The value now, or what it must be where nobody else moves it: costs nothing after a run that fetched it."""
+        """The value now, or what it must be if nobody else moves it: costs nothing after a run that fetched it."""
         reading = self.reading
         reading.of(session)
         return (

@@ -116,7 +116,7 @@ class Calls:
 
 
 class Calling(threading.local):
-    """What a thread is inside of: a call of the user's, and the numbers of its runs where these are numbered."""
+    """What a thread is inside of: a call of the user's, and the numbers of its runs if these are numbered."""
 
     active = False
     attempts: Attempts | None = None

@@ -69,7 +69,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The graph's global step, made where there is none (tf.train.get_or_create_global_step)."""
+    """The graph's global step, made if there is none (tf.train.get_or_create_global_step)."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step

@@ -287,7 +287,7 @@ class Supervisor:
         self.coord.wait_for_stop()
 
     def stop_on_exception(self) -> AbstractContextManager[Any]:
-        """A context manager that asks for the end where its block raises."""
+        """A context manager that asks for the end if its block raises."""
         manager: AbstractContextManager[Any] = self.coord.stop_on_exception()
         return manager
 

@@ -1,6 +1,6 @@
 """SyncReplicasOptimizer: workers that take each step together, on the mean of their gradients.
 
-TensorFlow has a thread of the chief that moves the gradients on, and a queue of tokens that lets the workers go; where
+TensorFlow has a thread of the chief that moves the gradients on, and a queue of tokens that lets the workers go; if
 either is missing, or the chief dies, all wait for ever. Here every worker's run takes part in a round and finishes it:
 see graphflow._core.resources.sync_rounds. So `minimize` and a session suffice; the hook and the queue runner are there
 for programs written for TensorFlow, and have nothing to do.

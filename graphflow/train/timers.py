@@ -84,7 +84,7 @@ class ReachedTimer:
         self._steps = every_steps or 1
         self._offset = offset
         self.next = 0
-        """The step that it waits for; of no meaning where it goes by the clock."""
+        """The step that it waits for; of no meaning if it goes by the clock."""
         self.last_step = 0
         self.last_time = 0.0
 
@@ -114,7 +114,7 @@ class ExpectedTimer(ReachedTimer):
     """As ReachedTimer, but asked before a run, about the step that the run is expected to reach.
 
     A run that turns out not to move the step does not use up its turn, once: so a look at the step before the
-    training loop changes nothing that happens in the loop. Where the step stays longer, as in an evaluation, runs
+    training loop changes nothing that happens in the loop. If the step stays longer, as in an evaluation, runs
     are counted instead.
     """
 

@@ -60,7 +60,7 @@ def MonitoredTrainingSession(
     save_checkpoint_steps say otherwise; None switches a default off. summary_dir: of the event file, else
     checkpoint_dir; every 100 steps unless save_summaries_steps or save_summaries_secs say otherwise.
     log_step_count_steps: period in which the rate of steps is logged and written. progress: whether to show a
-    progress line; by default where standard error is a terminal. max_recoveries, recovery_window_secs: see
+    progress line; by default if standard error is a terminal. max_recoveries, recovery_window_secs: see
     MonitoredSession.
     """
     if save_checkpoint_secs is USE_DEFAULT and save_checkpoint_steps is USE_DEFAULT:

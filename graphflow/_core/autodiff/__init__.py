@@ -46,7 +46,7 @@ def gradients(
 ) -> list[Tensor | Any]:
     """The derivative of the sum of `ys` with respect to each of `xs` (tf.gradients).
 
-    Each is a Tensor, an IndexedSlices where x is only gathered from, or None if ys do not depend on x
+    Each is a Tensor, an IndexedSlices if x is only gathered from, or None if ys do not depend on x
     (zeros with unconnected_gradients="zero"). grad_ys: the gradient of each y, ones by default. stop_gradients: tensors
     taken as constants. gate_gradients and aggregation_method are accepted: the plan decides what they asked for.
     LookupError if an operation on the way has no gradient, ValueError or TypeError if grad_ys do not fit.

@@ -69,7 +69,7 @@ def _escaped(sums: reverse.Sums, pair: BranchPair, side: int, inner: list[Operat
 
 
 def _merged(mirror: BranchPair, outer: Tensor, *sides: Any) -> Any:
-    """The gradient of a tensor outside: of rows where no branch gives more."""
+    """The gradient of a tensor outside: of rows if no branch gives more."""
     given = [g for g in sides if g is not None]
     if not given:
         return None
@@ -145,7 +145,7 @@ def differentiate_loop(
     if loop.forward is not None:
         raise TypeError(
             f"Second-order gradient for while loops not supported: {loop.name!r} is the gradient of a loop. "
-            "Unroll the loop where second derivatives are needed."
+            "Unroll the loop if second derivatives are needed."
         )
     inner = [op for op in ops if op not in loop.exits]
     targets = [(outer, seen[0]) for outer, seen in _taken_from_outside([loop], inner)]

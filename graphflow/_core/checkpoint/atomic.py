@@ -43,7 +43,7 @@ def os_error(error: OSError, path: str, doing: str) -> errors.OpError:
 def atomic_file(path: str) -> Iterator[int]:
     """Yields the descriptor of a new file that takes the name `path` when the block ends without an error.
 
-    Where it ends with one nothing is left and `path` stays as it was. An OSError becomes a gf.errors.OpError that
+    If it ends with one nothing is left and `path` stays as it was. An OSError becomes a gf.errors.OpError that
     names the file: ResourceExhaustedError if there is no space.
     """
     folder, name = os.path.split(os.path.abspath(path))
@@ -69,7 +69,7 @@ def atomic_file(path: str) -> Iterator[int]:
 def freed_later(path: str) -> Iterator[None]:
     """Around what takes a name away: a large file's space is freed by a thread, since that takes 0.1 s for a GB.
 
-    Where the process ends before, the operating system frees it.
+    If the process ends before, the operating system frees it.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

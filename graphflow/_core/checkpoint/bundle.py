@@ -27,7 +27,7 @@ from graphflow._core.graph.dtypes import as_dtype
 _FOOTER: Final = 48
 MAGIC: Final = 0xDB4775248B80FB57
 _ALL: Final = -1
-"""The length along an axis of which a part has everything, where the text of the part was "-"."""
+"""The length along an axis of which a part has everything, if the text of the part was "-"."""
 _TRAILER: Final = 5
 """Bytes after a block: how it is compressed, and a checksum."""
 _MOST_SHARDS: Final = 100_000

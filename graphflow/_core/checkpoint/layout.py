@@ -56,7 +56,7 @@ class CorruptError(Exception):
 class Record:
     """One tensor of a file, or one slice of a tensor that is stored in parts.
 
-    shape: that of the whole tensor. region: which part of it this is; all of it where `slice_text` is empty. begin and
+    shape: that of the whole tensor. region: which part of it this is; all of it if `slice_text` is empty. begin and
     end: where its bytes lie, from the beginning of the data.
     """
 

@@ -15,7 +15,7 @@ _PIECE: Final = 4 << 20
 
 
 def run_all(function: Callable[[Any], None], items: Iterable[Any], bytes: int) -> None:
-    """Calls function(item) for all items, in several threads where they hold many bytes; raises the first error."""
+    """Calls function(item) for all items, in several threads if they hold many bytes; raises the first error."""
     threads = min(4, os.cpu_count() or 1) if bytes > LARGE else 1
     if threads == 1:
         for item in items:

@@ -177,7 +177,7 @@ class CheckpointData:
     def read(self, wanted: Sequence[tuple[str, Region | None]], give: Collection[int] = ()) -> list[Any]:
         """The arrays of tensors, or of regions of them, after the checksums of all that they are read from.
 
-        give: the positions of those that are to be given away (checkpoint/handover.py) where they are large.
+        give: the positions of those that are to be given away (checkpoint/handover.py) if they are large.
         NotFoundError if a name or a part of a region is not there, DataLossError if a checksum does not hold.
         """
         self.missing(name for name, _ in wanted)
@@ -305,7 +305,7 @@ def checkpoint_path(prefix: str) -> str:
 
 
 def existing_path(prefix: str) -> str:
-    """The file of a prefix, or the index that TensorFlow wrote where only that is there."""
+    """The file of a prefix, or the index that TensorFlow wrote if only that is there."""
     path = checkpoint_path(prefix)
     index = prefix + INDEX
     return index if not os.path.isfile(path) and os.path.isfile(index) else path

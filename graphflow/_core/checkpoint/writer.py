@@ -52,7 +52,7 @@ class _Piece:
 
 
 def write_checkpoint(prefix: str, entries: Sequence[Entry]) -> None:
-    """Writes PREFIX.safetensors, whole or not at all, in a folder that is made where it is not there.
+    """Writes PREFIX.safetensors, whole or not at all, in a folder that is made if it is not there.
 
     InvalidArgumentError if two entries have a name or overlap; otherwise the errors of atomic_file. The arrays must
     not change meanwhile. They are not copied.

@@ -15,7 +15,7 @@ _LOG: Final = logging.getLogger("graphflow")
 def load_extensions() -> Sequence[str]:
     """Imports the extensions that installed packages name in the entry point group `graphflow.extensions`.
 
-    The commands `graphflow serve` (also where `graphflow launch` starts it for a ps), `ops`, `plan` and `replay` call
+    The commands `graphflow serve` (also if `graphflow launch` starts it for a ps), `ops`, `plan` and `replay` call
     it, since no program of the user's runs in their processes. A program imports what it uses by itself, and so does
     one that makes a gf.train.Server.
 

@@ -31,7 +31,7 @@ def most_bytes() -> int:
 def too_large(what: str, size: int | str) -> str:
     """The sentence for what would take more bytes than are allowed; it says how to allow more."""
     return (
-        f"{what} takes {size} bytes, more than the {most_bytes()} that are allowed. Where that is meant, set the "
+        f"{what} takes {size} bytes, more than the {most_bytes()} that are allowed. If that is meant, set the "
         f"environment variable {VARIABLE} to as many bytes."
     )
 

@@ -1,6 +1,6 @@
-"""The modules of a package by name, for where all of them are to be imported.
+"""The modules of a package by name, for code that imports all of them.
 
-pkgutil.iter_modules finds none if the folder cannot be opened, as where a process has too many files open, and says
+pkgutil.iter_modules finds none if the folder cannot be opened, such as when a process has too many files open, and says
 nothing of it. Then a program would run as if the package was empty, so here that is an error.
 """
 
@@ -37,7 +37,7 @@ def import_all(package: str, paths: Iterable[str]) -> None:
 
 
 def exhausted(error: BaseException) -> str:
-    """What has run out where an error, or what caused it, says so, and what to do; "" for any other error."""
+    """What has run out if an error, or what caused it, says so, and what to do; "" for any other error."""
     seen: BaseException | None = error
     while seen is not None:
         code = getattr(seen, "errno", None)

@@ -38,7 +38,7 @@ class Home(NamedTuple):
 
 
 def read_stub(text: str) -> Iterator[tuple[str, Home | None]]:
-    """The public names of a stub and where each is defined, None where in the package itself.
+    """The public names of a stub and where each is defined, None if in the package itself.
 
     A stub has one statement a line, of these forms:
     `from M import A as A`, or `as _B`, for a name that is given away below;
@@ -71,7 +71,7 @@ def read_stub(text: str) -> Iterator[tuple[str, Home | None]]:
 def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """A package's `__getattr__`, `__dir__` and `__all__`, by the stub that lies beside it.
 
-    `__all__` has not what needs protobuf, so that `from graphflow import *` works without it. ImportError where the
+    `__all__` has not what needs protobuf, so that `from graphflow import *` works without it. ImportError if the
     stub is not there.
     """
     members = sys.modules[package].__dict__
@@ -103,7 +103,7 @@ def _load(package: str, home: Home) -> Any:
     """What stands at a place, whose module is imported as `from MODULE import NAME` does.
 
     The ops come first, whatever is asked for. Tensors have their operators then. And two threads that are the first
-    together do not meet inside of that package: Python gives one of them a half of a module where another has begun to
+    together do not meet inside of that package: Python gives one of them a half of a module if another has begun to
     import the package that it is in.
     """
     import_module(_OPS)

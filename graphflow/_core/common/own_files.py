@@ -23,9 +23,9 @@ _SECRET_BYTES: Final = 32
 
 
 def own_folder(path: Path, make: bool = True, trusted: frozenset[int] = frozenset()) -> Path:
-    """A folder that is the user's alone, made where it is missing (with mode 700 whatever the umask is).
+    """A folder that is the user's alone, made if it is missing (with mode 700 whatever the umask is).
 
-    The path without symbolic links. PermissionError, which names the part and what is wrong with it, where somebody
+    The path without symbolic links. PermissionError, which names the part and what is wrong with it, if somebody
     else could write there; another OSError if it cannot be made, or is missing and `make` is false. trusted: numbers
     of users whose folders are taken as root's are.
     """
@@ -182,7 +182,7 @@ def _make_secret(path: Path) -> None:
 def cache_folders() -> list[Path]:
     """Where a user's caches may lie, best first: what XDG_CACHE_HOME names, HOME, and the home that the system knows.
 
-    Only absolute paths, and only in homes that are there: /nonexistent is the home of who must not have one. None where
+    Only absolute paths, and only in homes that are there: /nonexistent is the home of who must not have one. None if
     the user has no home. Whether they are the user's alone is own_folder's to say.
     """
     found = []

@@ -328,7 +328,7 @@ class Philox:
         """Returns `num_samples` classes for each row of `logits`, which are unnormalised log-probabilities.
 
         `logits` is (batch, classes), the result (batch, num_samples) of int32 or int64. Classes whose logit is not
-        finite are never drawn; a row without a finite logit gives the number of classes, as in TensorFlow. Where
+        finite are never drawn; a row without a finite logit gives the number of classes, as in TensorFlow. If
         TensorFlow splits the batch over threads, its numbers depend on how many there are: these are one's.
         """
         kind = _checked_dtype(dtype, _INTEGERS)

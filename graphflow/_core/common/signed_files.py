@@ -1,8 +1,8 @@
-"""Files of machine code that are loaded only where the user's own programs made them.
+"""Files of machine code that are loaded only if the user's own programs made them.
 
 They lie in the user's cache folder, in folders that nobody else may write (own_files.py), and each carries a signature
 (HMAC-SHA256) of its name and content, by a secret that is made on first use. Both are looked at before anything of a
-file is loaded or unpickled, and what is loaded are the very bytes that were looked at. Where there is no such folder,
+file is loaded or unpickled, and what is loaded are the very bytes that were looked at. If there is no such folder,
 as without a home, one is made for this process and removed with it.
 
 An entry is named by everything that its content depends on, therefore it is never out of date; it is written to a

@@ -244,7 +244,7 @@ def _append(kind: str, item: Any, listed: Any) -> None:
 
 
 def attr_from_proto(proto: Any, allowance: Allowance | None = None) -> Any:
-    """The value in an AttrValue: a DType, TensorShape, array, str (bytes where it is no text), int, float, bool, list.
+    """The value in an AttrValue: a DType, TensorShape, array, str (bytes if it is no text), int, float, bool, list.
 
     None if nothing is in it; ValueError if it does not hold together.
     """
@@ -279,7 +279,7 @@ def _single(field: str, value: Any, allowance: Allowance | None) -> Any:
 
 
 def text_of(value: bytes) -> str | bytes:
-    """Bytes as text where they are text."""
+    """Bytes as text if they are text."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -49,7 +49,7 @@ class Graph(ContainerScope):
         self.seed: int | None = None
         self.variable_store: Any = None
         """Holder of the variable scope's state; owned by ops.variable_scope."""
-        self.outer: Graph | None = None  # the graph around this one, where it is the body of a function
+        self.outer: Graph | None = None  # the graph around this one, if it is the body of a function
 
     # ---- building -------------------------------------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ class Graph(ContainerScope):
     # ---- names ----------------------------------------------------------------------------------------------------
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name inside the current scope, with _1, _2, ... where it is taken already."""
+        """The name inside the current scope, with _1, _2, ... if it is taken already."""
         if self._scopes.name:
             name = f"{self._scopes.name}/{name}"
         key = name.lower()

@@ -26,7 +26,7 @@ _ASIDE: Final = ("_", "device", "container")
 def program_identity(graph: Graph, without: Sequence[tuple[int, int]] = ()) -> str:
     """The identity of the program that a graph is so far: 32 hexadecimal digits.
 
-    It depends on every operation: its name, type, inputs and attributes. Of constants the values count where they go
+    It depends on every operation: its name, type, inputs and attributes. Of constants the values count if they go
     into queues, readers or datasets, such as the names of files: another learning rate is the same program, other
     input is not. Devices do not count. without: ranges of operations to leave out, (first, behind the last).
     """

@@ -19,7 +19,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The pair (graph seed, op seed) for the next random op of the default graph; (None, None) where neither is set.
+    """The pair (graph seed, op seed) for the next random op of the default graph; (None, None) if neither is set.
 
     With a graph seed alone, the op's seed is its position in the graph, so that the same program draws the same
     numbers.
@@ -48,7 +48,7 @@ _LOCK: Final = threading.Lock()
 def gives_the_same(graph: Graph) -> bool:
     """Whether the program of a graph gives the same numbers whenever it is run.
 
-    It does where the graph has a seed, or each operation that draws random numbers has one, or none draws any. Of a
+    It does if the graph has a seed, or each operation that draws random numbers has one, or none draws any. Of a
     function's graph that of the graph around it counts. What is fed, and what Python functions do, is not looked at.
     """
     while graph.outer is not None:

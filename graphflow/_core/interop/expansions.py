@@ -103,7 +103,7 @@ def contracted(graph_def: Any) -> list[Any]:
 
 
 def _contracted(node: Any, nodes: Mapping[str, Any]) -> Any:
-    """The node that a marked one stands for; itself where the parts are not as they were written."""
+    """The node that a marked one stands for; itself if the parts are not as they were written."""
     kind = node.attr[MARK].s.decode("latin-1")
     found = []
     for path in _PATHS.get(kind, ()):

@@ -229,7 +229,7 @@ class Writer:
     def _after_stacks(self, op: Operation) -> list[str]:
         """What makes each iteration of a loop wait until the one before has used its stacks, as TensorFlow does.
 
-        It is a ControlTrigger, which runs also where the branch with the stack did not.
+        It is a ControlTrigger, which runs also if the branch with the stack did not.
         """
         loop = op._context
         if self._stack_ops is None:
@@ -324,7 +324,7 @@ def _reachable(control: Operation, op: Operation) -> bool:
 
 
 def _is_in(context: Any, tensor: Tensor) -> bool:
-    """Whether a value exists only where a branch or loop runs."""
+    """Whether a value exists only if a branch or loop runs."""
     op = tensor.op
     if op.op_def.is_variable:
         return False

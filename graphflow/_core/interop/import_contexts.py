@@ -225,7 +225,7 @@ class _Places:
 
 
 def _common(places: Sequence[Place | None]) -> Place | None:
-    """The innermost place around all of these: a ControlTrigger runs also where what it waits for does not."""
+    """The innermost place around all of these: a ControlTrigger runs also if what it waits for does not."""
     if not places or any(place is None for place in places):
         return None
     chains = [place.chain()[::-1] for place in places if place is not None]

@@ -189,7 +189,7 @@ class Builder:
         self.stacked: dict[str, Tensor] = {}
 
     def build(self, order: Sequence[Node]) -> None:
-        """Adds all of them; Refused, a ValueError, where one cannot be."""
+        """Adds all of them; Refused, a ValueError, if one cannot be."""
         self._contexts = Contexts(self._nodes, order)
         for node in order:
             try:
@@ -388,7 +388,7 @@ class Builder:
         return [each if spec.variadic else 1 for spec in specs]
 
     def _check_derived(self, node: Node, kind: str, op: Operation) -> None:
-        """Raises where the node says of its inputs and outputs what they are not."""
+        """Raises if the node says of its inputs and outputs what they are not."""
         declared = tensorflow_op(node.op)
         if declared is None or kind != node.op:
             return

@@ -143,7 +143,7 @@ def _inputs(proto: Any) -> tuple[list[tuple[str, int]], list[str]]:
 
 
 def _attributes(proto: Any, declared: OpType | None, allowance: Allowance) -> dict[str, Any]:
-    """The attributes as Python values, with TensorFlow's defaults where the node says nothing."""
+    """The attributes as Python values, with TensorFlow's defaults if the node says nothing."""
     given = {name: value for name, value in proto.attr.items() if name[:1] != "_" or name == "_class"}
     if declared is None:
         return {name: attr_from_proto(value, allowance) for name, value in given.items()}

@@ -63,7 +63,7 @@ _RESOURCE_PREFIXES: Final = ("ResourceApply", "ResourceSparseApply", "ResourceSc
 
 
 def renamed(op_type: str) -> str:
-    """The op type that stands for one of TensorFlow's; the name itself where it is no other."""
+    """The op type that stands for one of TensorFlow's; the name itself if it is no other."""
     if op_type.startswith(_RESOURCE_PREFIXES):
         return op_type.removeprefix("Resource")
     return _RENAMED.get(op_type, op_type)
@@ -208,4 +208,4 @@ RULES: Final[Mapping[str, Rule]] = {
     "StackPushV2": _stack_push,
     "StackPopV2": _stack_pop,
 }
-"""How the nodes of an op type are built where a new name is not all."""
+"""How the nodes of an op type are built if a new name is not all."""

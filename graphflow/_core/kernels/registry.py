@@ -2,7 +2,7 @@
 
 A factory gets the instruction once, when a plan is made, and returns the function that runs: attributes are looked
 up then and not at each run. The function takes the input arrays (NumPy arrays or scalars) and returns an array, or a
-tuple where the op has several outputs. It never writes to its inputs. The compiled tier is compared with these.
+tuple if the op has several outputs. It never writes to its inputs. The compiled tier is compared with these.
 """
 
 from __future__ import annotations

@@ -17,5 +17,5 @@ elementwise.install()
 
 
 def load_all() -> None:
-    """Loads every module of ops, for where an op of any type may come in: most are loaded at first use."""
+    """Loads every module of ops, for code that may meet an op of any type: most are loaded at first use."""
     import_all(__name__, __path__)

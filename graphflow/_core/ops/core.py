@@ -120,7 +120,7 @@ def apply(
 ) -> Operation:
     """Adds an operation to the graph of its inputs, converting the inputs as the definition says.
 
-    `values` has one item per declared input, a list where the input is variadic. Inputs that share a type variable
+    `values` has one item per declared input, a list if the input is variadic. Inputs that share a type variable
     share a dtype, decided by the first tensor among them. TypeError or ValueError if a value does not fit.
     """
     attrs = {} if attrs is None else attrs
@@ -244,7 +244,7 @@ def _convert_input(
 
 
 def _preferred_of_array(spec: InputSpec, array: Any) -> DType | None:
-    """The dtype for an array where none is given: mostly its own, as only Python's numbers take what suits the op."""
+    """The dtype for an array if none is given: mostly its own, as only Python's numbers take what suits the op."""
     if spec.preferred is not None:
         return spec.preferred
     narrow = array.dtype.kind in "iu" and spec.allowed == INDICES and as_dtype(array.dtype) not in INDICES

@@ -1,4 +1,4 @@
-"""Random numbers: TensorFlow's own, bit for bit, where a seed is given.
+"""Random numbers: TensorFlow's own, bit for bit, if a seed is given.
 
 An op's seed is decided when it is built. With a graph seed alone it is the number of operations built before, so these
 functions build their operations in TensorFlow's order and ask for the seed at the same moment.
@@ -120,7 +120,7 @@ RANDOM_POISSON = op_def(
 
 
 def _seeds(seed: int | None) -> dict[str, Any]:
-    """The two seeds as attributes; both zero where neither the graph nor the op has one."""
+    """The two seeds as attributes; both zero if neither the graph nor the op has one."""
     graph_seed, op_seed = get_seed(seed)
     return {"seed": graph_seed or 0, "seed2": op_seed or 0}
 
@@ -222,7 +222,7 @@ def random_crop(
 ) -> Tensor:
     """A slice of shape `size` at a random place of `value` (tf.random_crop).
 
-    InvalidArgumentError at the run where `value` is smaller.
+    InvalidArgumentError at the run if `value` is smaller.
     """
     with op_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")

@@ -22,7 +22,7 @@ KINDS: Final = ("", "GZIP", "ZLIB")
 def open_to_read(path: str, compression: str = "") -> BinaryIO:
     """The bytes of a file, decompressed as they are read; NotFoundError if there is none.
 
-    Reading raises what `reading_errors` lists where the file is damaged.
+    Reading raises what `reading_errors` lists if the file is damaged.
     """
     try:
         if compression == "GZIP":

@@ -44,7 +44,7 @@ Value = TypeVar("Value")
 
 
 def run_of(context: Any) -> Run | None:
-    """The run that a RunContext is an attempt of, where runs are numbered."""
+    """The run that a RunContext is an attempt of, if runs are numbered."""
     return None if context.once is None else context.once.run
 
 
@@ -90,7 +90,7 @@ class LastRuns(Generic[Value]):
         return found
 
     def put(self, run: Run | None, value: Value) -> None:
-        """Remembers something of a run, where that is known."""
+        """Remembers something of a run, if that is known."""
         if run is None:
             return
         call = self._lines.pop(run.line, None)

@@ -11,7 +11,7 @@ from graphflow._core.graph.dtypes import DType
 
 
 def rows(value: Any, dtype: DType, apart: bool = True) -> list[Any]:
-    """The rows of an array, copied: each with memory of its own, or all in one block where not `apart`."""
+    """The rows of an array, copied: each with memory of its own, or all in one block if not `apart`."""
     if dtype.native == np.dtype(object):
         return [np.array(row, object) for row in value] if value.ndim == 1 else [row.copy() for row in value]
     if value.ndim == 1 or not apart:

@@ -193,8 +193,8 @@ class Queue:
     ) -> list[Element]:
         """Takes `count` elements, waiting for them.
 
-        OutOfRangeError if the queue is closed and has fewer; with `up_to` only where it has none. doubt: raises
-        where the wait is in vain, see ResourceStore.wait. instead: for a reader, which keeps what it takes: whether it
+        OutOfRangeError if the queue is closed and has fewer; with `up_to` only if it has none. doubt: raises
+        if the wait is in vain, see ResourceStore.wait. instead: for a reader, which keeps what it takes: whether it
         needs no element any more, as wake() makes it look again; then none is taken.
         """
         if count < 0:
@@ -263,7 +263,7 @@ class Queue:
         return attempt
 
     def _settle(self) -> None:
-        """Puts what is owed where there is room."""
+        """Puts what is owed if there is room."""
         while self._givers and self._givers[0].owed:
             pending = self._givers[0].pending
             while pending and self._room() > 0:

@@ -138,7 +138,7 @@ class Reader:
         self._records = islice(self._split(work), skip, None)
 
     def _next(self, most: int) -> list[Record]:
-        """The next records of the file, none at its end; where one cannot be read the file is done with."""
+        """The next records of the file, none at its end; if one cannot be read the file is done with."""
         records, self._records = self._records, None
         assert records is not None
         try:

@@ -41,7 +41,7 @@ def read_records(file: BinaryIO, path: str = "", limit: int | None = None) -> It
 
     path: the name that errors give the file. limit: the most bytes that a record may have, by default what
     limits.most_bytes says, so that a compressed file of a few bytes cannot fill the memory.
-    DataLossError, naming file and byte, where a checksum does not hold, where a record is longer than `limit`, and
+    DataLossError, naming file and byte, if a checksum does not hold, where a record is longer than `limit`, and
     where the file ends within a record. Never more memory than the longest record that is there.
     """
     offset = 0
@@ -56,7 +56,7 @@ def read_records(file: BinaryIO, path: str = "", limit: int | None = None) -> It
         if masked_checksum(header[: _LENGTH.size]) != checksum:
             raise _loss(path, offset, "the checksum of its length does not hold")
         if length > most:
-            more = "" if limit is not None else f" (set {VARIABLE} where more are meant)"
+            more = "" if limit is not None else f" (set {VARIABLE} if more are meant)"
             raise _loss(path, offset, f"it has {length} bytes, more than the {most} that are allowed{more}")
         data = _read(file, length)
         end = _read(file, _CHECKSUM.size)

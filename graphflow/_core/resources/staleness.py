@@ -6,7 +6,7 @@ and were admitted before it. All steps of a training are counted at one place, s
 whatever the number of variables and of the tasks that hold them.
 
 A limit can be kept in two ways. A step beyond it can be dropped: nothing of it is applied. Or those who are quick wait:
-a step begins where at most so many others are on their way, and is admitted where that leaves every step that began
+a step begins if at most so many others are on their way, and is admitted if that leaves every step that began
 before it within the limit. The step that began first is never held up, so that all get on. What waiting costs is that
 the slowest sets the pace; see Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
 Server", NIPS 2013, for what the bound is good for.
@@ -72,7 +72,7 @@ class Staleness:
     # ---- a step ---------------------------------------------------------------------------------------------------
 
     def begin(self, run: Any) -> np.ndarray[Any, Any]:
-        """A run begins a step: its ticket. Waits, where too many are on their way."""
+        """A run begins a step: its ticket. Waits, if too many are on their way."""
         step: _Step = run.store.wait(
             self._condition, lambda: self._try_begin(run), run, lambda: self._awaited("begin")
         )

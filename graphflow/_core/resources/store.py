@@ -57,7 +57,7 @@ class ResourceStore:
     """
 
     cell_type: type[VariableCell] = VariableCell
-    """What variables are made of; another where there are GPUs."""
+    """What variables are made of; another if there are GPUs."""
     memory: Memory = ProcessMemory()
     """Where values lie that leave the run or its device; a task's is shared with other processes."""
     collectives: CollectiveService | None = None
@@ -205,7 +205,7 @@ class ResourceStore:
     def enter(self, run: Run | None = None) -> None:
         """A run begins that `running` cannot be around; leave() follows. Waits for changes in place that go on.
 
-        A compiled plan with a long loop makes that long: where `run` is to end meanwhile, this raises as check() does.
+        A compiled plan with a long loop makes that long: if `run` is to end meanwhile, this raises as check() does.
         """
         with self._lock:
             self._active += 1

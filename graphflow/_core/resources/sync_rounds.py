@@ -5,7 +5,7 @@ whole end of the round, so that it is finished as long as one of them lives; wha
 is no worker that the others depend on. The choice of the gradients is made at one place, the task of the global step,
 and has a number; each variable remembers the last number that was applied to it.
 
-Nothing here is saved: the rounds follow the global step. Where that was set, as a restored checkpoint does, what was
+Nothing here is saved: the rounds follow the global step. If that was set, as a restored checkpoint does, what was
 under way is given up, and the next choice counts as later than all before.
 """
 
@@ -67,7 +67,7 @@ class Ticket:
 class Choice:
     """The gradients of a round: the attempts that made them, in the order in which they are added.
 
-    number: see Number; (epoch, 0) where there is nothing to apply. horizon: attempts below it are settled.
+    number: see Number; (epoch, 0) if there is nothing to apply. horizon: attempts below it are settled.
     counted: whether the gradients of the run that has this are among them.
     """
 
@@ -104,15 +104,15 @@ class _Attempt:
     said: float = 0.0
     """When its run was told last for whom it waits."""
     run: Run | None = None
-    """Of which of its trainer's runs it is an attempt, where these are numbered (cluster/once.py)."""
+    """Of which of its trainer's runs it is an attempt, if these are numbered (cluster/once.py)."""
 
 
 @dataclass(eq=False)
 class SyncRounds:
     """The rounds at the global step. Thread-safe.
 
-    needed: how many gradients a round takes. total: the number of replicas; where it is less than `needed`, a round
-    takes several of each, and a run waits only where nothing else is left to do.
+    needed: how many gradients a round takes. total: the number of replicas; if it is less than `needed`, a round
+    takes several of each, and a run waits only if nothing else is left to do.
     """
 
     name: str
@@ -151,7 +151,7 @@ class SyncRounds:
     def begin(self, slot: str, cell: Any, run: Run | None = None) -> Ticket:
         """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica.
 
-        run: its trainer and the number of its run, where these are known. Where gradients of that run were taken
+        run: its trainer and the number of its run, if these are known. If gradients of that run were taken
         before, its ticket only lets it finish their round.
         """
         with self._condition:
@@ -198,7 +198,7 @@ class SyncRounds:
         self._condition.notify_all()
 
     def _given_before(self, run: Run | None, ticket: Ticket) -> Choice:
-        """The choice of a run whose gradients were taken before; nothing is to be done where its round is over."""
+        """The choice of a run whose gradients were taken before; nothing is to be done if its round is over."""
         with self._condition:
             choice = self._given.get(run)
             if ticket.epoch != self._epoch or choice is None:
@@ -385,7 +385,7 @@ class Once:
     """Changes of which each choice makes one: of a variable, of its average, of what an optimizer keeps beside all.
 
     Who claims makes the change and says so by `done`; others that claim the same wait for that, which takes no longer
-    than the change. Where the change fails its claim ends. Thread-safe.
+    than the change. If the change fails its claim ends. Thread-safe.
     """
 
     _condition: threading.Condition = field(default_factory=threading.Condition)

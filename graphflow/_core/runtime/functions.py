@@ -1,4 +1,4 @@
-"""FunctionRunner: a function of a dataset, for one element or, where the bits stay the same, for many at once."""
+"""FunctionRunner: a function of a dataset, for one element or, if the bits stay the same, for many at once."""
 
 from __future__ import annotations
 

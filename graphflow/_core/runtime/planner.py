@@ -226,7 +226,7 @@ class Planner:
         return replace(options, compiled=compiled, check_numerics=looks, verify=verify)
 
     def _prepare(self, store: ResourceStore) -> None:
-        """Lets variables of a store live on GPUs, where there are any."""
+        """Lets variables of a store live on GPUs, if there are any."""
         if self.has_gpus and store.cell_type is VariableCell:
             from graphflow._core.runtime.gpu.cells import DeviceCell
 

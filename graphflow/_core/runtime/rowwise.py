@@ -1,8 +1,8 @@
 """Rowwise: a function of one element, turned into one of many elements at once, with the same bits.
 
 A map is called once for each element of a dataset, and a call of NumPy for each small element costs more than its
-work. Where a batch follows anyway, the elements lie one below the other and each operation is called once for all of
-them. That is done only where the result is the same to the last bit: for operations that are exact or correctly
+work. If a batch follows anyway, the elements lie one below the other and each operation is called once for all of
+them. That is done only if the result is the same to the last bit: for operations that are exact or correctly
 rounded (so the order of the elements does not matter) and for those that only move elements. Any other operation
 without side effects is called row by row, on its own; a function that has none of these ways runs element by element.
 """
@@ -116,7 +116,7 @@ class Rowwise:
     def run(
         self, run: RunContext, columns: Sequence[Any], captured: Sequence[Any], count: int
     ) -> list[np.ndarray[Any, Any]]:
-        """The outputs, one row for each element, in memory of their own; NotRowwise where rows do not fit."""
+        """The outputs, one row for each element, in memory of their own; NotRowwise if rows do not fit."""
         values = dict(zip(self._plan.feeds, (*columns, *captured), strict=True), **self._constants)
         for function, inputs, outputs in self._steps:
             results = function(run, count, *[values[name] for name in inputs])
@@ -224,7 +224,7 @@ def _row_by_row(
 
 
 def stack(rows: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """Rows one below the other in one array of its own; NotRowwise where their shapes differ."""
+    """Rows one below the other in one array of its own; NotRowwise if their shapes differ."""
     first = np.asarray(rows[0])
     result = np.empty((len(rows), *first.shape), first.dtype)
     for number, row in enumerate(rows):

@@ -30,7 +30,7 @@ class _Worker:
 
 
 class ThreadPool:
-    """Calls functions on threads of its own: an idle one where there is one, a new one otherwise. Thread-safe."""
+    """Calls functions on threads of its own: an idle one if there is one, a new one otherwise. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

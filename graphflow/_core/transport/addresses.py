@@ -22,7 +22,7 @@ def port_of(text: str) -> int | None:
 def split(address: str, any_port: bool = False) -> tuple[str, int]:
     """The host and the port of an address, host:port or [host]:port.
 
-    any_port: whether port 0 may stand for any that is free, as it may where a server listens. ValueError saying what
+    any_port: whether port 0 may stand for any that is free, as it may if a server listens. ValueError saying what
     is wrong.
     """
     host, colon, text = address.rpartition(":")

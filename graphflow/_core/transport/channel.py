@@ -94,7 +94,7 @@ class Channel:
         """Whether anything came."""
         self.greeted = False
         self.memory: PartnerMemory | None = None
-        """What the server shares with this process, where both can."""
+        """What the server shares with this process, if both can."""
         self.trim_at = 0.0
 
     def connect(self, deadline: float | None) -> bool:
@@ -122,7 +122,7 @@ class Channel:
         return "" if self._stands else self.route.trouble
 
     def _turn(self) -> None:
-        """Connects, or connects to another address than before, where there is one to choose."""
+        """Connects, or connects to another address than before, if there is one to choose."""
         end = self.route.choose()
         if not end:
             return

@@ -78,7 +78,7 @@ class Connection:
     """A client's connection to the server at `address` (host:port). Thread-safe; not usable after a fork.
 
     tcp_only: whether it uses neither memory nor sockets of the machine's own. PermissionError for a server on another
-    machine where `access` has no keys.
+    machine if `access` has no keys.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Connection:
     ) -> Message:  # fmt: skip
         """Sends a request and returns the answer.
 
-        Refused where the server answers with an error, UnavailableError if it is gone, DeadlineExceededError after
+        Refused if the server answers with an error, UnavailableError if it is gone, DeadlineExceededError after
         `deadline` (of time.monotonic()).
         """
         channel = self._channel()
@@ -258,7 +258,7 @@ class Connection:
         return answer
 
     def _ask_why(self, channel: Channel, request: int, error: Overdue) -> None:
-        """Notes what an ended request waited for, where the server says so at once."""
+        """Notes what an ended request waited for, if the server says so at once."""
         deadline = time.monotonic() + WHY_SECONDS
         with suppress(errors.OpError):
             while True:

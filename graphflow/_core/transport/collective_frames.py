@@ -47,7 +47,7 @@ class Where(IntEnum):
 class Frame(NamedTuple):
     """One frame.
 
-    rows: how many this member put in, and ~rows where others may put in other numbers. length: of the value, in bytes.
+    rows: how many this member put in, and ~rows if others may put in other numbers. length: of the value, in bytes.
     payload: what is behind the text.
     """
 
@@ -78,7 +78,7 @@ class Frame(NamedTuple):
 
     @staticmethod
     def decode(data: Buffer) -> Frame:
-        """The frame that bytes are; BadMessage where they are none."""
+        """The frame that bytes are; BadMessage if they are none."""
         if len(data) < _HEAD.size:
             raise BadMessage("A frame of a collective is too short.")
         what, where, number, axes, rank, texts, group, instance, round_, formation, rows, length = (
@@ -103,7 +103,7 @@ class Frame(NamedTuple):
         )  # fmt: skip
 
     def value(self) -> Any:
-        """The value that is here, flat; BadMessage where its length is not what the shape says."""
+        """The value that is here, flat; BadMessage if its length is not what the shape says."""
         if len(self.payload) != self.length or self.length != self.bytes:
             raise BadMessage("The value of a collective has another length than its shape says.")
         return np.frombuffer(self.payload, self.dtype)

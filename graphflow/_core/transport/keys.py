@@ -1,7 +1,7 @@
 """The keys of a cluster: one file that is made once and copied to every machine that takes part.
 
 Whoever has it may connect, and may have Python functions run, as with the user's token on one machine; so it is refused
-where others could read it. It holds two CURVE key pairs, since a server proves that it is one, and a client that it may
+if others could read it. It holds two CURVE key pairs, since a server proves that it is one, and a client that it may
 connect, each with a key of its own; the public halves follow from the secret ones. The handshake, and that everything
 after it is encrypted, is ZeroMQ's (https://rfc.zeromq.org/spec/26).
 """
@@ -30,7 +30,7 @@ _TITLE: Final = (
 )
 _SECRET_LENGTH: Final = 40
 PLAIN_USER: Final = b"graphflow"
-"""The name that goes with the password where there are no keys."""
+"""The name that goes with the password if there are no keys."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -157,7 +157,7 @@ class LocalChannel:
     def send(self, frames: Sequence[Buffer]) -> bool:
         """Writes a message, as far as there is room; whether it is out.
 
-        LocalChannelBroken where the other end is gone.
+        LocalChannelBroken if the other end is gone.
         """
         parts = packed(frames)
         if len(parts) == 1 and not self._waiting:
@@ -304,7 +304,7 @@ class Listener:
     def accept(self, secret: object) -> LocalChannel | None:
         """The local channel into which this secret was written; None if there is none.
 
-        NoFiles where there may be one that this process has no file for: what was written into it stays there.
+        NoFiles if there may be one that this process has no file for: what was written into it stays there.
         """
         if not isinstance(secret, str) or len(secret) != 2 * SECRET_BYTES:
             return None

@@ -1,6 +1,6 @@
 """Names of machines, looked up where nobody waits for it.
 
-A look-up can take a minute where the name service does not answer, and nothing ends it. ZeroMQ would do it in the
+A look-up can take a minute if the name service does not answer, and nothing ends it. ZeroMQ would do it in the
 thread that carries the messages of all connections, so it gets addresses of numbers alone, and a thread for each host
 asks here: the others go on, and at most one thread a host hangs. Answers are kept for a moment only, since addresses
 change; the last one that was good stays in use for as long as there is no newer one.
@@ -69,7 +69,7 @@ class Names:
         self._entries: dict[_Key, _Entry] = {}
 
     def look_up(self, host: str, then: Callable[[], None] | None = None) -> Found:
-        """What is known of a host; never waits, and has it looked up where that is not new.
+        """What is known of a host; never waits, and has it looked up if that is not new.
 
         then: called, in another thread, when the answer is there that is pending.
         """
@@ -122,7 +122,7 @@ class Names:
             return replace(entry.found, pending=pending)
 
     def _make_room(self) -> None:
-        """Forgets the oldest hosts that nobody asks for at the moment, where there are too many."""
+        """Forgets the oldest hosts that nobody asks for at the moment, if there are too many."""
         if len(self._entries) >= _MOST_KEPT:
             for key in [k for k, e in self._entries.items() if not e.asked_at][: _MOST_KEPT // 2]:
                 del self._entries[key]

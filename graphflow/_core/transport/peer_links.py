@@ -134,7 +134,7 @@ class PeerLinks:
             self._connect(link)
 
     def _connect(self, link: _Link, then: Callable[[], None] | None = None) -> None:
-        """Connects a link, or connects it to another address, where there is one to choose."""
+        """Connects a link, or connects it to another address, if there is one to choose."""
         end = link.route.choose(then) or (link.route.endpoint if link.refused else "")
         if not end:
             return

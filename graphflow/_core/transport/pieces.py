@@ -99,7 +99,7 @@ class Pieces:
     def take(self, frames: list[Buffer]) -> list[Buffer] | None:
         """The message that has come with these frames, None if they are a piece.
 
-        BadMessage where they are neither.
+        BadMessage if they are neither.
         """
         if frames and frames[0][:2] == _WORD:
             try:

@@ -22,7 +22,7 @@ SILENT: Final = (
     "something listens there that does not answer as a task of this cluster: it is stopped, overloaded, or another "
     "program"
 )
-"""Why there is no answer where a connection could be made."""
+"""Why there is no answer if a connection could be made."""
 
 _NO_PORT: Final = "its port is 0, which stands for any free one: give the port that the task has printed"
 
@@ -77,13 +77,13 @@ class Route:
 
 
 def beyond(host: str, number: str = "") -> str:
-    """The words for a host on another machine where there are no keys."""
+    """The words for a host on another machine if there are no keys."""
     where = host if number in ("", host) else f"{host} ({number})"
     return f"{where} is beyond this machine, and no keys of the cluster are given: {HOW_TO}."
 
 
 def check_reach(address: str, keys: ClusterKeys | None, seconds: float = 0.0) -> None:
-    """PermissionError for an address (host:port) that is known to be beyond this machine, where there are no keys.
+    """PermissionError for an address (host:port) that is known to be beyond this machine, if there are no keys.
 
     seconds: how long a name is waited for. A name that is not known then passes: there is nothing to connect to.
     """

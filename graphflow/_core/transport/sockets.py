@@ -399,7 +399,7 @@ class Sockets:
         self._gate_used = True
 
     def _look_at_gate(self) -> None:
-        """Answers who may connect, and closes strangers where there are too many."""
+        """Answers who may connect, and closes strangers if there are too many."""
         asked, news = self.gate.answer(), self.gate.look()
         self._gate_used = asked or news
         if self.gate.crowded:

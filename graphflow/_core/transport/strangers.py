@@ -5,7 +5,7 @@ sending one. Every connection begins with a proof: without keys ZeroMQ's PLAIN m
 from the user's token (https://rfc.zeromq.org/spec/24), with the keys of a cluster CURVE
 (https://rfc.zeromq.org/spec/26). Until then ZeroMQ takes commands of the handshake and nothing else, each at most as
 long as a frame may be, and ends the connection after some seconds. What it does not limit is how many there are: here
-some are closed beyond a number. Those go first that have been there for long, the oldest first; where all came just now
+some are closed beyond a number. Those go first that have been there for long, the oldest first; if all came just now
 chance decides, as otherwise whoever connects fastest would throw out all others. So strangers cost a task at most
 `MOST_STRANGERS` files and as many frames.
 
@@ -43,9 +43,9 @@ MOST_STRANGER_BYTES: Final = 64 << 10
 _SHARE_OF_FILES: Final = 2
 """Strangers get no more than one of so many of the files that this process may still open."""
 _FEWEST: Final = 8
-"""So many strangers there may be even where files are short: whoever connects is one at first."""
+"""So many strangers there may be even if files are short: whoever connects is one at first."""
 _BACKLOG: Final = 1024
-"""Connections that the kernel keeps for ZeroMQ: where there is no room it drops them, and who came tries again only
+"""Connections that the kernel keeps for ZeroMQ: if there is no room it drops them, and who came tries again only
 after a second."""
 _EVENTS_AT_ONCE: Final = 256
 """Events that are looked at before others have their turn."""

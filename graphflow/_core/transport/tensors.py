@@ -1,4 +1,4 @@
-"""Tensors as a table of descriptors and a raw buffer each, without a copy where the array is contiguous.
+"""Tensors as a table of descriptors and a raw buffer each, without a copy if the array is contiguous.
 
 A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. A small buffer follows it at
 once, since a frame of its own would cost more than copying it; a large one is a frame, or several. The buffer holds the
@@ -134,7 +134,7 @@ def decode(
 ) -> list[np.ndarray[Any, Any] | None]:
     """The `count` values that `encode` was given; arrays are read-only, and large ones share memory with the buffers.
 
-    The table begins at a position and goes to the end. BadMessage where it is none. `memory` is what the sender shares;
+    The table begins at a position and goes to the end. BadMessage if it is none. `memory` is what the sender shares;
     SharedMemoryError if it cannot be had any more.
     """
     values: list[np.ndarray[Any, Any] | None] = []
@@ -186,7 +186,7 @@ def decode(
 
 
 def _joined(pieces: Sequence[Buffer], length: int) -> Buffer:
-    """The buffer of so many bytes that these frames make; an empty one where they do not."""
+    """The buffer of so many bytes that these frames make; an empty one if they do not."""
     if sum(map(len, pieces)) != length:
         return b""
     whole = np.empty(length, np.uint8)

@@ -34,9 +34,9 @@ def folders() -> list[Path]:
 
 
 def path() -> Path:
-    """The file of the user's token, in the first folder that is the user's alone, made where it is missing.
+    """The file of the user's token, in the first folder that is the user's alone, made if it is missing.
 
-    PermissionError, which names each folder and what is wrong with it, where there is none.
+    PermissionError, which names each folder and what is wrong with it, if there is none.
     """
     wrong = []
     for folder in folders():

@@ -47,7 +47,7 @@ def _send(socket: zmq.Socket[bytes], parts: Sequence[Any]) -> None:
 
 
 def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
-    """One message, or a piece, without waiting; zmq.Again where there is none. Large frames are not copied."""
+    """One message, or a piece, without waiting; zmq.Again if there is none. Large frames are not copied."""
     parts: list[Buffer] = [socket.recv(zmq.NOBLOCK)]
     while socket.getsockopt(zmq.RCVMORE):
         frame = socket.recv(copy=False)
@@ -56,7 +56,7 @@ def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
 
 
 def receive_rest(socket: zmq.Socket[bytes], most_frames: int, most_bytes: int) -> list[Buffer] | None:
-    """The frames of a message behind the first; None, and nothing kept, where there are more or larger ones."""
+    """The frames of a message behind the first; None, and nothing kept, if there are more or larger ones."""
     parts: list[Buffer] | None = []
     while socket.getsockopt(zmq.RCVMORE):
         frame = socket.recv(copy=False)

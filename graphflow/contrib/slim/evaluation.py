@@ -90,7 +90,7 @@ def evaluation_loop(
     """evaluate_once for each new checkpoint of a folder; the last value of final_op.
 
     TensorFlow: tf.contrib.slim.evaluation.evaluation_loop. init_fn: as a Scaffold's. Ends after
-    max_number_of_evaluations, or where no checkpoint comes for `timeout` seconds, unless timeout_fn() then is false.
+    max_number_of_evaluations, or if no checkpoint comes for `timeout` seconds, unless timeout_fn() then is false.
     """
     return evaluation.evaluate_repeatedly(
         checkpoint_dir,

@@ -146,10 +146,10 @@ def train(
     """Runs steps of training until the global step is number_of_steps; the last loss (tf.contrib.slim.learning.train).
 
     train_op: of create_train_op. logdir: of checkpoints and events, None for none; the chief saves at the end, too.
-    train_step_fn: is called as train_step for each step. init_fn: is called with the session behind init_op, where no
+    train_step_fn: is called as train_step for each step. init_fn: is called with the session behind init_op, if no
     checkpoint is restored. startup_delay_steps: the global step that others than the chief wait for. sync_optimizer: a
     SyncReplicasOptimizer or a list of them. trace_every_n_steps: writes timelines into logdir. ignore_live_threads:
-    ends although threads go on. For the rest see Supervisor. The graph is finalized. Ends also where an input raises
+    ends although threads go on. For the rest see Supervisor. The graph is finalized. Ends also if an input raises
     OutOfRangeError; after AbortedError it begins again from the latest checkpoint. ValueError if arguments disagree.
     """
     optimizers = _optimizers(sync_optimizer)

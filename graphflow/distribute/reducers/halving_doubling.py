@@ -15,7 +15,7 @@ class HalvingDoublingReducer(AllToAll):
     """Adds up in 2 log2(n) steps (Rabenseifner, 2004): for many devices, and for values that are not large.
 
     In each step two devices exchange halves of what they have: they keep a half, added up with the lower device's part
-    first, and in the end collect the halves again. So the bits are the same on every device. Where n is no power of
+    first, and in the end collect the halves again. So the bits are the same on every device. If n is no power of
     two, those beyond the largest one give their value to another device first, and get the result from it.
     """
 

@@ -11,7 +11,7 @@ from graphflow.distribute.reducers.base import Reducer, on_device
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
 
 BUCKET_BYTES: Final = 4 << 20
-"""Bytes of a bucket where it is not said: large enough to be bound by memory, small enough for several."""
+"""Bytes of a bucket if it is not said: large enough to be bound by memory, small enough for several."""
 
 
 class PackingReducer(Reducer):

@@ -1,6 +1,6 @@
 """Kernels that look at values and change none.
 
-What is found goes to the status: its first word is a code, its second the number of the node that wrote it, 0 where
+What is found goes to the status: its first word is a code, its second the number of the node that wrote it, 0 if
 there was none. As on a CPU, the first to find something is the one that is told of.
 """
 

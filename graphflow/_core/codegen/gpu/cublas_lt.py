@@ -1,7 +1,7 @@
 """Matrix products by NVIDIA's cuBLASLt, through ctypes: a few functions of it are needed, and no package that wraps it.
 
 It adds a bias and applies a relu in the product's own kernel, and takes its working memory from us, so that a product
-can be part of a captured graph. The library comes with the extra `cuda13-blas` or with a CUDA toolkit. Where it is not
+can be part of a captured graph. The library comes with the extra `cuda13-blas` or with a CUDA toolkit. If it is not
 there, or cannot read an operand as it lies, matmul.py's kernel is used. Products are computed in the precision of their
 operands (no TF32).
 """

@@ -33,7 +33,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Found:
-    """The GPUs that can be used; where there is none, `problem` says why in a sentence. `simulated`: by Numba."""
+    """The GPUs that can be used; if there is none, `problem` says why in a sentence. `simulated`: by Numba."""
 
     gpus: tuple[Gpu, ...] = ()
     problem: str = ""

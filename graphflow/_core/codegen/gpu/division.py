@@ -26,7 +26,7 @@ _LOW: Final = "4294967295"
 
 
 def with_divisions(source: str, arguments: Sequence[Any], bound: int) -> tuple[str, tuple[Any, ...]]:
-    """A kernel's text and arguments as they are launched, where all indices that it divides are below `bound`."""
+    """A kernel's text and arguments as they are launched, if all indices that it divides are below `bound`."""
     if "quotient(" not in source:
         return source, tuple(arguments)
     names, fast, plain = _texts(source)

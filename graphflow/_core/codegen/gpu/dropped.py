@@ -1,6 +1,6 @@
 """Gives back to the driver what nobody holds any more: device memory, pinned memory, events and streams.
 
-Numba keeps it and frees it all when the eleventh comes, in whichever thread drops that one. Where no GPU is current
+Numba keeps it and frees it all when the eleventh comes, in whichever thread drops that one. If no GPU is current
 there, the driver refuses, the memory is lost, and a traceback is on stderr. So each GPU gets a queue that makes it
 current.
 """

@@ -45,7 +45,7 @@ def gather_source(inner: bool) -> str:
 
 @cache
 def scatter_atomic_source(dtype: str, operation: str, dropping: bool = False) -> str | None:
-    """x[indices[k]] op= y[k] where the order does not matter: add, sub, max and min; None for other operations.
+    """x[indices[k]] op= y[k] if the order does not matter: add, sub, max and min; None for other operations.
 
     kernel(status, number, count, x, indices, y, rows, columns). Wrong indices are left out, others are not: a variable
     is changed after INDEX_CHECK_SOURCE. With `dropping` those below zero are not wrong, but left out. A NaN becomes the
@@ -122,7 +122,7 @@ def kernel(status, number, count, x, indices, y, rows, taken):
 def first_of_equal_sources(dtype: str, positions: str) -> tuple[str, str, str]:
     """Three kernels, one after the other, that find the first of equal indices; status 2 for one that is out of range.
 
-    kernel(status, number, count, indices, table, firsts, places, rows): firsts[k] is indices[k] where it is the first,
+    kernel(status, number, count, indices, table, firsts, places, rows): firsts[k] is indices[k] if it is the first,
     else -1; places[k] is where the first is. table: int32[rows], of which only what is named is touched.
     """
     steps = (

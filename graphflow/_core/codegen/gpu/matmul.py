@@ -2,9 +2,9 @@
 
 Operands are read with any strides, so that a transposed or sliced one is never copied. Each block takes a tile of the
 result and goes along the depth: while it computes with one piece of its operands, the next is on its way from memory.
-A thread takes its operands from shared memory by fours. Where the result has too few tiles to keep a GPU busy, several
+A thread takes its operands from shared memory by fours. If the result has too few tiles to keep a GPU busy, several
 blocks share one, each with a stretch of the depth, and a second launch adds up what they have. The stretches follow
-from the sizes, so that no device changes a bit. Where NVIDIA's cuBLASLt is there, it is used instead (cublas_lt.py).
+from the sizes, so that no device changes a bit. If NVIDIA's cuBLASLt is there, it is used instead (cublas_lt.py).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _Side:
     """How the threads of a block bring an operand's piece of a tile to shared memory.
 
     name: "a" or "b". extent: the tile's rows, or columns. outer, inner: the strides along these and along the depth.
-    along: whether neighbouring threads take neighbours along the depth. They do where these lie side by side.
+    along: whether neighbouring threads take neighbours along the depth. They do if these lie side by side.
     """
 
     name: str

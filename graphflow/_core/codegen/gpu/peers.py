@@ -1,4 +1,4 @@
-"""Copies from one GPU to another: without the host where the two can reach each other, staged by the driver elsewhere.
+"""Copies from one GPU to another: without the host if the two can reach each other, staged by the driver elsewhere.
 
 Numba has no function for them, but a handle of each context for the driver's.
 """
@@ -13,7 +13,7 @@ _ALREADY: Final = 704
 
 
 def connect(here: Any, there: Any) -> None:
-    """Lets the GPU of a context, which is current, reach the memory of another's, where the machine can do that."""
+    """Lets the GPU of a context, which is current, reach the memory of another's, if the machine can do that."""
     driver = import_module("numba.cuda.cudadrv.driver")
     if not here.can_access_peer(there.device.id):
         return

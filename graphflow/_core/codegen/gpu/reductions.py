@@ -2,8 +2,8 @@
 
 A block has some cells of the result and some threads for each, which add up stretches and then each other's sums in a
 fixed tree. Over the last axis the threads of a cell are neighbours: they take four neighbouring elements at a time,
-where those are one access, and combine by shuffles. Otherwise neighbouring threads have neighbouring cells, and combine
-through shared memory. Where a result has so few cells that few blocks would be busy, each is cut into stretches, whose
+if those are one access, and combine by shuffles. Otherwise neighbouring threads have neighbouring cells, and combine
+through shared memory. If a result has so few cells that few blocks would be busy, each is cut into stretches, whose
 sums a second launch adds up. The numbers of threads and blocks follow from sizes, so that no device changes a bit.
 """
 
@@ -35,7 +35,7 @@ _SHARED: Final = 256
 _SMALLEST: Final = {"max": "-1e999", "min": "1e999"}
 _BITS: Final = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16": 16}
 _AT_ONCE: Final = 4
-"""Elements that a thread loads before it adds up any, where it does not take them by fours."""
+"""Elements that a thread loads before it adds up any, if it does not take them by fours."""
 
 
 def _initial(output: RegionOutput) -> str:
@@ -235,7 +235,7 @@ _BUSY: Final = 4096
 _FEWEST: Final = 16
 """A thread adds up at least so many elements."""
 _SIDE_BY_SIDE: Final = 32
-"""Cells of neighbouring threads, so that a warp reads neighbouring elements; where there are so many."""
+"""Cells of neighbouring threads, so that a warp reads neighbouring elements; if there are so many."""
 
 
 def reduction_layout(region: Region, sizes: Sequence[int], threads: int) -> ReductionLayout:

@@ -19,7 +19,7 @@ from graphflow._core.codegen.gpu.vectors import WIDTH, lies_well
 
 _MOST_WIDE: Final = 12
 _MOST_STATEMENTS: Final = 24
-"""Where more operands or statements are fused, four elements would need too many registers."""
+"""If more operands or statements are fused, four elements would need too many registers."""
 
 
 def marks(count: int, first: int = 0) -> list[str]:

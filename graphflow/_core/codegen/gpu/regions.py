@@ -1,8 +1,8 @@
 """Kernels of fused regions: elementwise work, and reductions over any axes.
 
 A region is the one that the CPU's generator takes. Elementwise, each thread walks the space with the stride of the
-whole grid, by four neighbours along the last axis where all operands lie so that they are one access of 128 bits.
-Otherwise it loads several elements before it computes any where the space is one axis, since a GPU is kept busy by
+whole grid, by four neighbours along the last axis if all operands lie so that they are one access of 128 bits.
+Otherwise it loads several elements before it computes any if the space is one axis, since a GPU is kept busy by
 loads under way. Reductions are kernels of their own for each set of axes (reductions.py), and so is what reads an
 operand along another axis (transposed.py).
 
@@ -42,7 +42,7 @@ class Piece:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axes that it reduces, () where it is elementwise."""
+        """The axes that it reduces, () if it is elementwise."""
         return next((o.axes for o in self.region.outputs if o.reduction is not None), ())
 
 

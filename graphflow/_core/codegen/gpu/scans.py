@@ -1,6 +1,6 @@
 """Kernels of running sums, products and log-sum-exps along an axis.
 
-Where the axis is the last one a block takes a row, piece by piece: its threads combine what lies 1, 2, 4, ... places
+If the axis is the last one a block takes a row, piece by piece: its threads combine what lies 1, 2, 4, ... places
 before, and what came before the piece is carried along. Along another axis neighbouring threads take neighbouring
 lines, each from one end to the other. Both orders are fixed, so that the bits are the same every time.
 """
@@ -19,7 +19,7 @@ def _combined(operation: str, dtype: str, target: str, first: str, second: str) 
     """Lines for target = first combined with second, as they follow each other."""
     if operation != "logsumexp":
         return [f"{target} = {dtype}({first} {'+' if operation == 'sum' else '*'} {second})"]
-    # Where both are the same, they may be infinite; where the difference is no number, neither is the result.
+    # If both are the same, they may be infinite; if the difference is no number, neither is the result.
     return [
         f"apart = {first} - {second}",
         f"top = {first} if apart > {dtype}(0) else {second}",

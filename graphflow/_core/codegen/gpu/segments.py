@@ -33,7 +33,7 @@ def segment_source(dtype: str, kind: str, gathered: bool) -> str:
     """Sums, means, products, largest and smallest of the rows of each segment.
 
     kernel(status, number, count, x, height, indices, ids, given, rows, columns): y[r] is that of the rows x[k] with
-    ids[k] == r, or of x[indices[k]] where `gathered`, of which x has `height`; `given` ids, `rows` segments.
+    ids[k] == r, or of x[indices[k]] if `gathered`, of which x has `height`; `given` ids, `rows` segments.
     """
     place = "int64(indices[k])" if gathered else "k"
     return f"""

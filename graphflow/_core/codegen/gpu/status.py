@@ -26,7 +26,7 @@ def may_report(source: str) -> bool:
 
 
 def report(code: str) -> tuple[str, str]:
-    """Lines that leave a code, where no other thread has left one; more lines may follow in their block.
+    """Lines that leave a code, if no other thread has left one; more lines may follow in their block.
 
     Threads look at the code while others leave theirs, so that it is written atomically.
     """

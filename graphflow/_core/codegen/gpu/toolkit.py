@@ -144,7 +144,7 @@ def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., N
 
 
 class _UnsignedIndices(ast.NodeTransformer):
-    """Makes every index of an array unsigned: to a signed one Numba adds the array's length where it is negative."""
+    """Makes every index of an array unsigned: to a signed one Numba adds the array's length if it is negative."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
         self.generic_visit(node)
@@ -221,7 +221,7 @@ def elementwise_launch(
 ) -> Launch:
     """A launch of a kernel that walks `count` elements with a stride of the whole grid, `each` a thread at a time.
 
-    bound: what all indices that the text divides are below, where that is more than `count`.
+    bound: what all indices that the text divides are below, if that is more than `count`.
     """
     blocks = max(1, min(_MOST_BLOCKS, -(-count // (BLOCK * each))))
     text, given = with_divisions(source, arguments, max(count, bound))

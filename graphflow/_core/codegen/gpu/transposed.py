@@ -27,7 +27,7 @@ _AT_ONCE: Final = BLOCK // _SIDE
 _MOST_BLOCKS: Final = 4096
 _MOST_STAGED: Final = 3
 _SHORTEST: Final = _SIDE // 2
-"""Where an axis is shorter, most of a square is empty."""
+"""If an axis is shorter, most of a square is empty."""
 
 
 def turned_axis(

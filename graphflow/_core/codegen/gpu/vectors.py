@@ -1,7 +1,7 @@
 """Four neighbouring elements in one access: what texts of kernels call `load4` and `store4`, and `take4` for those in
 shared memory.
 
-A GPU moves 128 bits for a thread at a time, and only where a program says that they are aligned, which no index of an
+A GPU moves 128 bits for a thread at a time, and only if a program says that they are aligned, which no index of an
 array does. So these two are written as instructions for the compiler, apart from toolkit.py the only place that is
 Numba's own. In the simulator they are four accesses, which check what a GPU would not forgive.
 """
@@ -73,7 +73,7 @@ def compiled() -> dict[str, Any]:
         data = context.make_array(kind)(context, builder, array).data
         several = ir.VectorType(context.get_data_type(kind.dtype), WIDTH)
         pointer = builder.bitcast(builder.gep(data, [start]), several.as_pointer())
-        if memory is not None:  # Which it is in is lost where a kernel picks one of several arrays.
+        if memory is not None:  # Which it is in is lost if a kernel picks one of several arrays.
             pointer = builder.addrspacecast(pointer, several.as_pointer(memory))
         return pointer, alignment(kind.dtype.bitwidth // 8)
 

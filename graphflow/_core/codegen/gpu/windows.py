@@ -2,7 +2,7 @@
 
 A convolution is a matrix product of the image's patches, which lie in working memory. Every gradient is computed by
 the thread of the element it belongs to, from the windows that cover it, so that no sum needs atomic additions. A thread
-takes four neighbouring channels at a time where their number is a multiple of four (`wide`): then `channels` is that of
+takes four neighbouring channels at a time if their number is a multiple of four (`wide`): then `channels` is that of
 such groups, and `count` as well.
 """
 

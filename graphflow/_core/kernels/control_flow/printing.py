@@ -11,7 +11,7 @@ from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 
 def summarized(value: Any, count: int) -> str:
-    """A value as Print and Assert write it: its first `count` elements (all where negative) in brackets."""
+    """A value as Print and Assert write it: its first `count` elements (all if negative) in brackets."""
     array = np.asarray(value)
     limit = array.size if count < 0 else min(count, array.size)
     items = iter([printed(v) for v in array.reshape(-1)[:limit]])

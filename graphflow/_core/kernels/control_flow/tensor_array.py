@@ -142,7 +142,7 @@ class ArrayList:
             raise _wrong("The TensorArray has already been closed.")
 
     def read(self, index: Any) -> Any:
-        """One element; zeros where nothing was written and its shape is known."""
+        """One element; zeros if nothing was written and its shape is known."""
         self._check_open()
         place = int(index)
         if not 0 <= place < len(self):
@@ -173,7 +173,7 @@ class ArrayList:
         return _blank(self._dtype, shape)
 
     def stack(self, indices: Sequence[int], dims: Dims) -> Any:
-        """The elements at the indices along a new first axis; `dims` is the shape of one where there is none."""
+        """The elements at the indices along a new first axis; `dims` is the shape of one if there is none."""
         values = [self.read(index) for index in indices]
         if not values:
             return _blank(self._dtype, (0, *_whole(dims if self._dims is None else self._dims)))

@@ -257,7 +257,7 @@ def _take(overlap: Overlap, scores: Any, count: int, threshold: Any, least: Any)
 def _take_softly(
     overlap: Overlap, scores: Any, count: int, threshold: Any, least: Any, sigma: Any
 ) -> tuple[Any, Any]:
-    """The same, where each that is taken lowers the scores of those that overlap with it."""
+    """The same, but each that is taken lowers the scores of those that overlap with it."""
     left, everything = scores > least, np.arange(len(scores))
     current = np.where(left, scores, SINGLE(-math.inf))
     taken: list[int] = []

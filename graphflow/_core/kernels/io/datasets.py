@@ -60,7 +60,7 @@ def _positive(origin: Origin, what: str, value: Any) -> int:
 
 
 def _fixed(value: Any) -> Any:
-    """An input that outlives the run: a copy where it may be the memory of a variable or a feed."""
+    """An input that outlives the run: a copy if it may be the memory of a variable or a feed."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -232,7 +232,7 @@ for _name, _function in _FROM_VALUE.items():
 
 
 def _shift(function: Callable[..., Any]) -> Kernel:
-    # NumPy leaves x no bits where all are shifted out; here the count stays within the width, as in TensorFlow.
+    # NumPy leaves x no bits if all are shifted out; here the count stays within the width, as in TensorFlow.
     return lambda x, y: function(x, np.clip(y, 0, x.dtype.itemsize * 8 - 1))
 
 

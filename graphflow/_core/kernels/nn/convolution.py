@@ -22,7 +22,7 @@ Axes: TypeAlias = tuple[Axis, Axis]
 
 # The matrix of windows is made for so many bytes of images at once, to be multiplied while it is in the cache.
 BLOCK_BYTES = 1 << 21
-# An input's gradient is a convolution with the mirrored filter where the input has at most so many times the places of
+# An input's gradient is a convolution with the mirrored filter if the input has at most so many times the places of
 # the output. A filter as wide as the input, as of convolutions over texts, would meet little else than padding.
 _MOST_SPREADING = 2
 
@@ -191,7 +191,7 @@ def max_pool_grad(
 ) -> Array:
     """The gradient to max_pool's input `x`, given its output `y`. TensorFlow: MaxPoolGrad.
 
-    Where several elements of a window are the largest, the first in row order gets it, as in TensorFlow.
+    If several elements of a window are the largest, the first in row order gets it, as in TensorFlow.
     """
     axes = _pool_axes(x.shape, ksize, strides, padding)
     _check_gradient(gradient, axes, x.shape[0], x.shape[3])
@@ -272,7 +272,7 @@ def _padded_shape(shape: Sequence[int], axes: Axes) -> tuple[int, ...]:
 
 
 def _padded(x: Array, axes: Axes, value: Any = 0) -> Array:
-    """The images with their padding, or themselves where there is none."""
+    """The images with their padding, or themselves if there is none."""
     rows, columns = axes
     widths = ((0, 0), (rows.before, rows.after), (columns.before, columns.after), (0, 0))
     if not any(sum(width) for width in widths):

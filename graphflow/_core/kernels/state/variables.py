@@ -53,7 +53,7 @@ kernel("IsVariableInitialized")(lambda node: lambda cell: np.bool_(cell.value is
 
 
 def _apart(updates: Any, array: Any) -> Any:
-    """The updates, copied where they are the variable itself, which changes while they are read."""
+    """The updates, copied if they are the variable itself, which changes while they are read."""
     return np.array(updates) if np.may_share_memory(updates, array) else updates
 
 

@@ -83,7 +83,7 @@ def fill(dims: IntTensorLike, value: TensorLike, name: str | None = None) -> Ten
 
 
 def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
-    """A tensor of one value: a constant where it is small and its shape known."""
+    """A tensor of one value: a constant if it is small and its shape known."""
     element_type = as_dtype(dtype)
     element: Any = value
     if element_type is dtypes.string:

@@ -52,7 +52,7 @@ def edit_distance(
     """The Levenshtein distances between the sequences along the last axes of two SparseTensors (tf.edit_distance).
 
     A float32 tensor of the larger leading extents of both. With `normalize` each is divided by the length of the truth:
-    infinite where only that is empty, 0 if both are. TypeError if one is no SparseTensor; InvalidArgumentError
+    infinite if only that is empty, 0 if both are. TypeError if one is no SparseTensor; InvalidArgumentError
     if the ranks differ or are below 2, or an index is out of range.
     """
     first, second = _sparse(hypothesis, "Hypothesis"), _sparse(truth, "Truth")

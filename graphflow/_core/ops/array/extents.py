@@ -21,7 +21,7 @@ SIZE = op_def(
 def size(
     input: TensorLike | SparseTensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32
 ) -> Tensor:
-    """The number of elements; a constant where it is known (tf.size)."""
+    """The number of elements; a constant if it is known (tf.size)."""
     out_type = as_dtype(out_type)
     with op_scope(name, "Size", [input]) as scope:
         if isinstance(input, SparseTensor):
@@ -35,7 +35,7 @@ def size(
 
 
 def rank(input: TensorLike | SparseTensorLike, name: str | None = None) -> Tensor:
-    """The number of dimensions; a constant where it is known (tf.rank)."""
+    """The number of dimensions; a constant if it is known (tf.rank)."""
     with op_scope(name, "Rank", [input]) as scope:
         if isinstance(input, SparseTensor):
             return size(input.dense_shape, name=scope)

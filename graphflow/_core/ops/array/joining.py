@@ -21,7 +21,7 @@ from graphflow._core.ops.rules import ARRAY_GRADIENTS
 def stack(
     values: Sequence[TensorLike] | np.ndarray[Any, Any], axis: int = 0, name: str | None = "stack"
 ) -> Tensor:
-    """Tensors of one shape joined along a new axis (tf.stack); a constant where all are Python values and axis is 0."""
+    """Tensors of one shape joined along a new axis (tf.stack); a constant if all are Python values and axis is 0."""
     name = name or "stack"
     if isinstance(values, Tensor):
         values = list(values)
@@ -238,7 +238,7 @@ def split(
 ) -> list[Tensor]:
     """The tensor in pieces along an axis: `num_or_size_splits` equal ones, or of the sizes given (tf.split).
 
-    One size may be -1. `num` says how many there are where the sizes are a tensor of unknown length.
+    One size may be -1. `num` says how many there are if the sizes are a tensor of unknown length.
     """
     name = name or "split"
     sizes = convert_to_tensor(num_or_size_splits)

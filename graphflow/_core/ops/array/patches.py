@@ -73,7 +73,7 @@ def extract_image_patches(
 
     ksizes (or `sizes`), strides and rates are [1, rows, columns, 1]: the window's size, how far it moves, and the
     distance of its elements. The result is [batch, window rows, window columns, rows * columns * channels]. ValueError
-    if they are something else, or where the window is larger than the image with padding "VALID".
+    if they are something else, or if the window is larger than the image with padding "VALID".
     """
     attrs = {
         "ksizes": _four(deprecated(ksizes, sizes, "ksizes", "sizes"), "ksizes"),

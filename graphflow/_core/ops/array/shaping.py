@@ -184,7 +184,7 @@ RANK = op_def(
 def shape(
     input: TensorLike | SparseTensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32
 ) -> Tensor:
-    """The shape of a tensor as an int32 (or `out_type`) vector; a constant where it is known (tf.shape)."""
+    """The shape of a tensor as an int32 (or `out_type`) vector; a constant if it is known (tf.shape)."""
     out_type = as_dtype(out_type)
     with op_scope(name, "Shape", [input]) as scope:
         if isinstance(input, SparseTensor):

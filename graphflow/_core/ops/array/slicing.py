@@ -103,7 +103,7 @@ def _strided_partial(op: Operation) -> int | list[int | None] | None:
     if masks["ellipsis_mask"] or masks["new_axis_mask"]:
         return None
     if masks["shrink_axis_mask"]:
-        # TensorFlow knows one extent of a shape only where it knows them all; programs may rely on its absence.
+        # TensorFlow knows one extent of a shape only if it knows them all; programs may rely on its absence.
         return None if None in known or not -len(known) <= begin[0] < len(known) else known[begin[0]]
     return known[
         slice(None if masks["begin_mask"] else begin[0], None if masks["end_mask"] else end[0], strides[0])

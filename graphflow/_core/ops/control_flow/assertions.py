@@ -1,4 +1,4 @@
-"""Assertions about tensors: at the line that builds them where the answer is known there, else when they run."""
+"""Assertions about tensors: at the line that builds them if the answer is known there, else when they run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _checked(
     message: str | None,
     options: Any,
 ) -> Operation:
-    """The operation that checks a condition; InvalidArgumentError now where it is known to be false."""
+    """The operation that checks a condition; InvalidArgumentError now if it is known to be false."""
     data, summarize = options
     told: list[Any] = [] if message is None else [message]
     told.append(sentence)
@@ -281,7 +281,7 @@ def assert_rank(
 ) -> Operation:
     """An operation that raises InvalidArgumentError unless x has a rank (tf.assert_rank).
 
-    ValueError now where it is known to have another.
+    ValueError now if it is known to have another.
     """
     return _rank(name, "assert_rank", x, [rank], False, message, (data, summarize))
 
@@ -336,7 +336,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
-    """The tensor; ValueError now where it is known to be no scalar (tf.assert_scalar)."""
+    """The tensor; ValueError now if it is known to be no scalar (tf.assert_scalar)."""
     with op_scope(name, "assert_scalar", [tensor]):
         checked = convert_to_tensor(tensor, name="tensor")
         if checked.dims not in (None, ()):

@@ -228,7 +228,7 @@ class BranchContext(Context):
         return [self.construct.predicate.op]
 
     def _sees(self, tensor: Tensor) -> bool:
-        """A gradient's branch runs exactly where the forward branch of the same side ran, and has its values."""
+        """A gradient's branch runs exactly if the forward branch of the same side ran, and has its values."""
         lineage = self.construct.lineage()
         return any(
             isinstance(c, BranchContext) and c.side == self.side and c.construct in lineage

@@ -192,7 +192,7 @@ def case(
     """The function of the first predicate that is true, else `default()`; only that one runs (tf.case).
 
     pred_fn_pairs: list of (scalar bool tensor, function), or a dictionary. With `exclusive`, InvalidArgumentError
-    if more than one predicate is true; without a default, where none is.
+    if more than one predicate is true; without a default, if none is.
     """
     if isinstance(pred_fn_pairs, Mapping):
         pairs = list(pred_fn_pairs.items())

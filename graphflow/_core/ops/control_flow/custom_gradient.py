@@ -23,8 +23,8 @@ from graphflow._core.ops.core import apply, convert_to_tensor
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator for a function that returns (results, function of their gradients) (tf.custom_gradient).
 
-    That function gets the gradient of each result and returns one for each argument. Where `f` reads variables, it
-    must take `variables=` too, and return the gradients of the arguments and those of the variables. ValueError where
+    That function gets the gradient of each result and returns one for each argument. If `f` reads variables, it
+    must take `variables=` too, and return the gradients of the arguments and those of the variables. ValueError if
     keyword arguments are given or the number of gradients is another, TypeError if `variables` is not taken.
     """
 

@@ -1,4 +1,4 @@
-"""Branches decided while the graph is built where that is possible: the branch not taken is then never built.
+"""Branches decided while the graph is built if that is possible: the branch not taken is then never built.
 
 Layers whose behaviour depends on a `training` flag use these, so that the flag may be a Python bool or a tensor.
 """
@@ -36,7 +36,7 @@ def smart_cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """What the chosen function returns, called at once where `pred` is known; gf.cond where it is not.
+    """What the chosen function returns, called at once if `pred` is known; gf.cond if it is not.
 
     TypeError if a function cannot be called or pred is no truth value (tf.contrib.framework.smart_cond).
     """

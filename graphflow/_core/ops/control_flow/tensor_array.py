@@ -204,7 +204,7 @@ class TensorArray:
     A write returns the array to use from then on. dtype: of the elements. size: how many there are, an int32 scalar.
     dynamic_size: whether a write past the end makes it longer. clear_after_read: whether an element is forgotten once
     it was read, so that it can be read only once (the default). infer_shape: whether all elements have the same shape.
-    element_shape: what is known of it; an element that was never written reads as zeros where it is fully known.
+    element_shape: what is known of it; an element that was never written reads as zeros if it is fully known.
     handle, flow: an existing array in place of a new one. ValueError or TypeError if the arguments contradict each
     other; InvalidArgumentError while running on a bad index, a second write and a read of what is not there.
     """
@@ -399,7 +399,7 @@ class TensorArray:
         if not shapes.compatible(dims, known):
             raise ValueError(
                 f"Inconsistent shapes: an element of shape {shapes.text(dims)} for a TensorArray whose elements have "
-                f"shape {shapes.text(known)}. Use infer_shape=False where the elements differ in shape."
+                f"shape {shapes.text(known)}. Use infer_shape=False if the elements differ in shape."
             )
         if self._infer_shape:
             self._element_shape.dims = shapes.merge(known, dims)

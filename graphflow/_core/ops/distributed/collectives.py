@@ -30,7 +30,7 @@ _KEYS: Final = 1 << 62
 
 
 def _gathered_dims(dims: Dims, size: int) -> Dims:
-    """The shape of all values one after the other; where the rows are not known, those of members may differ."""
+    """The shape of all values one after the other; if the rows are not known, those of members may differ."""
     if dims is None:
         return None
     if not dims:
@@ -193,7 +193,7 @@ def all_gather(
 ) -> Tensor:
     """The values of all members of a group along the first axis, on each of them (collective_ops.all_gather).
 
-    They come in the order of the members' devices and may differ in their number of rows where that is not known while
+    They come in the order of the members' devices and may differ in their number of rows if that is not known while
     the graph is built. For the rest see all_reduce.
     """
     value = convert_to_tensor(tensor)
@@ -230,7 +230,7 @@ def broadcast_recv(
 ) -> Tensor:
     """The value that one member of a group gives by broadcast_send (collective_ops.broadcast_recv).
 
-    InvalidArgumentError, when it runs, where that has another dtype or shape. For the rest see all_reduce.
+    InvalidArgumentError, when it runs, if that has another dtype or shape. For the rest see all_reduce.
     """
     attrs = _group(group_size, group_key, instance_key, timeout)
     attrs |= {"T": dtypes.as_dtype(dtype), "shape": shapes.TensorShape(shape)}
@@ -247,7 +247,7 @@ def broadcast(
     timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
-    """broadcast_send where `sends`, and otherwise broadcast_recv of what is like `tensor`."""
+    """broadcast_send if `sends`, and otherwise broadcast_recv of what is like `tensor`."""
     value = convert_to_tensor(tensor)
     keys = (group_size, group_key, instance_key)
     if sends:

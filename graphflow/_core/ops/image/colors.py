@@ -69,7 +69,7 @@ def _hsv_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
     largest = maximum(maximum(rgb[0], rgb[1]), rgb[2])
     smallest = minimum(minimum(rgb[0], rgb[1]), rgb[2])
     positive = largest > 0.0
-    # Saturation is 1 - smallest / largest; where a channel is 0 TensorFlow takes that it does not move.
+    # Saturation is 1 - smallest / largest; if a channel is 0 TensorFlow takes that it does not move.
     by_smallest = -where(positive, div_no_nan(array.ones_like(largest), largest), array.zeros_like(largest))
     by_largest = where(positive, div_no_nan(smallest, largest * largest), array.zeros_like(largest))
     is_largest = _first(rgb, largest)

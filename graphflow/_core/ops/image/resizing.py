@@ -117,8 +117,8 @@ def resize_bilinear(
     """Images [batch, height, width, channels] at another size, each pixel mixed of the four around its place, float32.
 
     size: (new height, new width). `align_corners` puts the corner pixels of both upon each other;
-    `half_pixel_centers`, pixels being areas, their edges. InvalidArgumentError at the run where a size is not
-    positive, or where both are asked for. TensorFlow: tf.image.resize_bilinear.
+    `half_pixel_centers`, pixels being areas, their edges. InvalidArgumentError at the run if a size is not
+    positive, or if both are asked for. TensorFlow: tf.image.resize_bilinear.
     """
     return _centered(RESIZE_BILINEAR, images, size, align_corners, half_pixel_centers, name)
 

@@ -47,7 +47,7 @@ def decode_csv(
     """The fields of strings of comma-separated values: a tensor of the records' shape for each column (tf.decode_csv).
 
     record_defaults: for each column a value that stands for an empty field and gives the dtype, or an empty tensor of
-    the dtype where the field must be there. na_value: a text that counts as empty. use_quote_delim: fields may be in
+    the dtype if the field must be there. na_value: a text that counts as empty. use_quote_delim: fields may be in
     double quotes (RFC 4180). select_cols: the columns that are wanted, in order; record_defaults are theirs. When it
     runs, InvalidArgumentError if a record has another number of fields or one that is no number.
     """

@@ -37,7 +37,7 @@ MATCHING_FILES = op_def(
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """The bytes of a file, read anew at each run (tf.read_file).
 
-    `filename` is a string of no axes. gf.errors.NotFoundError, PermissionDeniedError and the like where it cannot be
+    `filename` is a string of no axes. gf.errors.NotFoundError, PermissionDeniedError and the like if it cannot be
     read.
     """
     return apply(READ_FILE, (convert_to_tensor(filename, dtypes.string),), name=name).outputs[0]

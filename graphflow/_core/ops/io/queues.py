@@ -101,7 +101,7 @@ SIZE = op_def(
 class QueueBase:
     """A queue of the graph, whatever its kind (tf.QueueBase).
 
-    An element is a tuple of tensors, one for each of `dtypes`; where the queue has `names`, it is put and taken as a
+    An element is a tuple of tensors, one for each of `dtypes`; if the queue has `names`, it is put and taken as a
     dictionary. Enqueues wait while the queue is full and dequeues while it has too few elements, each request in the
     order in which it came. What waits ends with CancelledError when the session is closed, and with
     DeadlineExceededError at the run's deadline.
@@ -242,7 +242,7 @@ class QueueBase:
     # ---- taking ---------------------------------------------------------------------------------------------------
 
     def dequeue(self, name: str | None = None) -> Any:
-        """One element: a tensor, a list where it has several components, or a dictionary where it has names.
+        """One element: a tensor, a list if it has several components, or a dictionary if it has names.
 
         It waits while there is none. OutOfRangeError when the queue is closed and empty.
         """

@@ -74,7 +74,7 @@ class ReaderBase:
     def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Key and value of the next record, two strings.
 
-        queue: a queue of strings, or its handle, with the names of the files; it waits for one where the last is read.
+        queue: a queue of strings, or its handle, with the names of the files; it waits for one if the last is read.
         OutOfRangeError when the queue is closed and empty, NotFoundError and DataLossError of a file.
         """
         key, value = apply(READ, (self._reader_ref, _handle(queue)), {}, name).outputs

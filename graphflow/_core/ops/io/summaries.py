@@ -211,7 +211,7 @@ def merge(
 ) -> Tensor:
     """A summary with all values of several (tf.summary.merge).
 
-    InvalidArgumentError at the run where two have the same tag.
+    InvalidArgumentError at the run if two have the same tag.
     """
     if isinstance(inputs, str | bytes | Tensor):
         raise TypeError(f"merge takes a list of summaries, got {inputs!r}.")

@@ -192,7 +192,7 @@ def divide(x: TensorLike, y: Tensor | SupportsTensor, name: str | None = None) -
 @overload
 def divide(x: Any, y: Any, name: str | None = None) -> Any: ...
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y as Python's operator means it (tf.divide): a Python number where both are."""
+    """x / y as Python's operator means it (tf.divide): a Python number if both are."""
     return x / y if name is None else truediv(x, y, name)
 
 

@@ -91,7 +91,7 @@ def sum_to_shape_of(x: Tensor, target: Tensor) -> Tensor:
 def unbroadcast(gradient: Tensor, target: Tensor, other: Tensor | None = None) -> Tensor:
     """Sums a gradient over the axes along which `target` was broadcast, by `other` if that is known.
 
-    Where the static shapes prove that there are none, it is the gradient itself.
+    If the static shapes prove that there are none, it is the gradient itself.
     """
     if gradient.dims == target.dims and _never_broadcast(target.dims, None if other is None else other.dims):
         return gradient

@@ -62,7 +62,7 @@ def clip_by_norm(
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
 ) -> Tensor | IndexedSlices:
-    """The tensor scaled down where its L2 norm along axes is beyond `clip_norm` (tf.clip_by_norm)."""
+    """The tensor scaled down if its L2 norm along axes is beyond `clip_norm` (tf.clip_by_norm)."""
     given = t.values if isinstance(t, IndexedSlices) else t
     with op_scope(name, "clip_by_norm", (given, clip_norm)) as scope:
         values = convert_to_tensor(given, name="t")
@@ -78,7 +78,7 @@ def clip_by_norm(
 
 
 def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor scaled down where its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm)."""
+    """The tensor scaled down if its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm)."""
     with op_scope(name, "clip_by_average_norm", (t, clip_norm)) as scope:
         t = convert_to_tensor(t, name="t")
         count = casting.cast(array.size(t), t.dtype)
@@ -112,9 +112,9 @@ def clip_by_global_norm(
     use_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[list[Tensor | Any], Tensor]:
-    """The tensors scaled down together where their global norm is beyond `clip_norm`, and that norm.
+    """The tensors scaled down together if their global norm is beyond `clip_norm`, and that norm.
 
-    Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. Where the norm
+    Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. If the norm
     is infinite or NaN, so is the result. TypeError if `t_list` is no list.
     """
     _require_list(t_list)

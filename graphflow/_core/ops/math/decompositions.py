@@ -329,9 +329,9 @@ def matrix_solve_ls(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Least squares (tf.matrix_solve_ls), by normal equations and Cholesky, or by orthogonal means where not `fast`.
+    """Least squares (tf.matrix_solve_ls), by normal equations and Cholesky, or by orthogonal means if not `fast`.
 
-    l2_regularizer is added to the diagonal of the normal equations; `fast` does not need it where the rank is full.
+    l2_regularizer is added to the diagonal of the normal equations; `fast` does not need it if the rank is full.
     """
     with op_scope(name, "matrix_solve_ls", (matrix, rhs)) as scope:
         matrix, rhs = convert_to_tensor(matrix, name="matrix"), convert_to_tensor(rhs, name="rhs")

@@ -201,7 +201,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
 
 def _end_within(end: Any, target: DType, source: DType, name: str) -> Tensor:
-    """The end of the target's range in the source's dtype, rounded into the range where it is no exact float."""
+    """The end of the target's range in the source's dtype, rounded into the range if it is no exact float."""
     if source.is_floating and target.is_integer:
         kind = source.as_numpy_dtype
         limit = kind(end)

@@ -38,7 +38,7 @@ def _reduction_infer(op: Operation) -> Signature:
 
 
 def known_axes(op: Operation) -> tuple[int, ...] | None:
-    """The axes of a reduction, counted from the front, where they and the rank are known; ValueError out of range."""
+    """The axes of a reduction, counted from the front, if they and the rank are known; ValueError out of range."""
     x, indices = op.inputs
     values = core.constant_value(indices)
     if values is None or x.dims is None:
@@ -161,7 +161,7 @@ def reduce_max(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The largest element along axes, NaN where there is one; of nothing the lowest value (tf.reduce_max)."""
+    """The largest element along axes, NaN if there is one; of nothing the lowest value (tf.reduce_max)."""
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -173,7 +173,7 @@ def reduce_min(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The smallest element along axes, NaN where there is one; of nothing the highest value (tf.reduce_min)."""
+    """The smallest element along axes, NaN if there is one; of nothing the highest value (tf.reduce_min)."""
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 

@@ -165,7 +165,7 @@ def _unsorted_extreme_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
 
 
 def _unsorted_prod_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
-    """The product of the others: the segment's by the row, or, where that is 0, that of the rows that are not."""
+    """The product of the others: the segment's by the row, or, if that is 0, that of the rows that are not."""
     data, ids, count = numeric.conj(op.inputs[0]), op.inputs[1], op.inputs[2]
     zero = comparison.equal(data, 0)
     zeros = unsorted_segment_sum(casting.cast(zero, "int32"), ids, count)

@@ -45,7 +45,7 @@ def windows_along(
 
 
 def check_layout(data_format: Any) -> str:
-    """The data format, NHWC where none is given; ValueError if it is another."""
+    """The data format, NHWC if none is given; ValueError if it is another."""
     if data_format is None:
         return "NHWC"
     if data_format not in LAYOUTS:

@@ -83,7 +83,7 @@ def _from_parts(tables: list[Tensor], ids: Tensor, strategy: str, scope: str) ->
 
 
 def _divided(tables: list[Tensor], flat: Any) -> tuple[Any, Any]:
-    """The part and the row within it, for rows in runs; the first parts have one row more where it is uneven."""
+    """The part and the row within it, for rows in runs; the first parts have one row more if it is uneven."""
     sizes = [None if table.dims is None else table.dims[0] for table in tables]
     if None not in sizes:
         total: Any = convert_to_tensor(sum(s or 0 for s in sizes), dtype=flat.dtype)

@@ -41,7 +41,7 @@ def get_variable(
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
 ) -> Variable | Any:
-    """The variable of that name in the current variable scope: made, or shared where the scope says so.
+    """The variable of that name in the current variable scope: made, or shared if the scope says so.
 
     TensorFlow's tf.get_variable.
 

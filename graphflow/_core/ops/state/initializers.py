@@ -1,7 +1,7 @@
 """Initializers: what a variable starts with, as objects that know everything but the shape.
 
 An initializer is called with the shape when the variable is built. One that depends on the shape (its fans) looks at
-the whole variable's, also where it makes only one part of a partitioned variable.
+the whole variable's, also if it makes only one part of a partitioned variable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DISTRIBUTIONS: Final = ("normal", "uniform", "truncated_normal", "untruncated_n
 class Initializer:
     """Makes the initial value of a variable of a given shape.
 
-    dtype: the type of the elements where the call does not say it.
+    dtype: the type of the elements if the call does not say it.
     """
 
     dtype: DType

@@ -51,7 +51,7 @@ def _along(shape: TensorShape, axis: int, count: int) -> list[int]:
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """A partitioner into `num_shards` parts along an axis, or fewer where it is shorter (tf.fixed_size_partitioner)."""
+    """A partitioner into `num_shards` parts along an axis, or fewer if it is shorter (tf.fixed_size_partitioner)."""
 
     def partition(shape: Any, dtype: Any = None) -> list[int]:
         whole = shapes.as_shape(shape)
@@ -147,7 +147,7 @@ def partition_axis(counts: Sequence[int]) -> int:
 
 
 def parts(shape: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """Offset and shape of each part; the first ones are a slice longer where the axis does not divide evenly."""
+    """Offset and shape of each part; the first ones are a slice longer if the axis does not divide evenly."""
     axis = partition_axis(counts)
     count = counts[axis]
     offset = [0] * len(shape)

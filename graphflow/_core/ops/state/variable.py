@@ -277,7 +277,7 @@ class Variable(Operators, metaclass=Creatable):
         return identity(self._variable, name="read")
 
     def initialized_value(self) -> Tensor:
-        """Its value, or its initial value where it has none yet: for initial values that depend on it."""
+        """Its value, or its initial value if it has none yet: for initial values that depend on it."""
         graph = self.graph
         with graph.control_dependencies(None):
             initialized = state.is_variable_initialized(self)

@@ -79,7 +79,7 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
-    """A tensor that fails where a variable has no value (tf.assert_variables_initialized).
+    """A tensor that fails if a variable has no value (tf.assert_variables_initialized).
 
     Running it raises FailedPreconditionError then. None if there are no variables.
     """

@@ -2,7 +2,7 @@
 
 A scope is data (VariableScope), immutable but for its setters; `with variable_scope(...)` makes one from the arguments
 and from the scope around it and puts it in force for the thread and the graph. A name scope is opened with it, made
-unique where variables are shared, so that operations of two uses have different names.
+unique if variables are shared, so that operations of two uses have different names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReuseMode(enum.Enum):
 
 
 AUTO_REUSE = ReuseMode.AUTO_REUSE
-"""Makes get_variable share a variable where it exists and make it where it does not."""
+"""Makes get_variable share a variable if it exists and make it if it does not."""
 
 
 class VariableScope:
@@ -211,7 +211,7 @@ class _ThreadScopes(threading.local):
         self.opened: dict[str, int] = {}
 
     def unique(self, prefix: str) -> str:
-        """The prefix, with _1, _2, ... where a scope of that name was opened already."""
+        """The prefix, with _1, _2, ... if a scope of that name was opened already."""
         name = self.current.full_name(prefix)
         if not self.opened.get(name):
             return prefix

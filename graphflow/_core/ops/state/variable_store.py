@@ -56,7 +56,7 @@ class VariableStore:
         self._lines: dict[str, tuple[str, int]] = {}
 
     def get(self, request: Request, custom_getter: Any = None) -> Any:
-        """The variable that is asked for, made where it has to be; through the custom getter, if there is one.
+        """The variable that is asked for, made if it has to be; through the custom getter, if there is one.
 
         ValueError if it exists and may not be shared, does not and should, or has another shape or dtype.
         """
@@ -77,7 +77,7 @@ class VariableStore:
         return self.obtain(Request(*args, **kwargs))
 
     def obtain(self, request: Request) -> Any:
-        """The variable that is asked for, made where it has to be."""
+        """The variable that is asked for, made if it has to be."""
         scalar = isinstance(request.shape, list | tuple) and not request.shape
         with self._lock:
             if request.partitioner is not None and not scalar:
@@ -171,7 +171,7 @@ class VariableStore:
                 value = make
             else:
                 raise ValueError(
-                    f"Variable {request.name}: the shape must be fully defined, got {shape}. It may be left out where "
+                    f"Variable {request.name}: the shape must be fully defined, got {shape}. It may be left out if "
                     "the initializer is a value or a function without arguments."
                 )
         return Variable(

@@ -1,7 +1,7 @@
 """Datasets while a graph runs: descriptions (Dataset) and walks over them (Elements).
 
 A Dataset is immutable: what an op of the graph gives. Elements is one walk over it, with a position that can be saved.
-An element is a tuple of arrays, one for each component. Where the elements are rows of a table that is in memory, such
+An element is a tuple of arrays, one for each component. If the elements are rows of a table that is in memory, such
 as slices of arrays, a walk also gives numbers of rows: a shuffle then moves numbers, and a batch copies each row once.
 """
 
@@ -190,7 +190,7 @@ class Elements(ABC):
         """The next element, None at the end and ever after. `run` is who waits, None for a thread of the store."""
 
     def ids(self, run: Any, count: int) -> np.ndarray[Any, Any]:
-        """The next numbers of rows of the table, fewer than `count` only at the end; only where there is a table."""
+        """The next numbers of rows of the table, fewer than `count` only at the end; only if there is a table."""
         raise TypeError("These elements are no rows of a table.")
 
     def block(self, run: Any, count: int) -> Block:

@@ -31,7 +31,7 @@ class CacheDataset(Dataset):
         self.path = path
 
     def walk(self, context: Context) -> Elements:
-        """A walk over what is kept; over the source where nothing is yet."""
+        """A walk over what is kept; over the source if nothing is yet."""
         store = context.shared(self, lambda: _Kept(self))
         return CacheElements(store, self.source.walk(context))
 

@@ -2,7 +2,7 @@
 
 A run on a task of a cluster may be given up when an element was taken for it. The element then goes back and is the
 next one (runtime/context.py). No walk could take one back, so those are kept beside it. Nor can a walk that puts
-elements together be interrupted without losing some; it goes on to its next element, which then goes back. Where the
+elements together be interrupted without losing some; it goes on to its next element, which then goes back. If the
 run itself has a deadline, and has to end at that time, the walk goes on in a thread, which has the iterator until then.
 """
 
@@ -27,7 +27,7 @@ END: Final = "End of sequence"
 
 
 class _Patient:
-    """A run as a walk sees it that must not be interrupted: only where the walk is dropped, or its store is closed.
+    """A run as a walk sees it that must not be interrupted: only if the walk is dropped, or its store is closed.
 
     here: whether the walk goes on in the run's own thread; else the run waits for it, and is paused by that already.
     """
@@ -162,7 +162,7 @@ class IteratorResource:
         return found
 
     def _next(self, walk: Elements, run: Any) -> Element | None:
-        """The next element of the walk, which loses none if the run ends first; _Left where it goes on then."""
+        """The next element of the walk, which loses none if the run ends first; _Left if it goes on then."""
         if walk.can_wait or (run.deadline is None and not run.gives_back):
             return walk.next(run)
         patient = _Patient(run, lambda: self._anew > 0, run.gives_back)
@@ -215,7 +215,7 @@ class IteratorResource:
             return element
 
     def _give_back(self, life: int, number: int, element: Element) -> None:
-        """An element comes back, from any thread; it is forgotten where another walk has begun."""
+        """An element comes back, from any thread; it is forgotten if another walk has begun."""
         with self._returning:
             if life == self._life:
                 heapq.heappush(self._returned, (number, element))

@@ -105,7 +105,7 @@ class MapElements(_FunctionElements):
         )
 
     def extend(self, run: Any, found: list[Element], count: int) -> bool:
-        """Appends the function of the next elements, made together where their rows are in memory."""
+        """Appends the function of the next elements, made together if their rows are in memory."""
         while count and not self._pending and self._inner.table is not None:
             asked = min(count, _TOGETHER)
             taken = self._inner.block(run, asked)

@@ -1,6 +1,6 @@
 """Shuffle: a buffer from which elements are drawn at random, in the order that TensorFlow 1.15 draws them.
 
-Where the source's elements are rows of a table, the buffer holds their numbers. Its random numbers are Philox's, a
+If the source's elements are rows of a table, the buffer holds their numbers. Its random numbers are Philox's, a
 word a draw; each epoch has seeds of its own, which a second Philox gives, unless every epoch shall be like the first.
 """
 
@@ -103,7 +103,7 @@ class ShuffleElements(Elements):
         self.fresh = inner.fresh
 
     def _receive(self, run: Any, count: int) -> None:
-        """Lets `count` items arrive, fewer where the source ends."""
+        """Lets `count` items arrive, fewer if the source ends."""
         missing = count - len(self._arrived)
         if self._exhausted or missing <= 0:
             return

@@ -205,7 +205,7 @@ def _array(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 
 class GeneratorElements(Elements):
-    """A walk over a generator: made anew and run forward to its position where it goes on from a saved state."""
+    """A walk over a generator: made anew and run forward to its position if it goes on from a saved state."""
 
     fresh = True
 

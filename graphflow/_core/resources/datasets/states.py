@@ -1,7 +1,7 @@
 """States of iterators as flat dictionaries of numeric arrays, which is what a checkpoint can hold.
 
 Nested states are joined with "/". Elements that have to be kept, such as those of a shuffle's buffer, are stacked
-where their shapes agree, and stored one by one otherwise; strings become their bytes and lengths.
+if their shapes agree, and stored one by one otherwise; strings become their bytes and lengths.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class ParallelMapDataset(MapDataset):
 class _Call:
     """One call of a function: its element, and what came of it, once `done`.
 
-    Where the source raised an error there is no element, but an error that keeps its place among the others.
+    If the source raised an error there is no element, but an error that keeps its place among the others.
     """
 
     def __init__(self, element: Element, error: BaseException | None = None) -> None:

@@ -14,7 +14,7 @@ from graphflow._core.resources.datasets.states import State
 
 
 class RepeatDataset(Dataset):
-    """The elements again and again, `count` times, or for ever where it is negative."""
+    """The elements again and again, `count` times, or for ever if it is negative."""
 
     def __init__(self, origin: Origin, source: Dataset, count: int) -> None:
         super().__init__(origin)
@@ -135,7 +135,7 @@ def _same_rows(parts: Sequence[Sequence[np.ndarray[Any, Any]]]) -> bool:
 
 
 class SliceDataset(Dataset):
-    """Some of the elements: after the first `skip` every `step`-th, at most `take` of them (all where negative)."""
+    """Some of the elements: after the first `skip` every `step`-th, at most `take` of them (all if negative)."""
 
     def __init__(self, origin: Origin, source: Dataset, skip: int, take: int, step: int = 1) -> None:
         super().__init__(origin)
@@ -257,7 +257,7 @@ class ZipElements(Elements):
         return tuple([component for part in parts for component in part])
 
     def block(self, run: Any, count: int) -> Block:
-        """The next of each; where all are in columns and of the same number, side by side."""
+        """The next of each; if all are in columns and of the same number, side by side."""
         if self._ended or any(inner.table is None for inner in self._inner):
             return super().block(run, count)
         found = [inner.ids(run, count) for inner in self._inner]

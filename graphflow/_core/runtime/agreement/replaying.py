@@ -53,7 +53,7 @@ def _replay(recorded: Recorded, empty: ResourceStore) -> Replay:
 def replayed(recorded: Recorded, threads: int) -> Apart | None:
     """How the two tiers differ on a recorded run; None if they agree.
 
-    Raises StaysOnNumpy where the plan is not compiled any more, or is for a GPU and there is none.
+    Raises StaysOnNumpy if the plan is not compiled any more, or is for a GPU and there is none.
     """
     plan: Plan = recorded.plan
     empty = ResourceStore()
@@ -86,7 +86,7 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
 
 
 def _on_gpu(recorded: Recorded, name: str, empty: ResourceStore, replay: Replay) -> Subject:
-    """The plan as it is laid out on a GPU: the one of the same number, or the first where there are fewer here."""
+    """The plan as it is laid out on a GPU: the one of the same number, or the first if there are fewer here."""
     from graphflow._core.runtime.gpu.cells import DeviceCell
 
     gpus = found()

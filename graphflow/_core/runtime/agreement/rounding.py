@@ -1,7 +1,7 @@
 """How far rounding alone may bring the results of a plan, found by trying.
 
-A difference that a bound does not explain may still be rounding: where large numbers cancel, where a result hangs on
-a comparison, where an optimizer divides noise by noise. So the run is repeated on NumPy with everything that it is
+A difference that a bound does not explain may still be rounding: if large numbers cancel, if a result hangs on
+a comparison, if an optimizer divides noise by noise. So the run is repeated on NumPy with everything that it is
 given and every result of an operation changed at random by some units of rounding (Monte Carlo arithmetic; D. S.
 Parker, 1997). What such runs change by much cannot be expected to agree; what they do not change must. Numbers that are
 whole stay as they are: they are counts, lengths, masks, and exact in both tiers.
@@ -184,7 +184,7 @@ class _Shake:
     def __init__(
         self, units: float, random: np.random.Generator, instead: Mapping[str, Any] | None = None
     ) -> None:
-        """instead: for some results what they are where a change leaves none that is finite."""
+        """instead: for some results what they are if a change leaves none that is finite."""
         self._units = units
         self._random = random
         self._instead = instead or {}
@@ -220,7 +220,7 @@ class _Shake:
 
 
 def _finite(value: Any, instead: Any) -> Any:
-    """A value, with that of another where it is not finite and the other is."""
+    """A value, with that of another if it is not finite and the other is."""
     dtype = getattr(value, "dtype", None)
     if instead is None or dtype is None or dtype.kind not in "fc":
         return value

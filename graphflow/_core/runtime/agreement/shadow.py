@@ -17,7 +17,7 @@ from graphflow._core.runtime.context import RunContext
 
 
 class ShadowRun(RunContext):
-    """A run on a shadow store, which ends where the run that it belongs to is to end."""
+    """A run on a shadow store, which ends if the run that it belongs to is to end."""
 
     __slots__ = ("_real",)
 
@@ -75,7 +75,7 @@ class Variables:
 def random_states(plan: Plan, run: RunContext) -> dict[str, Any]:
     """The states that the random operations of a plan have before a run, by their names in the store.
 
-    Kernels on a GPU draw the numbers themselves, where those of the CPU give what the tape has.
+    Kernels on a GPU draw the numbers themselves, while those of the CPU give what the tape has.
     """
     drawing = [i for i in walk(plan) if "seed" in i.attrs and "seed2" in i.attrs and random.draws(i.type)]
     return {random.state_name(i.name): random.state_of(run, i).get_state() for i in drawing}

@@ -1,6 +1,6 @@
 """The verified run: one run of a plan by both tiers, and the verdict.
 
-The real run is NumPy's. The compiled plan then runs on a shadow. Where the two are apart by more than the bounds, NumPy
+The real run is NumPy's. The compiled plan then runs on a shadow. If the two are apart by more than the bounds, NumPy
 runs on a shadow too (another thread may have changed a variable meanwhile), and rounding is tried; what is left is a
 disagreement, for which the compiled plan runs once more, kernel by kernel, to find where it begins.
 """
@@ -118,7 +118,7 @@ class Outcome:
 class Subject:
     """A plan that is about to be compiled: `make` gives its compiled plan, which declines a run by Unusable.
 
-    takes_over: whether the results and writes are the compiled plan's if it agrees. They are where the bits of a run
+    takes_over: whether the results and writes are the compiled plan's if it agrees. They are if the bits of a run
     must not depend on when the plan was verified.
     """
 
@@ -320,13 +320,13 @@ def _without(known: Sequence[Instruction], instructions: Sequence[Instruction]) 
 
 
 def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], error: Exception) -> Outcome:
-    """The verdict where the compiled plan raised: NumPy may, too, where another thread has changed a variable."""
+    """The verdict if the compiled plan raised: NumPy may, too, if another thread has changed a variable."""
     apart = _failure(subject, replay, error)
     return Outcome(results, Verdict.LATER if apart is None else Verdict.APART, apart, replay)
 
 
 def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None:
-    """The disagreement where the compiled plan raised; None if NumPy raises as well.
+    """The disagreement if the compiled plan raised; None if NumPy raises as well.
 
     What a kernel complains of may be the work of one before it.
     """
@@ -344,7 +344,7 @@ def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None
 
 
 def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
-    """The compiled plan's results, with its writes in the real store, where nobody has written since."""
+    """The compiled plan's results, with its writes in the real store, if nobody has written since."""
     for name, value in mine.writes.items():
         old = theirs.writes[name]
         if value is not None and old is not None and old.shape == value.shape:

@@ -382,7 +382,7 @@ class CompiledPlan:
     # ---- a run ----------------------------------------------------------------------------------------------------
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """One run; Unusable where the NumPy tier has to do it, before anything happened."""
+        """One run; Unusable if the NumPy tier has to do it, before anything happened."""
         if not self._lock.acquire(blocking=False):
             raise Unusable
         mode = flush()

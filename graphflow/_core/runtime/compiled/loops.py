@@ -60,7 +60,7 @@ class _Body:
         ]
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """One iteration; in the NumPy tier where a shape is another than the compiled plan is made for."""
+        """One iteration; in the NumPy tier if a shape is another than the compiled plan is made for."""
         for position, shape in self._shapes:
             if feeds[position].shape != shape:
                 break
@@ -74,7 +74,7 @@ class _Body:
 
 
 def with_loops(plan: Plan, loops: Mapping[str, CompiledLoop]) -> Plan:
-    """The plan whose While instructions call compiled loops, where there are any."""
+    """The plan whose While instructions call compiled loops, if there are any."""
     return plan.with_instructions(
         [
             replace(i, attrs={**i.attrs, "compiled": loops[i.name]}) if i.name in loops else i

@@ -28,7 +28,7 @@ def observed_run(
 ) -> tuple[tuple[Any, ...], Known | None]:
     """The fetched values of a run that `base` would do, and what is known of the values that had one shape in it.
 
-    Nothing is known where a variable came to have another shape: what was read of it belongs to either.
+    Nothing is known if a variable came to have another shape: what was read of it belongs to either.
     """
     before = _variables(plan, store)
     known: Known = before | {

@@ -2,7 +2,7 @@
 
 The fourth run of a combination is observed: the shapes it meets are those the compiled plan is made for, while its
 kernels are compiled in a helper process. When they are there, one run is done by both tiers, and compiled code takes
-over only if it agrees with NumPy (runtime/agreement). Where nothing is drawn without a seed the change happens at
+over only if it agrees with NumPy (runtime/agreement). If nothing is drawn without a seed the change happens at
 a fixed run, waiting for the compiler if need be, so that the same program gives the same bits every time; otherwise as
 soon as the kernels are there.
 """
@@ -77,7 +77,7 @@ class _State:
     reason: StaysOnNumpy | None = None
     """Why it stays on NumPy, if it does."""
     again_at: float | None = None
-    """When it is tried again (time.monotonic()), where that reason may pass."""
+    """When it is tried again (time.monotonic()), if that reason may pass."""
     failures: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -198,7 +198,7 @@ class TieredExecutable(Executable):
         )
 
     def _begin(self, key: tuple[Any, ...]) -> _State:
-        """The state of a combination of shapes that has not run here: that of the checkpoint, where there is one."""
+        """The state of a combination of shapes that has not run here: that of the checkpoint, if there is one."""
         names = [self._plan.feeds[position] for position in self._deciding]
         decisions = dict(zip(names, key[len(self._plan.feeds) :], strict=True))
         record = None if self._tier_state is None else self._tier_state.restored(self, str(key))
@@ -210,7 +210,7 @@ class TieredExecutable(Executable):
         return state
 
     def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Takes the combination a step further; the result, where that step was a run."""
+        """Takes the combination a step further; the result, if that step was a run."""
         if not state.lock.acquire(blocking=False):
             return None
         try:

@@ -21,7 +21,7 @@ class Sight:
     """What a kernel has left in some memory.
 
     kernel: its instructions. others: those of the kernels before it that have filled other parts of the same memory.
-    names: the values that lie there; the name of a variable where `writer`, an instruction of the kernel, has written
+    names: the values that lie there; the name of a variable if `writer`, an instruction of the kernel, has written
     it. read: gives a value of that name as an array of its own.
     """
 

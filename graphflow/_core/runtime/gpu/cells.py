@@ -34,7 +34,7 @@ class DeviceCell(VariableCell):
 
     @property
     def value(self) -> Any:
-        """The value as a NumPy array, None before it is initialised; fetched from the device where need be."""
+        """The value as a NumPy array, None before it is initialised; fetched from the device if need be."""
         host = getattr(self, "_host", None)
         if host is None and getattr(self, "_on_device", False):
             assert self._device is not None

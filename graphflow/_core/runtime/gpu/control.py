@@ -59,7 +59,7 @@ class _Program:
 class _Stretch:
     """A stretch that can be called: (run, values it takes) gives the values it makes, on the device.
 
-    scalars: the values that it takes from the host; others are brought to the device where they are not there yet.
+    scalars: the values that it takes from the host; others are brought to the device if they are not there yet.
     """
 
     def __init__(

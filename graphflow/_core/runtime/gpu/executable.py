@@ -1,6 +1,6 @@
 """DeviceExecutable: a part of a plan that was placed on a GPU.
 
-The launches are laid out for the shapes of all values. Where the graph says them all, that happens at once; otherwise
+The launches are laid out for the shapes of all values. If the graph says them all, that happens at once; otherwise
 the first run with some fed shapes is NumPy's and shows them, and from the second run on the GPU computes. A plan that
 cannot be laid out stays on NumPy, and says so once.
 
@@ -87,7 +87,7 @@ class _State:
     reason: StaysOnNumpy | None = None
     """Why it was given up."""
     failure: errors.InvalidArgumentError | None = None
-    """Why there is no plan, where that is the user's to know."""
+    """Why there is no plan, if that is the user's to know."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -198,7 +198,7 @@ class DeviceExecutable(Executable):
             )
 
     def subject(self, run: RunContext, feeds: Sequence[Any], known: Known) -> Subject:
-        """What is to be judged where all feeds come from the host; `known` is what was known of such a run."""
+        """What is to be judged if all feeds come from the host; `known` is what was known of such a run."""
         return self._subject(frozenset(), known, self._reader.read(run, feeds))
 
     def _subject(self, handed: frozenset[str], known: Known, sizes: Sizes) -> Subject:
@@ -252,7 +252,7 @@ class DeviceExecutable(Executable):
         return [state.plan for state in list(self._states.values()) if state.plan is not None]
 
     def _said(self, feeds: Sequence[Any]) -> Known | None:
-        """The shape and dtype of every value, where the graph and the feeds say them all."""
+        """The shape and dtype of every value, if the graph and the feeds say them all."""
         known: Known = {
             name: (value.shape, value.dtype.name)
             for name, value in zip(self._plan.feeds, map(_array, feeds), strict=True)
@@ -269,7 +269,7 @@ class DeviceExecutable(Executable):
         return known
 
     def _look_at_moved(self, lowering: Lowering) -> None:
-        """Tells of what NumPy computes in between; raises where that was not allowed."""
+        """Tells of what NumPy computes in between; raises if that was not allowed."""
         from graphflow._core.compiler.lower import DisagreementError
 
         for i in _on_numpy(lowering):
@@ -310,7 +310,7 @@ class DeviceExecutable(Executable):
         )
 
     def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any], sizes: Sizes) -> None:
-        """Lays the launches out, where the shapes are known."""
+        """Lays the launches out, if the shapes are known."""
         from graphflow._core.compiler.lower import DisagreementError
 
         try:

@@ -13,7 +13,7 @@ from graphflow._core.runtime.explain import failure
 
 
 def raise_failure(words: Sequence[int], groups: Sequence[Group]) -> None:
-    """Raises the error of a kernel, where one has left a status; `groups` are the plan's."""
+    """Raises the error of a kernel, if one has left a status; `groups` are the plan's."""
     code, number, index, limit = words
     if not code:
         return

@@ -6,7 +6,7 @@ launches are the same each time. What has no kernel is a stretch of NumPy betwee
 error is seen at the end of the run, and kernels that write variables do nothing once there was one.
 
 Values may also come from other parts that ran on a GPU, and be kept there for those that follow. Such a run waits for
-the device only where one of its kernels can fail.
+the device only if one of its kernels can fail.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class DevicePlan:
         return self._root(value.root, value.dtype)[lowest(value) :]
 
     def _fetched_array(self, name: str, value: Value) -> Any:
-        """A fetched value's memory: asked for in every run, where cutting it out anew takes longer than to copy it."""
+        """A fetched value's memory: asked for in every run, if cutting it out anew takes longer than to copy it."""
         found = self._leaving.get(name)
         if found is None:
             found = self._leaving[name] = self._array(value)[: value.size]
@@ -352,7 +352,7 @@ class DevicePlan:
     ) -> tuple[Any, ...]:
         """One run; of what is fetched, `keeps` stays on the device, as DeviceArrays.
 
-        Unusable, before anything happened, where variables have no values of the known shapes.
+        Unusable, before anything happened, if variables have no values of the known shapes.
         """
         with self._lock:
             if any(cell.shape() != self._shapes[name] for name, cell in self._cells.items()):
@@ -474,7 +474,7 @@ class DevicePlan:
         return self._lowering.constants[name]
 
     def _fetched_values(self, found: dict[str, Any], coming: dict[str, Value]) -> tuple[Any, ...]:
-        """What is fetched, once it is there. Waits where something comes to the host, or may have failed."""
+        """What is fetched, once it is there. Waits if something comes to the host, or may have failed."""
         if coming or self._fallible:
             self._outbox.wait()
             raise_failure(self._outbox.status.tolist(), self.groups)

@@ -78,7 +78,7 @@ def cut_after(
     last: int,
     cells: Callable[[Group], Sequence[DeviceCell]],
 ) -> list[Segment]:
-    """The segments, the last one cut after the launch of a group, where enough launches follow it.
+    """The segments, the last one cut after the launch of a group, if enough launches follow it.
 
     batches: the numbers of the groups by launch. cells: the variables that a group writes.
     """
