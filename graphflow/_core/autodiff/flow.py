@@ -19,8 +19,10 @@ from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.array.array import concat, shape, zeros, zeros_like
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.contexts import (
+    ENTER,
     LOOP_COND,
     MERGE,
+    SWITCH,
     BranchContext,
     BranchPair,
     LoopContext,
@@ -291,7 +293,7 @@ def _taken_from_outside(contexts: Sequence[Any], ops: Sequence[Operation]) -> li
             if inside.op in members and reverse.trainable(outer):
                 result.setdefault(inside.op.inputs[0], [[] for _ in contexts])[number].append(inside)
     for op in ops:
-        if op.type in ("Switch", "Enter"):
+        if op.op_def in (SWITCH, ENTER):
             continue
         for tensor in op.inputs:
             if reverse.trainable(tensor) and not any(context.holds(tensor.op) for context in contexts):

@@ -18,7 +18,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import NotDifferentiable, registered_gradient
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.array.array import concat, zeros_like
-from graphflow._core.ops.control_flow.contexts import BranchContext, chain
+from graphflow._core.ops.control_flow.contexts import ENTER, EXIT, MERGE, SWITCH, BranchContext, chain
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math.math import add_n, cast
 
@@ -148,7 +148,7 @@ def _unit(op: Operation, level: Any) -> Any:
     while level is not None and level not in around:
         level = level.outer_context
     owned = level is not None and level.owns_merge(op)
-    if op._context is level and (op.type == "Exit" or op.type == "Merge" and not owned):
+    if op._context is level and (op.op_def is EXIT or op.op_def is MERGE and not owned):
         op = op.inputs[0].op
     context, found = op._context, None
     while context is not level and context is not None:
@@ -211,7 +211,7 @@ def _differentiate(task: Task, sums: Sums, op: Operation, level: Any) -> None:
     incoming = [sums.total(t) for t in op.outputs]
     if all(g is None for g in incoming):
         return
-    if op._context is not None and op._context in chain(level) and op.type in ("Enter", "Switch"):
+    if op._context is not None and op._context in chain(level) and op.op_def in (ENTER, SWITCH):
         _leave(sums, op, incoming)
         return
     rule = _rule(op)

@@ -27,6 +27,15 @@ from graphflow._core.graph.writers import WRITERS
 from graphflow._core.interop.expansions import EXPANSIONS, MARK, PART
 from graphflow._core.interop.function_def import function_def_of
 from graphflow._core.interop.op_table import Argument, OpType, tensorflow_op
+from graphflow._core.ops.control_flow.contexts import (
+    ENTER,
+    EXIT,
+    MERGE,
+    NEXT_ITERATION,
+    STACK_POP,
+    STACK_PUSH,
+    SWITCH,
+)
 
 if TYPE_CHECKING:
     from graphflow._core.graph.elements import Operation, Tensor
@@ -87,7 +96,7 @@ class Writer:
         kind, said = _WRITTEN_AS.get(op.type, (op.attrs.get("_written_as", op.type), {}))
         declared = tensorflow_op(kind)
         control = self._control_inputs(op)
-        if op.type == "NextIteration":
+        if op.op_def is NEXT_ITERATION:
             control += self._after_stacks(op)
         inputs = self._inputs(op, declared)
         if op.type in EXPANSIONS:
@@ -159,7 +168,7 @@ class Writer:
         order = input_order(op.op_def, declared)
         if order is not None:
             names = [names[position] for position in order]
-        if op.type in ("StackPushV2", "StackPopV2"):
+        if op.op_def in (STACK_PUSH, STACK_POP):
             names.insert(0, self._stack(op))
         return names
 
@@ -235,7 +244,7 @@ class Writer:
         if self._stack_ops is None:
             self._stack_ops = {}
             for other in self._graph.get_operations():
-                if other.type in ("StackPushV2", "StackPopV2"):
+                if other.op_def in (STACK_PUSH, STACK_POP):
                     self._stack_ops.setdefault(_loops(other)[0], []).append(other)
         users = self._stack_ops.get(loop, [])
         written = any("_written_as" in c.attrs for c in op.control_inputs + _adding(op).control_inputs)
@@ -252,12 +261,12 @@ class Writer:
         context = op._context
         control = [c for c in op.control_inputs if _reachable(c, op)]
         names = [c.name for c in control]
-        if context is None or op.type in ("Switch", "Enter", "Merge", "Exit", "NextIteration"):
+        if context is None or op.op_def in (SWITCH, ENTER, MERGE, EXIT, NEXT_ITERATION):
             return names
         inside = any(_is_in(context, t) for t in op.inputs) or any(
             context.holds(c) or _same_fate(context, c) for c in control
         )
-        if op.type == "StackPopV2" or not inside:
+        if op.op_def is STACK_POP or not inside:
             pivot = self._pivot(op, context)
             if pivot not in names:
                 names.append(pivot)
@@ -320,7 +329,7 @@ def _adding(following: Operation) -> Operation:
 def _reachable(control: Operation, op: Operation) -> bool:
     """Whether a control edge stays within the loops of its end: TensorFlow has no edges out of a loop but Exit's."""
     around = _loops(op)
-    return control.type == "Enter" or all(loop in around for loop in _loops(control))
+    return control.op_def is ENTER or all(loop in around for loop in _loops(control))
 
 
 def _is_in(context: Any, tensor: Tensor) -> bool:
@@ -329,7 +338,7 @@ def _is_in(context: Any, tensor: Tensor) -> bool:
     if op.op_def.is_variable:
         return False
     if (
-        op.type == "Switch"
+        op.op_def is SWITCH
         and context.construct.kind != "While"
         and getattr(op._context, "construct", None) is context.construct
     ):
@@ -386,7 +395,7 @@ def derived_attributes(op: Operation, declared: OpType) -> dict[str, Any]:
     if order is not None:
         inputs = [inputs[position] for position in order]
     skipped = declared.inputs
-    if op.type in ("StackPushV2", "StackPopV2"):
+    if op.op_def in (STACK_PUSH, STACK_POP):
         skipped = skipped[1:]
     result = _read_off(skipped, inputs, _lengths(op, len(skipped)))
     if len(op.outputs) >= len(declared.outputs):

@@ -24,6 +24,7 @@ from graphflow._core.interop.import_lifting import lift
 from graphflow._core.interop.import_nodes import BACK_EDGES, MERGES, Node, Refused, ordered, parse
 from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.ops import load_all
+from graphflow._core.ops.control_flow.contexts import ENTER, SWITCH
 from graphflow._core.ops.core import accept, convert_to_tensor
 
 _REFUSED: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -435,7 +436,7 @@ def _running(op: Operation) -> list[Operation]:
     found, todo = [], [op]
     while todo:
         op = todo.pop()
-        if op.type in ("Switch", "Enter"):
+        if op.op_def in (SWITCH, ENTER):
             todo += [t.op for t in op.inputs if not t.op.op_def.is_variable]
         else:
             found.append(op)

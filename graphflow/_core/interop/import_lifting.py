@@ -9,7 +9,19 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.interop.import_contexts import Construct, Place
 from graphflow._core.interop.import_nodes import Refused
-from graphflow._core.ops.control_flow.contexts import BranchContext, BranchPair, LoopContext
+from graphflow._core.ops.control_flow.contexts import (
+    ENTER,
+    EXIT,
+    LOOP_COND,
+    MERGE,
+    NEXT_ITERATION,
+    STACK_POP,
+    STACK_PUSH,
+    SWITCH,
+    BranchContext,
+    BranchPair,
+    LoopContext,
+)
 
 _SCOPED: Final = ("pred_id", "Switch", "switch_t", "switch_f")
 
@@ -82,7 +94,7 @@ class _Lifting:
 
     def _made_construct(self, construct: Construct) -> Any:
         if construct.loop:
-            enter = next((op for op in self._members[construct] if op.type == "Enter"), None)
+            enter = next((op for op in self._members[construct] if op.op_def is ENTER), None)
             base = construct.name if enter is None else enter.name.rpartition("/")[0] or construct.name
             return LoopContext(self._graph, self._name(base))
         assert construct.predicate is not None
@@ -121,7 +133,7 @@ class _Lifting:
             source = op.inputs[0] if op.inputs else None
             if op.type == "Identity" and source is not None and source.op in pivot_switches:
                 pivots.setdefault(source.value_index, op)
-            elif op.type == "Switch" and op not in pivot_switches and self._places[op].construct is construct:
+            elif op.op_def is SWITCH and op not in pivot_switches and self._places[op].construct is construct:
                 self._note_captured(pair, op)
         if len(pivots) == 2:
             pair.pivots = [pivots[0], pivots[1]]
@@ -134,45 +146,45 @@ class _Lifting:
 
     def _fill_loop(self, loop: LoopContext) -> None:
         inside = [op for op in loop.ops if op._context is loop]
-        conditions = [op for op in inside if op.type == "LoopCond"]
+        conditions = [op for op in inside if op.op_def is LOOP_COND]
         if len(conditions) != 1:
             raise Refused(f"The loop {loop.name!r} has {len(conditions)} LoopCond operations, it needs one.")
         loop.pivot = conditions[0].outputs[0]
         for op in inside:
-            if op.type == "Merge" and op.inputs[1].op.type == "NextIteration":
+            if op.op_def is MERGE and op.inputs[1].op.op_def is NEXT_ITERATION:
                 loop.merges.append(op)
-            elif op.type == "Enter":
+            elif op.op_def is ENTER:
                 op.attrs["frame_name"] = loop.name
                 if op.attrs.get("is_constant"):
                     taken = op.inputs[0]
                     loop.captured[op.outputs[0] if taken in loop.captured else taken] = op.outputs[0]
         for merge in loop.merges:
             switch = next(
-                (c for c in merge.outputs[0]._consumers if c.type == "Switch" and c.inputs[1] is loop.pivot),
+                (c for c in merge.outputs[0]._consumers if c.op_def is SWITCH and c.inputs[1] is loop.pivot),
                 None,
             )
             if switch is None or switch.inputs[0] is not merge.outputs[0]:
                 raise Refused(f"The loop variable {merge.name!r} has no Switch.")
             value = switch.outputs[1]
             loop.in_body.append(next((c.outputs[0] for c in value._consumers if c.type == "Identity"), value))
-            loop.exits += [c for c in switch.outputs[0]._consumers if c.type == "Exit"]
+            loop.exits += [c for c in switch.outputs[0]._consumers if c.op_def is EXIT]
         self._check_exits(loop)
 
     def _check_exits(self, loop: LoopContext) -> None:
         exits = set(loop.exits)
         for op in self._made:
-            if op.type == "Exit" and op not in exits:
+            if op.op_def is EXIT and op not in exits:
                 source = op.inputs[0].op
-                if source._context is loop and (source.type != "Switch" or op.inputs[0].value_index):
+                if source._context is loop and (source.op_def is not SWITCH or op.inputs[0].value_index):
                     raise Refused(
                         f"{op.describe()} does not take the value of a loop variable from its Switch."
                     )
 
     def _link_gradients(self) -> None:
         """A loop that pops what another pushed is its gradient."""
-        pushed = {op.attrs["stack"]: op for op in self._made if op.type == "StackPushV2"}
+        pushed = {op.attrs["stack"]: op for op in self._made if op.op_def is STACK_PUSH}
         for op in self._made:
-            if op.type == "StackPopV2":
+            if op.op_def is STACK_POP:
                 push = pushed.get(op.attrs["stack"])
                 if push is None:
                     raise Refused(f"{op.describe()} takes values from a stack onto which nothing is put.")

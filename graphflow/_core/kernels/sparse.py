@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,9 +66,8 @@ def _matmul(node: Node) -> Kernel:
     return run
 
 
-@kernel("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
-def _with_dense(node: Node) -> Kernel:
-    combine = np.multiply if node.type == "SparseDenseCwiseMul" else divide
+def _with_dense(combine: Callable[[Any, Any], Any]) -> Kernel:
+    """Combines the elements of a sparse tensor with those of a dense one at their places."""
 
     def run(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
         dims = tuple(shape.tolist())
@@ -84,9 +85,12 @@ def _with_dense(node: Node) -> Kernel:
     return run
 
 
-@kernel("SparseReduceSum", "SparseReduceMax")
-def _reduce(node: Node) -> Kernel:
-    keep, largest = node.attrs["keep_dims"], node.type == "SparseReduceMax"
+simple("SparseDenseCwiseMul", _with_dense(np.multiply))
+simple("SparseDenseCwiseDiv", _with_dense(divide))
+
+
+def _reduce(node: Node, largest: bool) -> Kernel:
+    keep = node.attrs["keep_dims"]
 
     def run(indices: Any, values: Any, shape: Any, axes: Any) -> Any:
         dims = tuple(shape.tolist())
@@ -106,6 +110,10 @@ def _reduce(node: Node) -> Kernel:
         )
 
     return run
+
+
+kernel("SparseReduceSum")(partial(_reduce, largest=False))
+kernel("SparseReduceMax")(partial(_reduce, largest=True))
 
 
 def _reorder(indices: Any, values: Any, shape: Any) -> Any:

@@ -183,12 +183,16 @@ def _strip(node: Node) -> Kernel:
     return _each(lambda text: text.strip())
 
 
-@kernel("StringLower", "StringUpper")
-def _case(node: Node) -> Kernel:
-    down, utf8 = node.type == "StringLower", node.attrs["encoding"] == "utf-8"
-    if utf8:
-        return _each(lambda text: (text.decode().lower() if down else text.decode().upper()).encode())
-    return _each(lambda text: text.lower() if down else text.upper())
+@kernel("StringLower")
+def _lower(node: Node) -> Kernel:
+    utf8 = node.attrs["encoding"] == "utf-8"
+    return _each(lambda text: text.decode().lower().encode() if utf8 else text.lower())
+
+
+@kernel("StringUpper")
+def _upper(node: Node) -> Kernel:
+    utf8 = node.attrs["encoding"] == "utf-8"
+    return _each(lambda text: text.decode().upper().encode() if utf8 else text.upper())
 
 
 @kernel("StringLength")

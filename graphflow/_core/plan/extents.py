@@ -17,7 +17,6 @@ Extent: TypeAlias = int | tuple[str, int]
 """A number, or a value and an axis along which that is as long."""
 _FAR: Final = 50
 """Operations through which an extent is followed."""
-_KEEP_SHAPE: Final = frozenset({"Identity", "StopGradient", "PreventGradient"})
 
 
 class Makers(dict[str, Instruction]):
@@ -49,16 +48,31 @@ def elements(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> 
     if maker.is_constant:
         value = maker.attrs["value"]
         return [int(n) for n in value.flat] if value.ndim < 2 and value.dtype.kind == "i" else None
-    if maker.type in ("Shape", "Size"):
-        found = extents(maker, 0, makers, far - 1)
-        return None if found is None or (maker.type == "Size" and len(found) != 1) else found
-    if maker.type == "Reshape":
-        found = elements(maker, 0, makers, far - 1)
-        return found if maker.shapes[0] == (1,) and found is not None and len(found) == 1 else None
-    if maker.type == "ConcatV2":
-        parts = [elements(maker, p, makers, far - 1) for p in range(len(maker.inputs) - 1)]
-        return None if None in parts else [element for part in parts if part is not None for element in part]
-    return None
+    found = _ELEMENTS.get(maker.type)
+    return None if found is None else found(maker, makers, far - 1)
+
+
+def _of_shape(i: Instruction, makers: Makers, far: int) -> list[Extent] | None:
+    return extents(i, 0, makers, far)
+
+
+def _of_size(i: Instruction, makers: Makers, far: int) -> list[Extent] | None:
+    found = extents(i, 0, makers, far)
+    return None if found is None or len(found) != 1 else found
+
+
+def _of_reshape(i: Instruction, makers: Makers, far: int) -> list[Extent] | None:
+    found = elements(i, 0, makers, far)
+    return found if i.shapes[0] == (1,) and found is not None and len(found) == 1 else None
+
+
+def _of_concat(i: Instruction, makers: Makers, far: int) -> list[Extent] | None:
+    parts = [elements(i, p, makers, far) for p in range(len(i.inputs) - 1)]
+    return None if None in parts else [element for part in parts if part is not None for element in part]
+
+
+_ELEMENTS: Final = {"Shape": _of_shape, "Size": _of_size, "Reshape": _of_reshape, "ConcatV2": _of_concat}
+"""What the elements of a result are, by the type of what makes it."""
 
 
 def _dims(i: Instruction, position: int, makers: Makers) -> Dims:
@@ -74,14 +88,11 @@ def _extent(name: str, maker: Instruction | None, axis: int, makers: Makers, far
     """An extent of a value that is not known as a number."""
     found = None
     if maker is not None and far:
-        if maker.type == "GatherV2":
-            found = _of_gather(maker, axis, makers, far - 1)
-        elif maker.type == "BroadcastLike":
-            found = _of_inputs(maker, (1,), axis, makers, far - 1)
-        elif maker.type in _KEEP_SHAPE or (
-            maker.definition is not None and maker.definition.scalar is not None
-        ):
-            found = _of_inputs(maker, range(len(maker.inputs)), axis, makers, far - 1)
+        follow = _EXTENTS.get(maker.type)
+        if follow is not None:
+            found = follow(maker, axis, makers, far - 1)
+        elif maker.definition is not None and maker.definition.scalar is not None:
+            found = _of_all(maker, axis, makers, far - 1)
     return (name, axis) if found is None else found
 
 
@@ -100,9 +111,26 @@ def _of_inputs(i: Instruction, inputs: Iterable[int], axis: int, makers: Makers,
     return found.pop() if len(found) == 1 else None
 
 
+def _of_all(i: Instruction, axis: int, makers: Makers, far: int) -> Extent | None:
+    return _of_inputs(i, range(len(i.inputs)), axis, makers, far)
+
+
+def _of_pattern(i: Instruction, axis: int, makers: Makers, far: int) -> Extent | None:
+    """The extent of what is repeated like the second input."""
+    return _of_inputs(i, (1,), axis, makers, far)
+
+
 def _of_gather(i: Instruction, axis: int, makers: Makers, far: int) -> Extent | None:
     """The extent of what is looked up along the first axis: the ids', then the rows'."""
     ids = extents(i, 1, makers, far)
     if ids is None or elements(i, 2, makers) != [0] or i.attrs.get("batch_dims"):
         return None
     return ids[axis] if axis < len(ids) else None
+
+
+_EXTENTS: Final = {
+    "GatherV2": _of_gather,
+    "BroadcastLike": _of_pattern,
+    **dict.fromkeys(("Identity", "StopGradient", "PreventGradient"), _of_all),
+}
+"""What an extent of a result is the same as, by the type of what makes it; of elementwise operations that of inputs."""

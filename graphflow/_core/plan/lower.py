@@ -16,11 +16,12 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.random_seed import gives_the_same
+from graphflow._core.ops.control_flow.contexts import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import LOCAL, Instruction, Plan
 
-_RENAMES = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
+_RENAMES = frozenset({SWITCH, ENTER, NEXT_ITERATION, LOOP_COND})
 """Operations that give a value another name inside a branch or a loop."""
 _FOR_BUILDING: Final = "_gradient_function"
 """An attribute that only the building of a graph looks at: a function of the program, which may hold the graph."""
@@ -91,7 +92,7 @@ def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operatio
 
 def _device_of(construct: Any, results: Sequence[Operation], inner: Sequence[Operation]) -> str:
     """Where a branch pair or loop runs as a whole: where its results ask to be, or else what is inside."""
-    work = [op for op in inner if op.type not in _RENAMES]
+    work = [op for op in inner if op.op_def not in _RENAMES]
     places = [op.device for op in (*results, *sorted(work, key=lambda op: op._id)) if op.device]
     if construct.kind == "If":
         places.append(construct.predicate.op.device)
@@ -118,7 +119,7 @@ class _Lowering:
 
     def resolve(self, tensor: Tensor) -> Tensor:
         """The tensor itself, or the one that it is another name of."""
-        while tensor not in self._fed and tensor.op._context is not None and tensor.op.type in _RENAMES:
+        while tensor not in self._fed and tensor.op._context is not None and tensor.op.op_def in _RENAMES:
             tensor = tensor.op.inputs[0]
         return tensor
 
@@ -136,14 +137,14 @@ class _Lowering:
             source = todo.pop()
             for user in source._consumers:
                 yield user
-                if user._context is not None and user.type in _RENAMES and user.inputs[0] is source:
+                if user._context is not None and user.op_def in _RENAMES and user.inputs[0] is source:
                     todo += [t for t in user.outputs if t not in self._fed]
 
     def construct_of(self, op: Operation, level: Any) -> Any:
         """The construct that an operation of, or inside, a level belongs to; None where it stands for itself."""
         if (
             op._context is level
-            and op.type in ("Merge", "Exit")
+            and op.op_def in (MERGE, EXIT)
             and not (level is not None and level.owns_merge(op))
         ):
             op = op.inputs[0].op
@@ -164,7 +165,7 @@ class _Lowering:
             construct = self.construct_of(op, level)
             if construct is not None:
                 constructs.setdefault(construct, []).append(op)
-            elif op.type not in _RENAMES or op._context is None:
+            elif op.op_def not in _RENAMES or op._context is None:
                 result.append(self._instruction(op, level))
         result += [self._lift(construct, members, level) for construct, members in constructs.items()]
         return tuple(result)
@@ -237,7 +238,7 @@ class _Lowering:
         outputs = [merge.outputs[0] for merge in merges]
         yields = [[self.value(merge.inputs[side]) for merge in merges] for side in (0, 1)]
         for op in inner:
-            if op.type in _RENAMES:
+            if op.op_def in _RENAMES:
                 continue
             for tensor in op.outputs:
                 if any(user in self._needed and user not in members for user in self._users(tensor)):
@@ -257,7 +258,7 @@ class _Lowering:
         """Bodies (condition, body), outputs and initial values of a While."""
         merges = [op for op in inner if loop.owns_merge(op)]
         variables = frozenset(m.outputs[0] for m in merges)
-        predicate = next(op for op in inner if op.type == "LoopCond" and op._context is loop).inputs[0]
+        predicate = next(op for op in inner if op.op_def is LOOP_COND and op._context is loop).inputs[0]
         in_condition = _prune([predicate.op], variables)
         work = [op for op in inner if not loop.owns_merge(op)]
         condition = self.instructions(loop, [op for op in work if op in in_condition])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -71,10 +72,10 @@ def filled(lowering: Lowering, i: Instruction, target: Value, number: Any = 0) -
     return target
 
 
-def _pad(lowering: Lowering, i: Instruction) -> bool:
+def _pad(lowering: Lowering, i: Instruction, with_filler: bool = False) -> bool:
     value, paddings = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
-    filler = lowering.value(i.inputs[2]) if i.type == "PadV2" else None
-    if value is None or paddings is None or not value.shape or (i.type == "PadV2" and filler is None):
+    filler = lowering.value(i.inputs[2]) if with_filler else None
+    if value is None or paddings is None or not value.shape or (with_filler and filler is None):
         return False
     target = lowering.result(i)
     if filler is None:
@@ -105,6 +106,6 @@ ASSEMBLY_RULES: Final[dict[str, Rule]] = {
     "ConcatV2": _concat,
     "Pack": _pack,
     "Pad": _pad,
-    "PadV2": _pad,
+    "PadV2": partial(_pad, with_filler=True),
     "StridedSliceGrad": _strided_slice_gradient,
 }

@@ -104,16 +104,26 @@ def _add_n(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _select(lowering: Lowering, i: Instruction) -> bool:
-    condition, x, y = (lowering.value(n) for n in i.inputs)
-    if condition is None or x is None or y is None:
-        return False
+    """Where the condition has one element a row, it is the same for all of the row."""
+    condition = lowering.value(i.inputs[0])
     shape = lowering.shape(i.outputs[0])
-    if i.type == "Select" and condition.shape != shape:
+    if condition is not None and condition.shape != shape:
         if len(condition.shape) > 1:
             return False
         if condition.shape:
             strides = (condition.strides[0], *[0] * (len(shape) - 1))
             condition = Value(condition.root, condition.dtype, shape, strides, condition.offset)
+    return _selected(lowering, i, condition)
+
+
+def _select_v2(lowering: Lowering, i: Instruction) -> bool:
+    return _selected(lowering, i, lowering.value(i.inputs[0]))
+
+
+def _selected(lowering: Lowering, i: Instruction, condition: Value | None) -> bool:
+    x, y = (lowering.value(n) for n in i.inputs[1:])
+    if condition is None or x is None or y is None:
+        return False
     lowering.elementwise(i, "{1} if {0} else {2}", [condition, x, y], lowering.result(i))
     return True
 
@@ -194,13 +204,13 @@ def _rows_kernel(
     return True
 
 
-def _softmax(lowering: Lowering, i: Instruction) -> bool:
+def _softmax(lowering: Lowering, i: Instruction, log: bool = False) -> bool:
     value = lowering.value(i.inputs[0])
     if value is None or value.dtype not in _FLOATS or not value.shape:
         return False
     x, target = lowering.compact(i, value), lowering.result(i)
     columns = x.shape[-1]
-    source = nnkernels.softmax_source(x.dtype, i.type == "LogSoftmax")
+    source = nnkernels.softmax_source(x.dtype, log)
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.softmax_steps(kernels[0], address(x), address(target), x.size // columns, columns)
@@ -330,7 +340,7 @@ def _scatter(operation: str) -> Rule:
     return rule
 
 
-def _argument(lowering: Lowering, i: Instruction) -> bool:
+def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     value, axis = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
     if value is None or axis is None or not value.shape or value.dtype == "bool":
         return False
@@ -338,7 +348,7 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
     along = int(axis) % len(x.shape)
     count = x.shape[along]
     inner = int(np.prod(x.shape[along + 1 :]))
-    source = nnkernels.argument_source(x.dtype, target.dtype, i.type == "ArgMax")
+    source = nnkernels.argument_source(x.dtype, target.dtype, largest)
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return nnkernels.argument_steps(
@@ -363,7 +373,7 @@ RULES: Final[dict[str, Rule]] = {
     "AddN": _add_n,
     "AccumulateNV2": _add_n,
     "Select": _select,
-    "SelectV2": _select,
+    "SelectV2": _select_v2,
     "ZerosLike": _filled(0),
     "OnesLike": _filled(1),
     "Fill": _fill,
@@ -371,15 +381,15 @@ RULES: Final[dict[str, Rule]] = {
     "MatMul": product_rule,
     "BatchMatMulV2": product_rule,
     "Softmax": _softmax,
-    "LogSoftmax": _softmax,
+    "LogSoftmax": partial(_softmax, log=True),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
     "GatherV2": _gather,
     "ScatterAdd": _scatter("add"),
     "ScatterSub": _scatter("sub"),
     "ScatterUpdate": _scatter("update"),
-    "ArgMax": _argument,
-    "ArgMin": _argument,
+    "ArgMax": partial(_argument, largest=True),
+    "ArgMin": partial(_argument, largest=False),
     "AssertBroadcastable": _checked_shapes,
     **ASSEMBLY_RULES,
     **CONVOLUTION_RULES,

@@ -7,6 +7,7 @@ operands, so that no kernel is their own and no table of places is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise, product
 from typing import Final
 
@@ -164,7 +165,7 @@ def _roll(lowering: Lowering, i: Instruction) -> bool:
 # ---- space, depth, batch -------------------------------------------------------------------------------------------
 
 
-def _space_and_depth(lowering: Lowering, i: Instruction) -> bool:
+def _space_and_depth(lowering: Lowering, i: Instruction, to_depth: bool) -> bool:
     value, block = lowering.value(i.inputs[0]), int(i.attrs["block_size"])
     layout = i.attrs["data_format"]
     if value is None or len(value.shape) != 4 or layout not in ("NHWC", "NCHW"):
@@ -173,10 +174,10 @@ def _space_and_depth(lowering: Lowering, i: Instruction) -> bool:
     if layout == "NCHW":
         pair = [permuted(v, (0, 2, 3, 1)) for v in pair]
     # By [image, row, row in the block, column, column in the block, channel], the one as space, the other as depth.
-    deep, wide = pair[::-1] if i.type == "SpaceToDepth" else pair
+    deep, wide = pair[::-1] if to_depth else pair
     deep = permuted(split(deep, 3, block, deep.shape[3] // block**2), (0, 1, 3, 2, 4, 5))
     wide = split(split(wide, 2, block), 1, block)
-    source, place = (wide, deep) if i.type == "SpaceToDepth" else (deep, wide)
+    source, place = (wide, deep) if to_depth else (deep, wide)
     lowering.elementwise(i, "{0}", [source], place, forced=True)
     return True
 
@@ -323,8 +324,8 @@ MOVEMENT_RULES: Final[dict[str, Rule]] = {
     "MirrorPad": _mirror_pad,
     "MirrorPadGrad": _mirror_pad_gradient,
     "Roll": _roll,
-    "SpaceToDepth": _space_and_depth,
-    "DepthToSpace": _space_and_depth,
+    "SpaceToDepth": partial(_space_and_depth, to_depth=True),
+    "DepthToSpace": partial(_space_and_depth, to_depth=False),
     "SpaceToBatchND": _space_to_batch,
     "BatchToSpaceND": _batch_to_space,
     "Diag": _diagonal,

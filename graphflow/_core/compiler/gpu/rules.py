@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +43,7 @@ _LONG_ROW: Final = 32
 # ---- rows ----------------------------------------------------------------------------------------------------------
 
 
-def _softmax(lowering: Lowering, i: Instruction) -> bool:
+def _softmax(lowering: Lowering, i: Instruction, log: bool = False) -> bool:
     value = lowering.value(i.inputs[0])
     if value is None or value.dtype not in _FLOATS or not value.shape:
         return False
@@ -54,7 +54,7 @@ def _softmax(lowering: Lowering, i: Instruction) -> bool:
     def build(places: Places) -> Sequence[Any]:
         from graphflow._core.codegen.gpu.rows import rows_launch, softmax_source
 
-        source = softmax_source(x.dtype, i.type == "LogSoftmax")
+        source = softmax_source(x.dtype, log)
         return [rows_launch(source, rows, columns, [rows, columns, places.array(x), places.array(target)])]
 
     lowering.add(device_node(i, [x], [target], build))
@@ -107,7 +107,7 @@ def _top_k(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-def _argument(lowering: Lowering, i: Instruction) -> bool:
+def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     value, axis = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
     if value is None or axis is None or not value.shape or value.dtype == "bool":
         return False
@@ -119,7 +119,7 @@ def _argument(lowering: Lowering, i: Instruction) -> bool:
         from graphflow._core.codegen.gpu import indexing, rows
         from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 
-        kind, arrays = (x.dtype, target.dtype, i.type == "ArgMax"), [places.array(x), places.array(target)]
+        kind, arrays = (x.dtype, target.dtype, largest), [places.array(x), places.array(target)]
         if inner == 1 and length >= _LONG_ROW:
             given = [target.size, length, *arrays]
             return [rows.rows_launch(rows.argument_source(*kind), target.size, length, given)]
@@ -231,12 +231,12 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "MatMul": product_rule,
     "BatchMatMulV2": product_rule,
     "Softmax": _softmax,
-    "LogSoftmax": _softmax,
+    "LogSoftmax": partial(_softmax, log=True),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _cross_entropy,
     "TopKV2": _top_k,
-    "ArgMax": _argument,
-    "ArgMin": _argument,
+    "ArgMax": partial(_argument, largest=True),
+    "ArgMin": partial(_argument, largest=False),
     **dict.fromkeys(("Div", "RealDiv", "TruncateDiv"), _divide),
     "LeftShift": _shift("<<"),
     "RightShift": _shift(">>"),

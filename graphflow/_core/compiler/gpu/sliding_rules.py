@@ -8,7 +8,8 @@ same over the gradient, whose elements lie a stride apart between zeros, with th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -238,13 +239,13 @@ def _counts(lowering: Lowering, i: Instruction, axes: Sequence[Axis], dtype: str
     return value
 
 
-def _volume_pool(lowering: Lowering, i: Instruction) -> bool:
+def _volume_pool(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     x = _value(lowering, i, 0)
     shape = lowering.shape(i.outputs[0])
     axes = None if x is None else _volume_axes(i, x.shape, i.attrs["ksize"][1:4], shape)
     if x is None or axes is None:
         return False
-    if i.type == "MaxPool3D":
+    if largest:
         views = _over(lowering, i, x, axes, -np.inf)
         reduced(lowering, i, "max", "{0}", [views], (4, 5, 6), lowering.result(i))
         return True
@@ -317,7 +318,7 @@ def _largest_of(
     reduced(lowering, i, "sum", "{0} if {1} == {2} else 0", reads, over, target)
 
 
-def _volume_largest(lowering: Lowering, i: Instruction) -> bool:
+def _volume_largest(rule: Callable[..., None], lowering: Lowering, i: Instruction) -> bool:
     found = [_value(lowering, i, k) for k in range(3)]
     values = [lowering.compact(i, v) for v in found if v is not None]
     if len(values) != 3:
@@ -325,7 +326,6 @@ def _volume_largest(lowering: Lowering, i: Instruction) -> bool:
     axes = _volume_axes(i, values[0].shape, i.attrs["ksize"][1:4], values[1].shape)
     if axes is None:
         return False
-    rule = _largest_gradient if i.type == "MaxPool3DGrad" else _largest_of
     rule(lowering, i, values, axes, lowering.result(i))
     return True
 
@@ -409,11 +409,11 @@ SLIDING_RULES: Final[dict[str, Rule]] = {
     "Conv3D": _volume_convolution,
     "Conv3DBackpropInputV2": _volume_input,
     "Conv3DBackpropFilterV2": _volume_filter,
-    "MaxPool3D": _volume_pool,
-    "AvgPool3D": _volume_pool,
+    "MaxPool3D": partial(_volume_pool, largest=True),
+    "AvgPool3D": partial(_volume_pool, largest=False),
     "AvgPool3DGrad": _volume_average_gradient,
-    "MaxPool3DGrad": _volume_largest,
-    "MaxPool3DGradGrad": _volume_largest,
+    "MaxPool3DGrad": partial(_volume_largest, _largest_gradient),
+    "MaxPool3DGradGrad": partial(_volume_largest, _largest_of),
     "MaxPoolGradGrad": _image_largest_of,
     "ExtractImagePatches": _image_patches,
     "LRN": _lrn,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from graphflow._core.compiler.gpu.nodes import Places, device_node
@@ -215,13 +216,13 @@ def pool_windows_of(i: Instruction, image: tuple[int, ...], outputs: tuple[int, 
     return windows_of(i, image, window[1:3], outputs)
 
 
-def _pool(lowering: Lowering, i: Instruction) -> bool:
+def _pool(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     values = images_of(lowering, i, 0)
     w = None if values is None else pool_windows_of(i, values[0].shape, image_shape(lowering, i))
     if values is None or w is None:
         return False
     target = image_result(lowering, i)
-    launched(lowering, i, "pool_source", [i.type == "MaxPool"], values, target, w)
+    launched(lowering, i, "pool_source", [largest], values, target, w)
     return True
 
 
@@ -268,8 +269,8 @@ WINDOW_RULES: Final[dict[str, Rule]] = {
     "Conv2D": _forward,
     "Conv2DBackpropInput": _input_gradient,
     "Conv2DBackpropFilter": _filter_gradient,
-    "MaxPool": _pool,
-    "AvgPool": _pool,
+    "MaxPool": partial(_pool, largest=True),
+    "AvgPool": partial(_pool, largest=False),
     "MaxPoolWithArgmax": _pool_with_places,
     "MaxPoolGrad": _max_pool_gradient,
     "AvgPoolGrad": _avg_pool_gradient,

@@ -6,6 +6,7 @@ An index outside its axis is an InvalidArgumentError, also a negative one: NumPy
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -229,19 +230,21 @@ def distinct(x: Any) -> tuple[Any, Any, Any]:
     return found[order], place[inverse.reshape(-1)], counts[order]
 
 
-@kernel("Unique", "UniqueWithCounts")
-def _unique(node: Node) -> Kernel:
+def _unique(node: Node, results: int) -> Kernel:
+    """The values, their places and their counts, or the first of these."""
     kind = node.attrs["out_idx"].as_numpy_dtype
-    with_counts = node.type == "UniqueWithCounts"
 
     def run(x: Any) -> Any:
         if x.ndim != 1:
             raise invalid(f"unique expects a 1D vector, got shape {x.shape}.")
         values, places, counts = distinct(x)
-        found = (values, places.astype(kind), counts.astype(kind))
-        return found if with_counts else found[:2]
+        return (values, places.astype(kind), counts.astype(kind))[:results]
 
     return run
+
+
+kernel("Unique")(partial(_unique, results=2))
+kernel("UniqueWithCounts")(partial(_unique, results=3))
 
 
 @kernel("ListDiff")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,10 +165,8 @@ def _ensure_shape(node: Node) -> Kernel:
 # ---- space, depth, batch ------------------------------------------------------------------------------------------
 
 
-@kernel("SpaceToDepth", "DepthToSpace")
-def _space_and_depth(node: Node) -> Kernel:
+def _space_and_depth(node: Node, to_depth: bool) -> Kernel:
     block, layout = node.attrs["block_size"], node.attrs["data_format"]
-    to_depth = node.type == "SpaceToDepth"
 
     def run(x: Any) -> Any:
         rows = x.transpose(0, 2, 3, 1) if layout == "NCHW" else x
@@ -185,6 +184,10 @@ def _space_and_depth(node: Node) -> Kernel:
         return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
 
     return run
+
+
+kernel("SpaceToDepth")(partial(_space_and_depth, to_depth=True))
+kernel("DepthToSpace")(partial(_space_and_depth, to_depth=False))
 
 
 def _space_to_batch(x: Any, block_shape: Any, paddings: Any) -> Any:

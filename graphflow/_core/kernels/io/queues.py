@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,10 +127,8 @@ def _dequeue(node: Node) -> Kernel:
     return dequeue
 
 
-@kernel("QueueDequeueManyV2", "QueueDequeueUpToV2", stateful=True)
-def _dequeue_many(node: Node) -> Kernel:
+def _dequeue_many(node: Node, up_to: bool) -> Kernel:
     types = tuple(node.attrs["component_types"])
-    up_to = node.type == "QueueDequeueUpToV2"
     source = source_of(node, 0)
 
     def dequeue_many(run: Any, queue: Queue, count: Any) -> Any:
@@ -146,6 +145,10 @@ def _dequeue_many(node: Node) -> Kernel:
         return batch if len(batch) > 1 else batch[0]
 
     return dequeue_many
+
+
+kernel("QueueDequeueManyV2", stateful=True)(partial(_dequeue_many, up_to=False))
+kernel("QueueDequeueUpToV2", stateful=True)(partial(_dequeue_many, up_to=True))
 
 
 @kernel("QueueCloseV2", stateful=True)

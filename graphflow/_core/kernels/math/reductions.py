@@ -7,6 +7,7 @@ maximum: TensorFlow 1 leaves out NaN or not depending on the order of the elemen
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,9 +153,7 @@ def _axis_of(x: Array, axis: Array, what: str) -> int:
     return place
 
 
-@kernel("ArgMax", "ArgMin")
-def _argument(node: Node) -> Kernel:
-    function = np.argmax if node.type == "ArgMax" else np.argmin
+def _argument(node: Node, function: Callable[..., Any]) -> Kernel:
     dtype = node.attrs["output_type"].as_numpy_dtype
 
     def compute(x: Array, dimension: Array) -> Array:
@@ -166,6 +165,10 @@ def _argument(node: Node) -> Kernel:
         return function(x, axis=axis).astype(dtype)
 
     return compute
+
+
+kernel("ArgMax")(partial(_argument, function=np.argmax))
+kernel("ArgMin")(partial(_argument, function=np.argmin))
 
 
 def _running_sum(x: Array, axis: int) -> Array:

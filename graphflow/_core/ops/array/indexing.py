@@ -193,9 +193,9 @@ def _tensor_scatter_infer(op: Operation) -> Signature:
 def _tensor_scatter_gradient(op: Operation, g: Any) -> tuple[Any, None, Any]:
     _, indices, updates = op.inputs
     into = gather_nd(g, indices)
-    if op.type == "TensorScatterUpdate":
+    if op.op_def is TENSOR_SCATTER_UPDATE:
         return tensor_scatter_update(g, indices, zeros_like(updates)), None, into
-    return g, None, into if op.type == "TensorScatterAdd" else -into
+    return g, None, into if op.op_def is TENSOR_SCATTER_ADD else -into
 
 
 _TENSOR_SCATTER_INPUTS = ("tensor: T", "indices: Tindices=index", "updates: T")

@@ -204,13 +204,13 @@ def _split_v_infer(op: Operation) -> Signature:
 
 
 def _split_partial(op: Operation) -> tuple[list[int], ...] | None:
-    value = op.inputs[0] if op.type == "SplitV" else op.inputs[1]
+    value = op.inputs[0] if op.op_def is SPLIT_V else op.inputs[1]
     known = full_value(value)
     if not isinstance(known, list):
         return None
     sizes = (
         full_value(op.inputs[1])
-        if op.type == "SplitV"
+        if op.op_def is SPLIT_V
         else [len(known) // op.attrs["num_split"]] * op.attrs["num_split"]
     )
     if not isinstance(sizes, list) or -1 in sizes:

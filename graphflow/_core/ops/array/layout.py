@@ -99,7 +99,7 @@ def _pad_infer(op: Operation) -> Signature:
     if rows is None:
         return [(x.dtype, (None,) * len(x.dims))]
     dims = [_padded(d, before, after) for d, (before, after) in zip(x.dims, rows, strict=True)]
-    if op.type == "MirrorPad":
+    if op.op_def is MIRROR_PAD:
         edge = 1 if op.attrs["mode"] == "REFLECT" else 0
         for d, row in zip(x.dims, rows, strict=True):
             if d is not None and any(v is not None and v > d - edge for v in row):

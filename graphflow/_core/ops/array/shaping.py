@@ -150,7 +150,7 @@ def _shape_infer(op: Operation) -> Signature:
 
 def _shape_partial(op: Operation) -> Any:
     known = [None if dims is None else list(dims) for dims in map(value_dims, op.inputs)]
-    return known[0] if op.type == "Shape" else tuple(known)
+    return known[0] if op.op_def is SHAPE else tuple(known)
 
 
 def value_dims(tensor: Tensor) -> Dims:

@@ -38,7 +38,7 @@ def _transpose_infer(op: Operation) -> Signature:
 
 def _transpose_gradient(op: Operation, g: Any) -> tuple[Any, None]:
     back = invert_permutation(op.inputs[1])
-    return transpose(g, back, conjugate=op.type == "ConjugateTranspose"), None
+    return transpose(g, back, conjugate=op.op_def is CONJUGATE_TRANSPOSE), None
 
 
 TRANSPOSE = op_def(

@@ -137,9 +137,9 @@ def _chosen_infer(op: Operation) -> Signature:
     padded = constant_value(op.inputs[2]) if op.attrs.get("pad_to_max_output_size") else None
     count = None if padded is None else int(padded)
     found: list[tuple[DType, Dims]] = [(dtypes.int32, (count,))]
-    if op.type == "NonMaxSuppressionV5":
+    if op.op_def is SUPPRESS_SCORED:
         found.append((scores.dtype, (count,)))
-    if op.type != "NonMaxSuppressionV3":
+    if op.op_def is not SUPPRESS:
         found.append((dtypes.int32, ()))
     return found
 

@@ -207,7 +207,7 @@ def _unique_infer(op: Operation) -> Signature:
     dims = rules.require_rank(op.inputs[0].dims, 1, "x")
     kind = op.attrs["out_idx"]
     result: list[Any] = [(op.inputs[0].dtype, (None,)), (kind, dims)]
-    return [*result, (kind, (None,))] if op.type == "UniqueWithCounts" else result
+    return [*result, (kind, (None,))] if op.op_def is UNIQUE_WITH_COUNTS else result
 
 
 UNIQUE = op_def(

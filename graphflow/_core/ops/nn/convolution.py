@@ -142,7 +142,7 @@ def _input_gradient_infer(op: Operation) -> Signature:
     dims = merge(partial_shape(sizes), (None,) * 4)
     _, _, _, channels = _image(op, gradient.dims, "the gradient")
     window = require_rank(kernel.dims, 4, "the filter") or ()
-    if op.type == "Conv2DBackpropInput" and None not in (channels, window[3]) and channels != window[3]:
+    if op.op_def is CONV_INPUT and None not in (channels, window[3]) and channels != window[3]:
         raise ValueError(
             f"The gradient's {channels} channels are not the filter's {window[3]} outputs: a transposed convolution "
             "takes a filter [rows, columns, outputs, channels]."

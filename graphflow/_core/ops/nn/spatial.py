@@ -33,7 +33,7 @@ def _depth_infer(op: Operation) -> Signature:
     block, (high, wide, deep) = op.attrs["block_size"], _axes(op)
     if block < 2:
         raise ValueError(f"Block size should be > 1: {block}")
-    if op.type == "SpaceToDepth":
+    if op.op_def is SPACE_TO_DEPTH:
         for axis in (high, wide):
             dims[axis] = _divided(dims[axis], block, "height and width by the block size")
         dims[deep] = None if dims[deep] is None else (dims[deep] or 0) * block * block
@@ -45,7 +45,7 @@ def _depth_infer(op: Operation) -> Signature:
 
 
 def _depth_gradient(op: Operation, g: Any) -> tuple[Any]:
-    function = depth_to_space if op.type == "SpaceToDepth" else space_to_depth
+    function = depth_to_space if op.op_def is SPACE_TO_DEPTH else space_to_depth
     return (function(g, op.attrs["block_size"], data_format=op.attrs["data_format"]),)
 
 
@@ -87,7 +87,7 @@ def _batch_infer(op: Operation) -> Signature:
     if any(b < 1 for b in blocks):
         raise ValueError(f"block_shape must be positive, got {blocks}.")
     product = int(np.prod(blocks))
-    grow = op.type == "SpaceToBatchND"
+    grow = op.op_def is SPACE_TO_BATCH
     batch = x.dims[0]
     if batch is not None:
         batch = (
@@ -110,7 +110,7 @@ def _batch_infer(op: Operation) -> Signature:
 
 
 def _batch_gradient(op: Operation, g: Any) -> tuple[Any, None, None]:
-    function = batch_to_space_nd if op.type == "SpaceToBatchND" else space_to_batch_nd
+    function = batch_to_space_nd if op.op_def is SPACE_TO_BATCH else space_to_batch_nd
     return function(g, op.inputs[1], op.inputs[2]), None, None
 
 
