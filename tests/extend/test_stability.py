@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import graphflow as gf
 from graphflow import extend
 
+PROJECT = Path(gf.__file__).parent.parent
 ACME = Path(__file__).parent / "acme"
 NAMES = {
     "AllToAll", "DistributionStrategy", "Instruction", "KernelNode", "Lowering", "Mirrored", "NOT_DIFFERENTIABLE",
@@ -63,11 +65,11 @@ def test_every_parameter_is_explained(name: str) -> None:
     assert all(value for value in function.__annotations__.values())
 
 
-def test_an_extension_imports_nothing_else_of_graphflow() -> None:
-    found = {
+def imported(source: str) -> set[str]:
+    """What a program imports of graphflow."""
+    return {
         module
-        for path in ACME.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(ast.parse(source))
         for module in (
             [alias.name for alias in node.names] if isinstance(node, ast.Import)
             else [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom)
@@ -75,7 +77,19 @@ def test_an_extension_imports_nothing_else_of_graphflow() -> None:
         )
         if module.startswith("graphflow")
     }  # fmt: skip
+
+
+def test_an_extension_imports_nothing_else_of_graphflow() -> None:
+    found = set().union(*(imported(path.read_text()) for path in ACME.glob("*.py")))
     assert found == {"graphflow", "graphflow.extend"}
+
+
+@pytest.mark.parametrize("page", ["add-an-op", "write-a-pass", "write-a-strategy"])
+def test_a_page_for_authors_imports_nothing_else_of_graphflow(page: str) -> None:
+    text = (PROJECT / "docs" / f"{page}.md").read_text("utf-8")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    assert imported(code) == {"graphflow", "graphflow.extend"}
+    assert "_core" not in code
 
 
 @pytest.mark.timeout(400)  # It looks at the whole package where the linter has not before.
@@ -84,7 +98,7 @@ def test_a_type_checker_knows_it(tmp_path: Path) -> None:
     program.write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(program), *map(str, ACME.glob("*.py"))],
-        cwd=Path(gf.__file__).parent.parent, capture_output=True, text=True, timeout=380,
+        cwd=PROJECT, capture_output=True, text=True, timeout=380,
     )  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if " error: " in line]
     assert done.stdout.count("Revealed type is ") == 2 and 'Revealed type is "Any"' not in done.stdout

@@ -39,6 +39,8 @@ MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("sum", {"inputs": ("wide:0", "product:0")}, "its definition refuses its inputs"),
     ("turned", {"inputs": ("wide:0", "turned/perm:0")}, r"shape \(5, 4\), and its definition \(7, 5\)"),
     ("product", {"attrs": {"transpose_a": True}}, "its definition refuses its inputs"),
+    ("sum", {"inputs": ("product:0",)}, "cannot do with its 1 inputs and attributes: IndexError"),
+    ("product", {"inputs": ()}, "its definition refuses its inputs: not enough values"),
     ("product", {"definition": lookup("Add")}, "its definition refuses its inputs"),
     ("sum", {"definition": lookup("Less")}, "'sum:0' is float32, and its definition bool"),
     ("cond", {"shapes": ((2,),)}, r"'cond/Merge:0' has the shape \(5, 3\), and now \(2,\)"),

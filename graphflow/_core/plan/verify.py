@@ -226,14 +226,18 @@ class _Check:
             self.fail(wrong, i)
         try:
             signature = inference.inferred(op, op.inputs)
-        except (ValueError, TypeError, errors.InvalidArgumentError):
-            # What a pass computed may show that the program is wrong, which is for its run to say. The graph took the
-            # instruction with what was known of its inputs at first.
+        except Exception:
+            # A rule may raise anything where an input or attribute that it reads is not there. And what a pass computed
+            # may show that the program is wrong, which is for its run to say: the graph took the instruction with what
+            # was known of its inputs at first.
             weaker = [self._verifier.first(t, n) for t, n in zip(op.inputs, i.inputs, strict=True)]
             try:
                 signature = inference.inferred(op, weaker)
             except (ValueError, TypeError, errors.InvalidArgumentError) as error:
                 self.fail(f"its definition refuses its inputs: {error}", i)
+            except Exception as error:
+                taken = f"its {len(op.inputs)} inputs and attributes"
+                self.fail(f"its definition cannot do with {taken}: {type(error).__name__}: {error}", i)
         if len(signature) != len(i.outputs):
             self.fail(f"its definition gives {len(signature)} results, and it has {len(i.outputs)}", i)
         for output, dtype, dims, (right, rule) in zip(i.outputs, i.dtypes, i.shapes, signature, strict=True):
