@@ -44,6 +44,13 @@ def test_messages_are_tensorflows() -> None:
         assert text_format.Parse(text_format.MessageToString(graph_def), gf.GraphDef()) == graph_def
 
 
+def test_a_graph_is_written_in_a_process_that_has_used_nothing_else() -> None:
+    program = "import graphflow as gf\nop = gf.constant(1.0).op\n"
+    for written in ("op.graph.as_graph_def().node[0]", "op.node_def"):
+        check = f"{program}assert {written}.op == 'Const'"
+        subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
+
+
 def test_every_op_type_has_tensorflows_declaration_or_is_known_to_be_ones_own() -> None:
     declared = set(tensorflow_ops())
     missing = {name for name in own_types() if name not in declared and name not in OWN}

@@ -1,13 +1,16 @@
 """What writes graphs and operations as protobuf messages, for the methods of Graph and Operation that offer it.
 
 interop.graph_def knows functions and TensorFlow's ops, so it stands above them; it puts its functions here when it is
-loaded, which importing graphflow does.
+loaded, which is when one of them is first asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
+
+_HOME: Final = "graphflow._core.interop.graph_def"
 
 
 class Writers:
@@ -15,6 +18,14 @@ class Writers:
 
     graph: Callable[[Any, int | None, bool], Any]
     node: Callable[[Any], Any]
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not here yet."""
+        import_module(_HOME)
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(f"{_HOME} writes no {name!r}.") from None
 
 
 WRITERS: Final = Writers()
