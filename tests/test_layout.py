@@ -7,12 +7,15 @@ room may import which; this is what it does not see.
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+from xml.etree import ElementTree
 
 import pytest
 
@@ -246,3 +249,30 @@ def test_no_folder_is_crowded() -> None:
 def test_an_exception_is_needed(folder: str) -> None:
     count = sum(1 for path in (PROJECT / folder).glob("*.py") if path.name != "__init__.py")
     assert count > MOST_FILES, f"{folder} has {count} files: take it out of CROWDED"
+
+
+def _rooms() -> list[str]:
+    """The rooms of the engine as import-linter has them, from the top down."""
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = [
+        c for c in settings["tool"]["importlinter"]["contracts"] if c.get("containers") == ["graphflow._core"]
+    ]
+    return list(contract["layers"])
+
+
+def test_the_picture_shows_every_room_in_its_order() -> None:
+    picture = ElementTree.parse(PROJECT / "docs" / "images" / "rooms.svg")
+    shown = [text.text for text in picture.iterfind(".//{*}text[@class='room']")]
+    assert shown[-len(_rooms()) :] == _rooms()
+    assert shown[-len(_rooms()) - 1] == "distribute"
+
+
+def test_the_page_explains_every_room_in_its_order() -> None:
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| room of `_core` |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == _rooms()[::-1]
+
+
+def test_every_folder_of_the_engine_is_a_room() -> None:
+    found = {path.stem for path in (PROJECT / PACKAGE / "_core").iterdir() if not path.name.startswith("_")}
+    assert found == set(_rooms())
