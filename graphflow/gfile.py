@@ -13,10 +13,13 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 _CODES: dict[int, type[errors.OpError]] = {
@@ -36,7 +39,7 @@ _CODES: dict[int, type[errors.OpError]] = {
 
 
 @contextmanager
-def _translated(path: str) -> Iterator[None]:
+def _translated(path: object) -> Iterator[None]:
     """Raises an error of the operating system as TensorFlow's."""
     try:
         yield
@@ -68,13 +71,13 @@ class GFile:
     otherwise. Not to be shared between threads.
     """
 
-    def __init__(self, name: Any, mode: str = "r") -> None:
+    def __init__(self, name: str | bytes | PathLike[str], mode: str = "r") -> None:
         self._file: BinaryIO | None = None
         if mode.replace("b", "") not in _MODES:
             raise errors.InvalidArgumentError(
                 None, None, f"mode {mode!r} is none of {', '.join(_MODES)}, with or without a 'b'."
             )
-        self._name = name
+        self._name: Any = name
         self._mode = mode
 
     @property
@@ -129,7 +132,7 @@ class GFile:
 
     next = __next__
 
-    def write(self, file_content: Any) -> None:
+    def write(self, file_content: str | bytes) -> None:
         """Writes text or bytes."""
         file = self._opened(reading=False)
         content = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
@@ -201,17 +204,17 @@ class FileStatistics(NamedTuple):
     is_directory: bool
 
 
-def Exists(filename: Any) -> bool:
+def Exists(filename: str | bytes | PathLike[str]) -> bool:
     """Whether there is a file or folder (tf.gfile.Exists)."""
     return os.path.exists(_local(filename))
 
 
-def IsDirectory(dirname: Any) -> bool:
+def IsDirectory(dirname: str | bytes | PathLike[str]) -> bool:
     """Whether it is a folder (tf.gfile.IsDirectory)."""
     return os.path.isdir(_local(dirname))
 
 
-def Stat(filename: Any) -> FileStatistics:
+def Stat(filename: str | bytes | PathLike[str]) -> FileStatistics:
     """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError if there is none."""
     path = _local(filename)
     with _translated(path):
@@ -219,7 +222,7 @@ def Stat(filename: Any) -> FileStatistics:
     return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
 
 
-def ListDirectory(dirname: Any) -> list[str]:
+def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
     """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError if there is none."""
     path = _local(dirname)
     if not os.path.isdir(path):
@@ -228,28 +231,28 @@ def ListDirectory(dirname: Any) -> list[str]:
         return sorted(os.listdir(path))
 
 
-def MkDir(dirname: Any) -> None:
+def MkDir(dirname: str | bytes | PathLike[str]) -> None:
     """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError."""
     path = _local(dirname)
     with _translated(path):
         os.mkdir(path)
 
 
-def MakeDirs(dirname: Any) -> None:
+def MakeDirs(dirname: str | bytes | PathLike[str]) -> None:
     """Makes a folder and those around it, if they are missing (tf.gfile.MakeDirs)."""
     path = _local(dirname)
     with _translated(path):
         os.makedirs(path, exist_ok=True)
 
 
-def Remove(filename: Any) -> None:
+def Remove(filename: str | bytes | PathLike[str]) -> None:
     """Removes a file (tf.gfile.Remove); NotFoundError if there is none."""
     path = _local(filename)
     with _translated(path):
         os.remove(path)
 
 
-def DeleteRecursively(dirname: Any) -> None:
+def DeleteRecursively(dirname: str | bytes | PathLike[str]) -> None:
     """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError if there is none."""
     path = _local(dirname)
     with _translated(path):
@@ -264,7 +267,9 @@ def _free(path: str, overwrite: bool) -> None:
         raise errors.AlreadyExistsError(None, None, f"{path}: file already exists; pass overwrite=True.")
 
 
-def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+def Copy(
+    oldpath: str | bytes | PathLike[str], newpath: str | bytes | PathLike[str], overwrite: bool = False
+) -> None:
     """Copies a file's content (tf.gfile.Copy); AlreadyExistsError if there is one and `overwrite` is not said."""
     old, new = _local(oldpath), _local(newpath)
     _free(new, overwrite)
@@ -272,7 +277,9 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
         shutil.copyfile(old, new)
 
 
-def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+def Rename(
+    oldname: str | bytes | PathLike[str], newname: str | bytes | PathLike[str], overwrite: bool = False
+) -> None:
     """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError if there is one and `overwrite` is not said."""
     old, new = _local(oldname), _local(newname)
     _free(new, overwrite)
@@ -280,14 +287,16 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
         os.replace(old, new)
 
 
-def Glob(filename: Any) -> list[str]:
+def Glob(filename: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]]) -> list[str]:
     """The paths that match a pattern of *, ? and [abc], or one of several, in order (tf.gfile.Glob)."""
     patterns: Iterable[Any] = filename if isinstance(filename, list | tuple) else [filename]
     found = {path for pattern in patterns for path in _glob.glob(_local(pattern), include_hidden=True)}
     return sorted(found)
 
 
-def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+def Walk(
+    top: str | bytes | PathLike[str], in_order: bool = True
+) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) of a folder and all below, outer ones first (tf.gfile.Walk).
 
     in_order=False: inner ones first. Nothing if there is no such folder.

@@ -10,6 +10,7 @@ from graphflow._core.common.namespaces import missing
 from graphflow._core.graph.attributes import tensor_to_proto
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import SessionLike
 
 __getattr__ = missing("gf.graph_util", globals())
 
@@ -81,7 +82,7 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
 
 
 def convert_variables_to_constants(
-    sess: Any,
+    sess: SessionLike,
     input_graph_def: Any,
     output_node_names: Sequence[str],
     variable_names_whitelist: Iterable[str] | None = None,

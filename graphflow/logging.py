@@ -86,7 +86,7 @@ def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     _LOGGER.log(level, msg, *args, **{"stacklevel": 2, **kwargs})
 
 
-def log_if(level: int, msg: object, condition: Any, *args: object) -> None:
+def log_if(level: int, msg: object, condition: bool, *args: object) -> None:
     """Writes msg % args at a level if the condition holds (tf.logging.log_if)."""
     if condition:
         _LOGGER.log(level, msg, *args, stacklevel=2)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 
-def is_nested(structure: Any) -> bool:
+def is_nested(structure: object) -> bool:
     """Whether it is a structure and not a leaf."""
     return isinstance(structure, list | tuple | Mapping) and not isinstance(structure, str | bytes)
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing
 from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
 from graphflow._core.resources.records import read_records, write_record
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 
 class TFRecordCompressionType:
@@ -41,7 +44,7 @@ class TFRecordOptions:
 
     def __init__(
         self,
-        compression_type: Any = None,
+        compression_type: int | None = None,
         flush_mode: int | None = None,
         input_buffer_size: int | None = None,
         output_buffer_size: int | None = None,
@@ -73,7 +76,7 @@ class TFRecordWriter:
     threads at once.
     """
 
-    def __init__(self, path: Any, options: Any = None) -> None:
+    def __init__(self, path: str | PathLike[str], options: TFRecordOptions | None = None) -> None:
         level = options.compression_level if isinstance(options, TFRecordOptions) else None
         compression = TFRecordOptions.get_compression_type_string(options)
         self._path = os.fsdecode(path)
@@ -101,7 +104,7 @@ class TFRecordWriter:
         self._file.close()
 
 
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: str | PathLike[str], options: TFRecordOptions | None = None) -> Iterator[bytes]:
     """The records of a file, one after the other (tf.python_io.tf_record_iterator).
 
     NotFoundError if there is no file, DataLossError if it is damaged or cut off.

@@ -19,6 +19,7 @@ from graphflow._core.graph.types import Initializer as Initializer
 from graphflow._core.graph.types import InitializerLike as InitializerLike
 from graphflow._core.graph.types import IntsLike as IntsLike
 from graphflow._core.graph.types import IntTensorLike as IntTensorLike
+from graphflow._core.graph.types import NumberLike as NumberLike
 from graphflow._core.graph.types import Partitioner as Partitioner
 from graphflow._core.graph.types import Regularizer as Regularizer
 from graphflow._core.graph.types import SessionLike as SessionLike

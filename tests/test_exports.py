@@ -6,11 +6,13 @@ A type checker finds each name with its signature, and no other; a program gets 
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,16 +125,27 @@ def test_a_package_offers_what_its_stub_says(name: str) -> None:
         assert inner is None or inner is getattr(package, public), f"{inner} hides the name"
 
 
+def types_of(signature: inspect.Signature) -> list[str]:
+    types = [*(p.annotation for p in signature.parameters.values()), signature.return_annotation]
+    return [re.sub(r"\b_(?=[A-Z])", "", stated) for stated in types]
+
+
 @pytest.mark.parametrize("name", [name for name in STUBS if name not in NOT_READ])
 def test_a_signature_in_a_stub_is_that_of_the_function(name: str) -> None:
+    """The names of types begin with an underscore there, so that the package does not offer them."""
     for line in STUBS[name].read_text("utf-8").splitlines():
         if line.startswith("def "):
-            names: dict[str, object] = {"Any": object}
-            exec(line, names)
+            names: dict[str, Any] = {}
+            exec(f"from __future__ import annotations\n{line}", names)
             public = line[4:].partition("(")[0]
-            said = inspect.signature(names[public]).parameters  # type: ignore[arg-type]
-            taken = inspect.signature(getattr(import_module(name), public)).parameters
-            assert [(p.name, p.kind) for p in said.values()] == [(p.name, p.kind) for p in taken.values()]
+            said, taken = (
+                inspect.signature(f) for f in (names[public], getattr(import_module(name), public))
+            )
+            assert "Any" not in line
+            assert [(p.name, p.kind) for p in said.parameters.values()] == [
+                (p.name, p.kind) for p in taken.parameters.values()
+            ]
+            assert types_of(said) == types_of(taken)
 
 
 def test_a_stub_of_other_statements_is_not_misread() -> None:

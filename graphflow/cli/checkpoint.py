@@ -36,7 +36,7 @@ The exit status is 1 if a checksum does not hold.
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `checkpoint` with its `show`."""
     parser = subparsers.add_parser(
         "checkpoint", help="show what a checkpoint holds", description="Shows what a checkpoint holds."

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from graphflow._core.codegen.gpu.discovery import Found, found
 from graphflow.cli.tables import readable_size, table, tell
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command."""
     parser = subparsers.add_parser(
         "devices", help="list the devices of this machine", description="Lists the devices of this machine."

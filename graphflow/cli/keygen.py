@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from graphflow._core.transport import keys
 from graphflow.cli.main import UsageError
@@ -28,7 +28,7 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `keygen`."""
     parser = subparsers.add_parser(
         "keygen",

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from typing import Any, Final
+from typing import Final
 
 import graphflow
 from graphflow._core.transport import keys
@@ -40,7 +40,7 @@ raise SystemExit(main())
 _BLAS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `launch`."""
     parser = subparsers.add_parser(
         "launch",

@@ -50,7 +50,7 @@ _SHOWN: Final = 4
 """So many names of functions are shown for an op."""
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command."""
     parser = subparsers.add_parser(
         "ops",

@@ -37,7 +37,7 @@ Without --feeds, and for what these do not name, values are drawn at random. Var
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `plan`."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = subparsers.add_parser(

@@ -6,7 +6,7 @@ Nothing of the file is code: the plan is read as data, and what the user's funct
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+from typing import Final
 
 from graphflow._core.common.extensions import load_extensions
 from graphflow.cli.main import UsageError
@@ -17,7 +17,7 @@ The exit status is 0 if compiled code agrees with NumPy here and now, 1 if it do
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `replay`."""
     parser = subparsers.add_parser(
         "replay",

@@ -40,7 +40,7 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `saved-model` with its `show` and `run`."""
     parser = subparsers.add_parser(
         "saved-model",

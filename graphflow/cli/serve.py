@@ -9,7 +9,7 @@ import os
 import signal
 from importlib import import_module
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.cluster_spec import ClusterSpec
@@ -38,7 +38,7 @@ it was alone for --idle-minutes, which ends it with status 1. Port 0 takes a fre
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `serve`."""
     parser = subparsers.add_parser(
         "serve",

@@ -28,7 +28,7 @@ _MOST_VARIABLES: Final = 20
 _KINDS: Final = ("Queue", "Iterator", "Reader")
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `status`."""
     parser = subparsers.add_parser(
         "status",

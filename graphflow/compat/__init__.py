@@ -16,7 +16,7 @@ from graphflow.compat import v2
 __getattr__ = missing("gf.compat", globals())
 
 
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> bytes:
     """Text encoded, bytes as they are (tf.compat.as_bytes); TypeError for anything else."""
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text
@@ -27,7 +27,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
 
 
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
     """Bytes decoded, text as it is (tf.compat.as_text); TypeError for anything else."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text
@@ -39,12 +39,12 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 as_str = as_text
 
 
-def as_str_any(value: Any) -> str:
+def as_str_any(value: object) -> str:
     """Bytes decoded, anything else as str() writes it (tf.compat.as_str_any)."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: object) -> Any:
     """A path object as text, anything else as it is (tf.compat.path_to_str)."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import SessionLike, TensorLike
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow._core.ops.state.state import assign_add
@@ -25,6 +26,11 @@ from graphflow.train.scaffold import Scaffold, default_summary_op
 from graphflow.train.session_creators import ChiefSessionCreator
 from graphflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 from graphflow.train.steps import get_or_create_global_step, global_step
+
+if TYPE_CHECKING:
+    from graphflow.summary.writer import FileWriter
+    from graphflow.train.coordinator import Coordinator
+    from graphflow.train.session_run_hook import SessionRunContext
 
 _log = logging.getLogger(__name__)
 
@@ -54,11 +60,11 @@ class StopAfterNEvalsHook(SessionRunHook):
         self.completed: Any = None
         """The tensor with the number of evaluations; evaluate_once and evaluate_repeatedly set it."""
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> Any:
         """Asks for the number of evaluations."""
         return None if self.completed is None else SessionRunArgs({"completed": self.completed})
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         """Ends the session if it is reached."""
         if self.completed is None:
             return
@@ -78,8 +84,8 @@ class SummaryAtEndHook(SessionRunHook):
     def __init__(
         self,
         log_dir: str | None = None,
-        summary_writer: Any = None,
-        summary_op: Any = None,
+        summary_writer: FileWriter | None = None,
+        summary_op: TensorLike | None = None,
         feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:
         if log_dir is None and summary_writer is None:
@@ -95,14 +101,15 @@ class SummaryAtEndHook(SessionRunHook):
             self._summary_op = default_summary_op()
         self._step = get_or_create_global_step()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Opens the event file."""
         if self._writer is None and self._summary_op is not None:
-            self._writer = FileWriterCache.get(self._directory)
+            folder: Any = self._directory  # Given, as there is no writer.
+            self._writer = FileWriterCache.get(folder)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Computes and writes the summary."""
-        if self._summary_op is not None:
+        if self._summary_op is not None and self._writer is not None:
             step = global_step(session, self._step)
             self._writer.add_summary(session.run(self._summary_op, self._feeds), step)
             self._writer.flush()

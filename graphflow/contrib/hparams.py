@@ -134,7 +134,12 @@ class HParams:
         """Changes those of a JSON object; returns itself."""
         return self.override_from_dict(json.loads(values_json))
 
-    def to_json(self, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
+    def to_json(
+        self,
+        indent: int | str | None = None,
+        separators: tuple[str, str] | None = None,
+        sort_keys: bool = False,
+    ) -> str:
         """All as a JSON object; the arguments are json.dumps's."""
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph.elements import Tensor
@@ -12,6 +12,10 @@ from graphflow._core.ops.core import op_scope
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.nn.softmax import sparse_softmax_cross_entropy_with_logits
 from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import VariableScope
+    from graphflow.nn.cells import RNNCell
 
 _LossFunction = Callable[..., Any] | None
 
@@ -72,9 +76,9 @@ def sequence_loss(
 def rnn_decoder(
     decoder_inputs: Sequence[Any],
     initial_state: Any,
-    cell: Any,
+    cell: RNNCell,
     loop_function: Callable[[Any, int], Any] | None = None,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """(outputs, last state) of a cell run over inputs [batch, size] (tf.contrib.legacy_seq2seq.rnn_decoder).
 

@@ -12,6 +12,7 @@ from graphflow._core.common.namespaces import missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
@@ -65,7 +66,7 @@ def _pair(predictions: Any, labels: Any) -> tuple[Tensor, Tensor]:
     return p, y
 
 
-def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+def compute_weighted_loss(losses: TensorLike, weights: TensorLike = 1.0, scope: str | None = None) -> Tensor:
     """The sum of losses times weights, over the number of those whose weight is not zero; collected.
 
     TensorFlow: tf.contrib.losses.compute_weighted_loss.
@@ -75,7 +76,10 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
 
 
 def absolute_difference(
-    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+    predictions: TensorLike,
+    labels: TensorLike | None = None,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
 ) -> Tensor:
     """The mean of abs(predictions - labels) (tf.contrib.losses.absolute_difference)."""
     p, y = _pair(predictions, labels)
@@ -83,7 +87,10 @@ def absolute_difference(
 
 
 def mean_squared_error(
-    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+    predictions: TensorLike,
+    labels: TensorLike | None = None,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
 ) -> Tensor:
     """The mean of (predictions - labels) ** 2 (tf.contrib.losses.mean_squared_error)."""
     p, y = _pair(predictions, labels)
@@ -91,24 +98,28 @@ def mean_squared_error(
 
 
 def log_loss(
-    predictions: Any, labels: Any = None, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
+    predictions: TensorLike,
+    labels: TensorLike | None = None,
+    weights: TensorLike = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
 ) -> Tensor:
     """The cross entropy of probabilities, `epsilon` added inside the logarithms (tf.contrib.losses.log_loss)."""
     p, y = _pair(predictions, labels)
     return _collected(by_label.log_loss(y, p, _spread(weights, p), epsilon, scope, None))
 
 
-def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
+def hinge_loss(logits: TensorLike, labels: TensorLike | None = None, scope: str | None = None) -> Tensor:
     """max(0, 1 - y * logits) for each element, y = 2 * labels - 1; not collected (tf.contrib.losses.hinge_loss)."""
     x, y = _pair(logits, labels)
     return by_label.hinge_loss(y, x, 1.0, scope, None, by_label.Reduction.NONE)
 
 
 def cosine_distance(
-    predictions: Any,
-    labels: Any = None,
+    predictions: TensorLike,
+    labels: TensorLike | None = None,
     axis: int | None = None,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
@@ -123,7 +134,10 @@ def cosine_distance(
 
 
 def mean_pairwise_squared_error(
-    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+    predictions: TensorLike,
+    labels: TensorLike | None = None,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
 ) -> Tensor:
     """The squared difference between the errors of pairs of elements of an example, over all n * n pairs.
 
@@ -144,9 +158,9 @@ def mean_pairwise_squared_error(
 
 
 def sigmoid_cross_entropy(
-    logits: Any,
-    multi_class_labels: Any,
-    weights: Any = 1.0,
+    logits: TensorLike,
+    multi_class_labels: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
 ) -> Tensor:
@@ -159,7 +173,11 @@ def sigmoid_cross_entropy(
 
 
 def softmax_cross_entropy(
-    logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None
+    logits: TensorLike,
+    onehot_labels: TensorLike,
+    weights: TensorLike = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
 ) -> Tensor:
     """The cross entropy of exclusive classes, labels as rows of probabilities.
 
@@ -172,7 +190,7 @@ def softmax_cross_entropy(
 
 
 def sparse_softmax_cross_entropy(
-    logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
+    logits: TensorLike, labels: TensorLike, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
     """The cross entropy of exclusive classes, labels as class numbers, [batch] or [batch, 1].
 

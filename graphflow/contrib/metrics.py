@@ -10,6 +10,7 @@ import graphflow.metrics as metrics
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
@@ -53,12 +54,12 @@ for _name in (*_NAMES, *_RENAMED):
 
 
 def streaming_recall_at_k(
-    predictions: Any,
-    labels: Any,
+    predictions: TensorLike,
+    labels: TensorLike,
     k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of labels [batch] that are among the k best predictions (tf.contrib.metrics.streaming_recall_at_k)."""
@@ -69,7 +70,9 @@ def streaming_recall_at_k(
     return share
 
 
-def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
+def accuracy(
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The share of a batch's predictions that equal their labels (tf.contrib.metrics.accuracy).
 
     weights: of the examples. ValueError if the dtypes differ or are neither integer, bool nor string.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.nn as nn
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import Activation, DTypeLike, IntTensorLike, NumberLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math import linalg, math
@@ -17,6 +18,9 @@ from graphflow.layers.contrib import layer_norm
 from graphflow.nn.cells import LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
 from graphflow.nn.rnn import bidirectional_dynamic_rnn
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import VariableScope
 
 _NORMALISED = ("input", "transform", "forget", "output", "state")
 
@@ -34,7 +38,7 @@ class LSTMBlockCell(LSTMCell):
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         reuse: bool | None = None,
         name: str = "lstm_cell",
     ) -> None:
@@ -64,7 +68,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
+        dropout_keep_prob: NumberLike = 1.0,
         dropout_prob_seed: int | None = None,
         reuse: bool | None = None,
     ) -> None:
@@ -164,9 +168,9 @@ class InputProjectionWrapper(_Projection):
 
     def __init__(
         self,
-        cell: Any,
+        cell: RNNCell,
         num_proj: int,
-        activation: Any = None,
+        activation: Activation | None = None,
         input_size: Any = None,
         reuse: bool | None = None,
     ) -> None:
@@ -187,7 +191,7 @@ class OutputProjectionWrapper(_Projection):
     """A cell whose outputs go through a linear layer (tf.contrib.rnn.OutputProjectionWrapper)."""
 
     def __init__(
-        self, cell: Any, output_size: int, activation: Any = None, reuse: bool | None = None
+        self, cell: RNNCell, output_size: int, activation: Activation | None = None, reuse: bool | None = None
     ) -> None:
         super().__init__(cell, output_size, activation, reuse)
 
@@ -208,11 +212,11 @@ def stack_bidirectional_dynamic_rnn(
     inputs: Any,
     initial_states_fw: list[Any] | None = None,
     initial_states_bw: list[Any] | None = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: IntTensorLike | None = None,
     parallel_iterations: int | None = None,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     swap_memory: bool = False,
 ) -> tuple[Tensor, tuple[Any, ...], tuple[Any, ...]]:
     """Layers of gf.nn.bidirectional_dynamic_rnn, each taking both outputs of the one below.

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
@@ -14,9 +15,9 @@ from graphflow._core.ops.nn.softmax import sparse_softmax_cross_entropy_with_log
 
 
 def sequence_loss(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: TensorLike,
+    targets: TensorLike,
+    weights: TensorLike,
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
     sum_over_timesteps: bool = False,

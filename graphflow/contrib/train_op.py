@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.control_flow.checking import check_numerics as checked
 from graphflow._core.ops.control_flow.flow_basics import no_op, with_dependencies
 from graphflow._core.ops.core import convert_to_tensor
@@ -20,6 +21,10 @@ from graphflow.layers.optimize_loss import scaled_gradient
 from graphflow.train.optimizer import Optimizer
 from graphflow.train.steps import get_or_create_global_step
 from graphflow.train.training_session import MonitoredTrainingSession
+
+if TYPE_CHECKING:
+    from graphflow.config import ConfigProto
+    from graphflow.train.scaffold import Scaffold
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +50,7 @@ def add_gradients_summaries(grads_and_vars: Pairs, separator: str = "_") -> list
     return summaries
 
 
-def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: Any) -> Pairs:
+def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: TensorLike) -> Pairs:
     """Each gradient scaled down to a norm of max_norm at most (tf.contrib.training.clip_gradient_norms)."""
 
     def clipped(gradient: Any) -> Any:
@@ -57,7 +62,7 @@ def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: Any) -> Pairs:
     return [(clipped(gradient), variable) for gradient, variable in gradients_to_variables]
 
 
-def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Pairs], Pairs]:
+def clip_gradient_norms_fn(max_norm: TensorLike) -> Callable[[Pairs], Pairs]:
     """clip_gradient_norms as a function of the pairs alone (tf.contrib.training.clip_gradient_norms_fn)."""
     return lambda pairs: clip_gradient_norms(pairs, max_norm)
 
@@ -85,7 +90,7 @@ def multiply_gradients(grads_and_vars: Pairs, gradient_multipliers: Mapping[Any,
 
 
 def create_train_op(
-    total_loss: Any,
+    total_loss: Tensor,
     optimizer: Optimizer,
     global_step: Any = USE_GLOBAL_STEP,
     update_ops: Sequence[Any] | None = None,
@@ -148,12 +153,12 @@ def train(
     logdir: str | None,
     master: str = "",
     is_chief: bool = True,
-    scaffold: Any = None,
+    scaffold: Scaffold | None = None,
     hooks: Sequence[Any] | None = None,
     chief_only_hooks: Sequence[Any] | None = None,
     save_checkpoint_secs: float | None = 600,
     save_summaries_steps: int | None = 100,
-    config: Any = None,
+    config: ConfigProto | None = None,
     max_wait_secs: float = 7200,
     run_metadata: Any = None,
 ) -> Any:

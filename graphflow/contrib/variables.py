@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +21,18 @@ from graphflow._core.ops.state.variable_scope import VariableScope
 from graphflow.train.checkpoint_utils import CheckpointReader
 from graphflow.train.saver import Saver
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
+
 _log = logging.getLogger(__name__)
 
 Assignment = tuple[Operation, dict[Any, Any]]
 
 
 def get_variables(
-    scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
+    scope: str | VariableScope | None = None,
+    suffix: str | None = None,
+    collection: str = GraphKeys.GLOBAL_VARIABLES,
 ) -> list[Any]:
     """The variables of a collection in a scope, whose last part is `suffix` (tf.contrib.framework.get_variables).
 
@@ -40,32 +45,34 @@ def get_variables(
     return get_default_graph().get_collection(collection, scope)
 
 
-def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+def get_model_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
     """The variables of models (tf.contrib.framework.get_model_variables); see get_variables."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
-def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+def get_local_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
     """The local variables (tf.contrib.framework.get_local_variables); see get_variables."""
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
-def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+def get_trainable_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
     """The trainable variables (tf.contrib.framework.get_trainable_variables); see get_variables."""
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
-def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+def get_variables_by_suffix(suffix: str, scope: str | VariableScope | None = None) -> list[Any]:
     """The global variables whose names end so (tf.contrib.framework.get_variables_by_suffix)."""
     return get_variables(scope, suffix)
 
 
-def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
+def get_variables_by_name(given_name: str, scope: str | VariableScope | None = None) -> list[Any]:
     """The global variables whose names' last part is this (tf.contrib.framework.get_variables_by_name)."""
     return get_variables(scope, f"/{given_name}:|^{given_name}:")
 
 
-def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
+def get_variables_to_restore(
+    include: Sequence[str] | None = None, exclude: Sequence[str] | None = None
+) -> list[Any]:
     """The global variables of the scopes `include`, by default all, without those of the scopes `exclude`.
 
     TypeError if one is no list or tuple. TensorFlow: tf.contrib.framework.get_variables_to_restore.
@@ -116,7 +123,7 @@ def filter_variables(
     ]
 
 
-def get_variable_full_name(var: Any) -> str:
+def get_variable_full_name(var: Variable) -> str:
     """The name of a variable, for a part the whole one's (tf.contrib.framework.get_variable_full_name)."""
     info = var.get_save_slice_info()
     name: str = info.full_name if info else var.op.name

@@ -14,6 +14,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.random_seed import get_seed
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.indexing import where
 from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
@@ -154,7 +155,7 @@ class Dataset:
         return built(ops.ZIP, ([s._variant_tensor for s in sources],), types, forms, N=len(sources))
 
     @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+    def list_files(file_pattern: TensorLike, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
         """The names of the files that match patterns such as "data/*.txt"; in random order unless shuffle is False."""
         files = matching_files(file_pattern)
         dataset = Dataset.from_tensor_slices(files)
@@ -179,19 +180,19 @@ class Dataset:
         inputs = (self._variant_tensor, dataset._variant_tensor)
         return built(ops.CONCATENATE, inputs, self._output_types, forms)
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: IntTensorLike | None = None) -> Dataset:
         """The elements `count` times; for ever if it is None or -1."""
         return self._same(ops.REPEAT, _int64(-1 if count is None else count, "count"))
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: IntTensorLike) -> Dataset:
         """The first `count` elements; all if it is -1 or too large."""
         return self._same(ops.TAKE, _int64(count, "count"))
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: IntTensorLike) -> Dataset:
         """What follows the first `count` elements; nothing if it is -1."""
         return self._same(ops.SKIP, _int64(count, "count"))
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: IntTensorLike, index: IntTensorLike) -> Dataset:
         """Every num_shards-th element, from number `index` on: the part of one worker of several."""
         if isinstance(num_shards, int) and num_shards < 1:
             raise ValueError(f"num_shards must be >= 1; got: {num_shards}")
@@ -200,7 +201,10 @@ class Dataset:
         return self._same(ops.SHARD, _int64(num_shards, "num_shards"), _int64(index, "index"))
 
     def shuffle(
-        self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None
+        self,
+        buffer_size: IntTensorLike,
+        seed: IntTensorLike | None = None,
+        reshuffle_each_iteration: bool | None = None,
     ) -> Dataset:
         """The elements in random order, drawn from a buffer of the next `buffer_size` (in TensorFlow 1.15's order).
 
@@ -210,23 +214,23 @@ class Dataset:
         again = reshuffle_each_iteration is None or bool(reshuffle_each_iteration)
         return self._same(ops.SHUFFLE, size, *_seeds(seed), reshuffle_each_iteration=again)
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: IntTensorLike | None) -> Dataset:
         """The elements, made up to `buffer_size` ahead by a thread while the training step runs."""
         return self._same(
             ops.PREFETCH, _int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
         )
 
-    def cache(self, filename: Any = "") -> Dataset:
+    def cache(self, filename: TensorLike = "") -> Dataset:
         """The elements, kept after the first time: in memory, or in the file `filename`.npz."""
         return self._same(ops.CACHE, convert_to_tensor(filename, dtype=dtypes.string, name="filename"))
 
-    def enumerate(self, start: Any = 0) -> Dataset:
+    def enumerate(self, start: IntTensorLike = 0) -> Dataset:
         """Pairs of a number, from `start` on, and an element."""
         return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
 
     # ---- functions -------------------------------------------------------------------------------------------------
 
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: IntTensorLike | None = None) -> Dataset:
         """A function of each element, built once as a graph.
 
         An element that is a tuple is passed as several arguments. num_parallel_calls: how many run at a time; the
@@ -254,9 +258,9 @@ class Dataset:
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any = AUTOTUNE,
-        block_length: Any = 1,
-        num_parallel_calls: Any = None,
+        cycle_length: IntTensorLike = AUTOTUNE,
+        block_length: IntTensorLike = 1,
+        num_parallel_calls: IntTensorLike | None = None,
     ) -> Dataset:
         """The elements of the datasets that a function makes of each element, in turns.
 
@@ -298,7 +302,7 @@ class Dataset:
 
     # ---- batches ---------------------------------------------------------------------------------------------------
 
-    def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
+    def batch(self, batch_size: IntTensorLike, drop_remainder: bool = False) -> Dataset:
         """`batch_size` elements one below the other, along a new first axis.
 
         The last batch may be smaller, or is left out with drop_remainder. InvalidArgumentError, when the batch is
@@ -313,7 +317,11 @@ class Dataset:
         return built(ops.BATCH, inputs, self._output_types, forms, parallel_copy=False)
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: bool = False
+        self,
+        batch_size: IntTensorLike,
+        padded_shapes: Any,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
     ) -> Dataset:
         """`batch_size` elements, each padded to the same shape, one below the other.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow.data.dataset import Dataset, built
@@ -20,7 +21,12 @@ class TextLineDataset(Dataset):
 
     _definition = ops.TEXT_LINE
 
-    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: TensorLike | None = None,
+        buffer_size: IntTensorLike | None = None,
+    ) -> None:
         dataset = built(
             self._definition,
             (
@@ -42,8 +48,8 @@ class TFRecordDataset(TextLineDataset):
     def __init__(
         self,
         filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
+        compression_type: TensorLike | None = None,
+        buffer_size: IntTensorLike | None = None,
+        num_parallel_reads: IntTensorLike | None = None,
     ) -> None:
         super().__init__(filenames, compression_type, buffer_size)

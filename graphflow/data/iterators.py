@@ -9,6 +9,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor, user_line
 from graphflow._core.graph.function import FunctionGraph
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow.data import structure
@@ -59,7 +60,7 @@ class Iterator:
 
     @staticmethod
     def from_string_handle(
-        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """A feedable iterator: it is the iterator whose string_handle() gave `string_handle`, in each run.
 

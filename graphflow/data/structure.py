@@ -15,7 +15,7 @@ from graphflow._core.graph.slices import IndexedSlices, SparseTensor, SparseTens
 from graphflow._core.ops.core import convert_to_tensor
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(value: object) -> bool:
     """Whether it is a structure and not a component."""
     return isinstance(value, tuple | Mapping) and not isinstance(value, SparseTensorValue)
 

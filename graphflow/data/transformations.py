@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.types import DeviceLike, DTypeLike, IntTensorLike
 from graphflow._core.ops.math.casting import cast
 from graphflow.data.dataset import AUTOTUNE, Dataset
 
@@ -14,10 +15,10 @@ Transformation = Callable[[Dataset], Dataset]
 
 def map_and_batch(
     map_func: Callable[..., Any],
-    batch_size: Any,
-    num_parallel_batches: Any = None,
+    batch_size: IntTensorLike,
+    num_parallel_batches: IntTensorLike | None = None,
     drop_remainder: bool = False,
-    num_parallel_calls: Any = None,
+    num_parallel_calls: IntTensorLike | None = None,
 ) -> Transformation:
     """map and then batch."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
@@ -25,18 +26,20 @@ def map_and_batch(
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
 
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+def shuffle_and_repeat(
+    buffer_size: IntTensorLike, count: IntTensorLike | None = None, seed: IntTensorLike | None = None
+) -> Transformation:
     """shuffle and then repeat."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
-def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+def batch_and_drop_remainder(batch_size: IntTensorLike) -> Transformation:
     """batch without a smaller last batch."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(
-    batch_size: Any, padded_shapes: Any, padding_values: Any = None
+    batch_size: IntTensorLike, padded_shapes: Any, padding_values: Any = None
 ) -> Transformation:
     """padded_batch without a smaller last batch."""
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, True)
@@ -44,11 +47,11 @@ def padded_batch_and_drop_remainder(
 
 def parallel_interleave(
     map_func: Callable[..., Any],
-    cycle_length: Any,
-    block_length: Any = 1,
+    cycle_length: IntTensorLike,
+    block_length: IntTensorLike = 1,
     sloppy: bool = False,
-    buffer_output_elements: Any = None,
-    prefetch_input_elements: Any = None,
+    buffer_output_elements: IntTensorLike | None = None,
+    prefetch_input_elements: IntTensorLike | None = None,
 ) -> Transformation:
     """interleave; the order is always that of interleave, whatever `sloppy` says."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, AUTOTUNE)
@@ -61,17 +64,17 @@ def unbatch() -> Transformation:
     )
 
 
-def enumerate_dataset(start: Any = 0) -> Transformation:
+def enumerate_dataset(start: IntTensorLike = 0) -> Transformation:
     """Pairs of a number and an element."""
     return lambda dataset: dataset.enumerate(start)
 
 
-def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+def prefetch_to_device(device: DeviceLike, buffer_size: IntTensorLike | None = None) -> Transformation:
     """prefetch; the elements go to `device` when an operation there takes them."""
     return lambda dataset: dataset.prefetch(buffer_size)
 
 
-def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+def counter(start: int = 0, step: int = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
     """The numbers from `start` on, for ever (tf.data.experimental.Counter)."""
     numbers = Dataset.range(start, dtypes.int64.max if step > 0 else dtypes.int64.min, step)
     wanted = dtypes.as_dtype(dtype)

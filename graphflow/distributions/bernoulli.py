@@ -6,6 +6,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.creation import zeros_like
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.assertions import assert_less_equal, assert_non_negative
@@ -20,12 +21,13 @@ from graphflow.distributions.kullback_leibler import RegisterKL
 from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
 
 
-def one_of(logits: Any, probs: Any) -> tuple[Tensor | None, Tensor | None]:
+def one_of(logits: TensorLike | None, probs: TensorLike | None) -> tuple[Tensor | None, Tensor | None]:
     """The one of the two that is given, as a float tensor; ValueError if both are or neither is."""
     if (logits is None) == (probs is None):
         raise ValueError("Give a distribution logits or probs, but not both.")
     name = "probs" if logits is None else "logits"
-    tensor = convert_to_tensor(probs if logits is None else logits, name=f"{name}_value")
+    given: Any = probs if logits is None else logits
+    tensor = convert_to_tensor(given, name=f"{name}_value")
     if not tensor.dtype.is_floating:
         raise TypeError(f"The {name} of a distribution must be floats, not {tensor.dtype.name}.")
     return (None, tensor) if logits is None else (tensor, None)
@@ -40,9 +42,9 @@ class Bernoulli(ScalarDistribution):
 
     def __init__(
         self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = dtypes.int32,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Bernoulli",

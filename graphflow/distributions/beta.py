@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.control_flow.assertions import assert_positive
 from graphflow._core.ops.core import op_scope
@@ -27,8 +28,8 @@ class Beta(ScalarDistribution):
 
     def __init__(
         self,
-        concentration1: Any = None,
-        concentration0: Any = None,
+        concentration1: TensorLike | None = None,
+        concentration0: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Beta",

@@ -7,6 +7,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.creation import ones, ones_like, range_, zeros_like
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.array.joining import concat
@@ -26,7 +27,9 @@ from graphflow.distributions.distribution import NOT_REPARAMETERIZED, Distributi
 from graphflow.distributions.kullback_leibler import RegisterKL
 
 
-def class_parameters(logits: Any, probs: Any, validate_args: bool) -> tuple[Tensor, Tensor]:
+def class_parameters(
+    logits: TensorLike | None, probs: TensorLike | None, validate_args: bool
+) -> tuple[Tensor, Tensor]:
     """Logits and probabilities of classes (..., classes), one made of the other.
 
     ValueError if a static shape has no axis of classes, or unless one of the two is given.
@@ -60,9 +63,9 @@ class Categorical(Distribution):
 
     def __init__(
         self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = dtypes.int32,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Categorical",

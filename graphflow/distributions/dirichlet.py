@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.shaping import expand_dims, shape
 from graphflow._core.ops.control_flow.assertions import assert_positive
 from graphflow._core.ops.core import op_scope
@@ -32,7 +33,7 @@ class Dirichlet(VectorDistribution):
 
     def __init__(
         self,
-        concentration: Any,
+        concentration: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Dirichlet",

@@ -16,6 +16,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array.extents import size
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.array.joining import concat
@@ -74,7 +75,7 @@ class Distribution:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         reparameterization_type: ReparameterizationType,
         validate_args: bool,
         allow_nan_stats: bool,
@@ -156,7 +157,9 @@ class Distribution:
         return self._is_scalar(self.event_shape, self.event_shape_tensor, name)
 
     # -- numbers -----------------------------------------------------------------------------------------------
-    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
+    def sample(
+        self, sample_shape: IntTensorLike = (), seed: int | None = None, name: str = "sample"
+    ) -> Tensor:
         """Draws of the shape sample_shape + batch_shape + event_shape (tf.distributions.Distribution.sample).
 
         sample_shape: int32 () or (rank,). Another run draws other numbers; `seed` is that of the op that draws.
@@ -173,31 +176,31 @@ class Distribution:
             result.set_shape(result.shape.merge_with(static))
             return result
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+    def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
         """The logarithm of the density, or of the probability of a value that can be counted."""
         return self._at(value, "log_prob", name)
 
-    def prob(self, value: Any, name: str = "prob") -> Tensor:
+    def prob(self, value: TensorLike, name: str = "prob") -> Tensor:
         """The density, or the probability of a value that can be counted."""
         return self._at(value, "prob", name)
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+    def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Tensor:
         """The logarithm of cdf."""
         return self._at(value, "log_cdf", name)
 
-    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+    def cdf(self, value: TensorLike, name: str = "cdf") -> Tensor:
         """The probability of a draw that is not above `value`."""
         return self._at(value, "cdf", name)
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+    def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Tensor:
         """The logarithm of survival_function."""
         return self._at(value, "log_survival_function", name)
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+    def survival_function(self, value: TensorLike, name: str = "survival_function") -> Tensor:
         """The probability of a draw above `value`."""
         return self._at(value, "survival_function", name)
 
-    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+    def quantile(self, value: TensorLike, name: str = "quantile") -> Tensor:
         """The number of which `value`, from 0 to 1, is the cdf."""
         return self._at(value, "quantile", name)
 

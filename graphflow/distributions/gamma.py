@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones, ones_like
 from graphflow._core.ops.control_flow.assertions import assert_positive
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -28,8 +29,8 @@ class Gamma(ScalarDistribution):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Gamma",
@@ -95,7 +96,7 @@ class Exponential(Gamma):
 
     def __init__(
         self,
-        rate: Any,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Exponential",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.math.numeric import abs_, sign
@@ -25,8 +26,8 @@ class Laplace(LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Laplace",

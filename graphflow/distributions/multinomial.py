@@ -6,6 +6,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.compositions import sequence_mask
 from graphflow._core.ops.array.creation import one_hot, ones_like
 from graphflow._core.ops.array.shaping import expand_dims, reshape, shape
@@ -33,9 +34,9 @@ class Multinomial(VectorDistribution):
 
     def __init__(
         self,
-        total_count: Any,
-        logits: Any = None,
-        probs: Any = None,
+        total_count: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Multinomial",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones_like, zeros, zeros_like
 from graphflow._core.ops.array.shaping import expand_dims, shape
 from graphflow._core.ops.control_flow.assertions import assert_none_equal
@@ -32,9 +33,9 @@ class MultivariateNormalDiag(VectorDistribution):
 
     def __init__(
         self,
-        loc: Any = None,
-        scale_diag: Any = None,
-        scale_identity_multiplier: Any = None,
+        loc: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiag",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.core import op_scope
 from graphflow._core.ops.math.arithmetic import squared_difference
@@ -25,8 +26,8 @@ class Normal(LocationScale):
 
     def __init__(
         self,
-        loc: Any,
-        scale: Any,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Normal",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones, zeros
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.array.shaping import identity
@@ -29,9 +30,9 @@ class StudentT(ScalarDistribution):
 
     def __init__(
         self,
-        df: Any,
-        loc: Any,
-        scale: Any,
+        df: TensorLike,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "StudentT",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import zeros_like
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.control_flow.assertions import assert_less
@@ -25,8 +26,8 @@ class Uniform(ScalarDistribution):
 
     def __init__(
         self,
-        low: Any = 0.0,
-        high: Any = 1.0,
+        low: TensorLike = 0.0,
+        high: TensorLike = 1.0,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Uniform",

@@ -6,10 +6,9 @@ float32 and brought back.
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntTensorLike, NumberLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.image import colors as image_colors
@@ -28,7 +27,7 @@ def _as_floats(image: Tensor) -> Tensor:
     return image if image.dtype in _SMALL_FLOATS else convert_image_dtype(image, dtypes.float32)
 
 
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Images of mean 0 and variance 1, each by itself (tf.image.per_image_standardization).
 
     The deviation that is divided by is at least 1 / sqrt(number of values), for images of one colour.
@@ -45,7 +44,7 @@ def per_image_standardization(image: Any) -> Tensor:
         return convert_image_dtype(standard, given, saturate=True)
 
 
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Pixels plus `delta`, a part of the range of their dtype (tf.image.adjust_brightness).
 
     Floats are not brought back into [0, 1].
@@ -57,7 +56,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
         return convert_image_dtype(adjusted, image.dtype, saturate=True)
 
 
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Pixels (x - mean) * contrast_factor + mean, each channel of each image having its mean.
 
     ValueError for fewer than three axes. TensorFlow: tf.image.adjust_contrast.
@@ -69,7 +68,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         return convert_image_dtype(adjusted, images.dtype, saturate=True)
 
 
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: NumberLike = 1, gain: NumberLike = 1) -> Tensor:
     """Pixels gain * x ** gamma (tf.image.adjust_gamma); ValueError for a negative gamma."""
     with op_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = as_image(image)
@@ -80,7 +79,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         return convert_image_dtype(gain * floats**gamma, image.dtype, saturate=True)
 
 
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """RGB images with their hue turned by `delta`, 1 being the whole circle (tf.image.adjust_hue)."""
     with op_scope(name, "adjust_hue", [image]):
         image = as_image(image)
@@ -88,7 +87,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(adjusted, image.dtype)
 
 
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
     """RGB images with their saturation multiplied, at most to 1 (tf.image.adjust_saturation)."""
     with op_scope(name, "adjust_saturation", [image]):
         image = as_image(image)
@@ -96,7 +95,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
         return convert_image_dtype(adjusted, image.dtype)
 
 
-def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+def adjust_jpeg_quality(image: TensorLike, jpeg_quality: IntTensorLike, name: str | None = None) -> Tensor:
     """An image as it is after having been a JPEG file of a quality, 0 to 100 (tf.image.adjust_jpeg_quality).
 
     Needs the extra `image`.
@@ -115,7 +114,7 @@ def _between(lower: float, upper: float) -> None:
         raise ValueError(f"lower must be non-negative, got {lower}.")
 
 
-def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """adjust_brightness by a number drawn from [-max_delta, max_delta) (tf.image.random_brightness).
 
     ValueError for a negative max_delta.
@@ -125,7 +124,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
-def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """adjust_contrast by a factor drawn from [lower, upper) (tf.image.random_contrast).
 
     ValueError unless 0 <= lower < upper.
@@ -134,7 +133,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
-def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """adjust_hue by a number drawn from [-max_delta, max_delta) (tf.image.random_hue).
 
     ValueError unless 0 <= max_delta <= 0.5.
@@ -144,7 +143,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
-def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """adjust_saturation by a factor drawn from [lower, upper) (tf.image.random_saturation).
 
     ValueError unless 0 <= lower < upper.
@@ -154,7 +153,7 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
 
 
 def random_jpeg_quality(
-    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+    image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
     """adjust_jpeg_quality by a quality drawn from [min, max) (tf.image.random_jpeg_quality).
 

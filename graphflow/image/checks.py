@@ -7,6 +7,7 @@ from typing import Any
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.assertions import assert_greater_equal, assert_positive
 from graphflow._core.ops.control_flow.checking import assert_
@@ -24,7 +25,7 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor | Variable)
 
 
-def as_image(image: Any, name: str = "image") -> Tensor:
+def as_image(image: TensorLike, name: str = "image") -> Tensor:
     """The image as a tensor."""
     return convert_to_tensor(image, name=name)
 

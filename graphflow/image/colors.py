@@ -8,6 +8,7 @@ import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.assertions import assert_equal, assert_greater_equal
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -31,7 +32,7 @@ _RGB_TO_YUV = [
 _YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """RGB images in grey, of one channel, of the dtype that they have (tf.image.rgb_to_grayscale)."""
     with op_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = as_image(images, "images")
@@ -40,7 +41,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(grey, images.dtype, name=scope)
 
 
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Grey images of one channel with that three times (tf.image.grayscale_to_rgb).
 
     ValueError if the last size is known and not 1.
@@ -78,21 +79,21 @@ def _changed(images: Any, matrix: Any) -> Tensor:
     return tensordot(images, kernel, axes=[[rank - 1], [0]])
 
 
-def rgb_to_yiq(images: Any) -> Tensor:
+def rgb_to_yiq(images: TensorLike) -> Tensor:
     """Floats of red, green and blue as Y, I and Q (tf.image.rgb_to_yiq)."""
     return _changed(images, _RGB_TO_YIQ)
 
 
-def yiq_to_rgb(images: Any) -> Tensor:
+def yiq_to_rgb(images: TensorLike) -> Tensor:
     """Floats of Y, I and Q as red, green and blue (tf.image.yiq_to_rgb)."""
     return _changed(images, _YIQ_TO_RGB)
 
 
-def rgb_to_yuv(images: Any) -> Tensor:
+def rgb_to_yuv(images: TensorLike) -> Tensor:
     """Floats of red, green and blue as Y, U and V (tf.image.rgb_to_yuv)."""
     return _changed(images, _RGB_TO_YUV)
 
 
-def yuv_to_rgb(images: Any) -> Tensor:
+def yuv_to_rgb(images: TensorLike) -> Tensor:
     """Floats of Y, U and V as red, green and blue (tf.image.yuv_to_rgb)."""
     return _changed(images, _YUV_TO_RGB)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import op_scope
 from graphflow._core.ops.math import math
@@ -14,7 +13,9 @@ from graphflow._core.ops.math.numeric import saturate_cast
 from graphflow.image.checks import as_image
 
 
-def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+def convert_image_dtype(
+    image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
+) -> Tensor:
     """Pixels in another dtype, with its scale: the largest integer is 1.0 (tf.image.convert_image_dtype).
 
     `saturate` brings values into the dtype's range first, which matters if floats leave [0, 1]. AttributeError for a

@@ -7,6 +7,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.array import gather
 from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.control_flow import cond
@@ -18,7 +19,7 @@ from graphflow.image.checks import after
 from graphflow.image.dtypes import convert_image_dtype
 
 
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     """Whether a string begins as a JPEG file does (tf.image.is_jpeg)."""
     with op_scope(name, "is_jpeg", [contents]):
         return math.equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)
@@ -30,9 +31,9 @@ def _is_png(contents: Tensor) -> Tensor:
 
 
 def decode_image(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = None,
-    dtype: Any = dtypes.uint8,
+    dtype: DTypeLike = dtypes.uint8,
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.control_flow import case, cond
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -43,12 +44,12 @@ def _flip(image: Any, axis: int, scope: str) -> Tensor:
         return same_shape(image, array.reverse(image, [axis]))
 
 
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """Images mirrored, left for right; ValueError unless of three or four axes (tf.image.flip_left_right)."""
     return _flip(image, 1, "flip_left_right")
 
 
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """Images upside down; ValueError unless of three or four axes (tf.image.flip_up_down)."""
     return _flip(image, 0, "flip_up_down")
 
@@ -69,17 +70,17 @@ def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Te
         return result
 
 
-def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """An image mirrored or not, with equal chance; of a batch each by itself (tf.image.random_flip_left_right)."""
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
-def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """An image upside down or not, with equal chance; of a batch each by itself (tf.image.random_flip_up_down)."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: TensorLike, k: IntTensorLike = 1, name: str | None = None) -> Tensor:
     """Images turned counter-clockwise by `k` right angles, an int or a scalar tensor (tf.image.rot90)."""
     with op_scope(name, "rot90", [image, k]) as scope:
         image = checked_image(as_image(image))
@@ -99,7 +100,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         return result
 
 
-def transpose_image(image: Any, name: str | None = None) -> Tensor:
+def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
     """Images with rows and columns exchanged (tf.image.transpose_image)."""
     with op_scope(name, "transpose", [image]):
         image = checked_image(as_image(image))
@@ -108,7 +109,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
         return result
 
 
-def central_crop(image: Any, central_fraction: float) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """The middle of images, `central_fraction` of each side (tf.image.central_crop).
 
     ValueError unless the fraction is in (0, 1] and the image has three or four axes.
@@ -143,7 +144,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 
 def pad_to_bounding_box(
-    image: Any, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
+    image: TensorLike, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
 ) -> Tensor:
     """Images with zeros around: offset_height rows above, offset_width columns before, up to the target size.
 
@@ -168,7 +169,7 @@ def pad_to_bounding_box(
 
 
 def crop_to_bounding_box(
-    image: Any, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
+    image: TensorLike, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
 ) -> Tensor:
     """The part of images of the target size that begins at an offset (tf.image.crop_to_bounding_box).
 
@@ -192,7 +193,7 @@ def crop_to_bounding_box(
         return unbatched(cropped, is_batch)
 
 
-def resize_image_with_crop_or_pad(image: Any, target_height: Size, target_width: Size) -> Tensor:
+def resize_image_with_crop_or_pad(image: TensorLike, target_height: Size, target_width: Size) -> Tensor:
     """Images of the target size, cut or padded with zeros around the middle, never scaled.
 
     ValueError if a size is not positive. TensorFlow: tf.image.resize_image_with_crop_or_pad.

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.control_flow import cond
@@ -23,7 +24,7 @@ from graphflow.nn import avg_pool, depthwise_conv2d, relu
 _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of absolute differences between neighbouring pixels, of each image (tf.image.total_variation).
 
     ValueError unless of three or four axes.
@@ -63,7 +64,7 @@ def _comparable(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, list[Operat
     )
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels (tf.image.psnr).
 
     max_val: the largest value that a pixel may have. ValueError if the shapes do not fit.
@@ -120,9 +121,9 @@ def _similarity(
 
 
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -155,9 +156,9 @@ def _halved(images: Sequence[Tensor], tail: Tensor) -> list[Tensor]:
 
 
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     power_factors: Sequence[float] = _SCALE_WEIGHTS,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
@@ -197,7 +198,7 @@ def ssim_multiscale(
         return reduce_mean(reduce_prod(math.pow_(together, list(power_factors)), [-1]), [-1])
 
 
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """(dy, dx): each pixel's difference to the one below and to the one after it, zero in the last row or column.
 
     image: [batch, height, width, channels]; ValueError for another rank. TensorFlow: tf.image.image_gradients.
@@ -218,7 +219,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     return dy, dx
 
 
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Sobel's slopes, [batch, height, width, channels, 2]: down, then across (tf.image.sobel_edges)."""
     image = as_image(image)
     whole = array.shape(image)

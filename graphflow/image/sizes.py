@@ -9,6 +9,7 @@ import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.image import resizing
 from graphflow._core.ops.math import math
@@ -73,9 +74,9 @@ def _known(size: Tensor) -> tuple[int | None, int | None]:
 
 
 def resize_images(
-    images: Any,
-    size: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    images: TensorLike,
+    size: IntTensorLike,
+    method: int | str = ResizeMethod.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
@@ -114,10 +115,10 @@ def resize_images(
 
 
 def resize_image_with_pad(
-    image: Any,
+    image: TensorLike,
     target_height: Size,
     target_width: Size,
-    method: Any = ResizeMethod.BILINEAR,
+    method: int | str = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
     """Images scaled to the largest size of their proportions within the target, with zeros around.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing
@@ -21,9 +21,14 @@ from graphflow.gfile import Rename as rename
 from graphflow.gfile import Stat as stat
 from graphflow.gfile import Walk
 
+if TYPE_CHECKING:
+    from os import PathLike
+
 
 def walk(
-    top: Any, topdown: bool = True, onerror: Callable[[errors.OpError], Any] | None = None
+    top: str | bytes | PathLike[str],
+    topdown: bool = True,
+    onerror: Callable[[errors.OpError], Any] | None = None,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) of a folder and all below (tf.io.gfile.walk).
 
@@ -31,7 +36,7 @@ def walk(
     """
     if not isdir(top):
         if onerror is not None:
-            onerror(errors.NotFoundError(None, None, f"Could not find directory {top}"))
+            onerror(errors.NotFoundError(None, None, f"Could not find directory {top!s}"))
         return
     yield from Walk(top, in_order=topdown)
 

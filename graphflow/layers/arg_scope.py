@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 Scope = Mapping[Any, Mapping[str, Any]]
 
 
@@ -20,11 +22,11 @@ def current_arg_scope() -> Scope:
     return _current.get() or {}
 
 
-def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
+def add_arg_scope(func: Callable[_P, _R]) -> Callable[_P, _R]:
     """The function, taking defaults from arg_scope (tf.contrib.framework.add_arg_scope); a decorator."""
 
     @wraps(func)
-    def scoped(*args: Any, **kwargs: Any) -> Any:
+    def scoped(*args: Any, **kwargs: Any) -> _R:
         return func(*args, **{**current_arg_scope().get(scoped, {}), **kwargs})
 
     scoped._takes_arg_scope = True  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,14 @@ import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import (
+    Constraint,
+    DTypeLike,
+    InitializerLike,
+    Partitioner,
+    Regularizer,
+    ShapeLike,
+)
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, graph_of
 from graphflow._core.ops.math import math
@@ -27,6 +35,9 @@ from graphflow._core.ops.state.variable import Variable, VariableAggregation, Va
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow._core.ops.state.variable_store import first_use
 from graphflow.layers.input_spec import check_inputs
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode
 
 
 class Layer:
@@ -42,10 +53,10 @@ class Layer:
         self,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        activity_regularizer: Callable[[Tensor], Tensor] | None = None,
+        dtype: DTypeLike | None = None,
+        activity_regularizer: Regularizer | None = None,
         _scope: str | VariableScope | None = None,
-        _reuse: Any = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         self.trainable = trainable
         self.built = False
@@ -157,16 +168,16 @@ class Layer:
     def add_weight(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Callable[[Any], Any] | None = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Regularizer | None = None,
         trainable: bool | None = None,
-        constraint: Callable[[Tensor], Tensor] | None = None,
+        constraint: Constraint | None = None,
         use_resource: bool | None = None,
         synchronization: int = VariableSynchronization.AUTO,
         aggregation: int = VariableAggregation.NONE,
-        partitioner: Any = None,
+        partitioner: Partitioner | None = None,
     ) -> Any:
         """A variable of the layer: made, or the one that is there if the layer shares; as get_variable.
 
@@ -281,7 +292,7 @@ class Layer:
         assert self.activity_regularizer is not None
         with graph_of(()).name_scope("ActivityRegularizer"):
             for output in nest.flatten(outputs):
-                loss = self.activity_regularizer(output)
+                loss: Any = self.activity_regularizer(output)
                 self.add_loss(loss / math.cast(array.shape(output)[0], loss.dtype))
 
     def _set_scope(self, scope: Any) -> None:
@@ -326,10 +337,11 @@ def functional(layer: type[Layer], name: str, shares: bool = True) -> Callable[.
     of_layer = [p for p in inspect.signature(layer).parameters.values() if not p.name.startswith("_")]
     of_layer = [p for p in of_layer if p.name != "dtype" and p.kind is not p.VAR_KEYWORD]
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter("inputs", positional), *of_layer]
+    parameters = [inspect.Parameter("inputs", positional, annotation="TensorLike"), *of_layer]
     if shares:
-        parameters.append(inspect.Parameter("reuse", positional, default=None))
-    signature = inspect.Signature(parameters)
+        reuse = inspect.Parameter("reuse", positional, default=None, annotation="bool | ReuseMode | None")
+        parameters.append(reuse)
+    signature = inspect.Signature(parameters, return_annotation="Tensor")
 
     def function(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import (
+    Activation,
+    Constraint,
+    DTypeLike,
+    Initializer,
+    IntsLike,
+    Regularizer,
+    ShapeLike,
+)
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.layout import pad
 from graphflow._core.ops.nn.volumes import conv3d_transpose as transpose_3d
@@ -18,6 +27,9 @@ from graphflow.nn import bias_add
 from graphflow.nn import conv2d_transpose as transpose_2d
 from graphflow.nn import separable_conv2d as convolve_apart
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
+
 
 class Transposed(Convolution):
     """What the layers that enlarge share: the gradient of a convolution to its input, as a layer (Zeiler et al. 2010).
@@ -29,24 +41,24 @@ class Transposed(Convolution):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        activation: Any = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer | str | None = None,
+        bias_initializer: Initializer | str = Zeros(),
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(
             filters, kernel_size, strides, padding, data_format, 1, activation, use_bias, kernel_initializer,
@@ -83,7 +95,7 @@ class Transposed(Convolution):
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
         """The shape of what an input of that shape becomes."""
         sizes = shapes.as_shape(input_shape).as_list()
         space = sizes[1:-1] if self.data_format == "channels_last" else sizes[2:]
@@ -114,29 +126,29 @@ class Separable(Convolution):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: IntsLike = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = Zeros(),
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: Initializer | str | None = None,
+        pointwise_initializer: Initializer | str | None = None,
+        bias_initializer: Initializer | str = Zeros(),
+        depthwise_regularizer: Regularizer | None = None,
+        pointwise_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        depthwise_constraint: Constraint | None = None,
+        pointwise_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(
             filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias, None,
@@ -151,7 +163,7 @@ class Separable(Convolution):
         self.depthwise_constraint = depthwise_constraint
         self.pointwise_constraint = pointwise_constraint
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes the two kernels and the bias."""
         channels = self.channels_of(input_shape)
         self.depthwise_kernel = self.add_weight(

@@ -5,12 +5,21 @@ They are kept for programs that have them and for their checkpoints. All take de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import (
+    CollectionNames,
+    Initializer,
+    IntsLike,
+    IntTensorLike,
+    NumberLike,
+    Regularizer,
+    TensorLike,
+)
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.state.get_variable import get_variable
@@ -22,23 +31,26 @@ from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_
 from graphflow.layers.named_outputs import collect_named_outputs
 from graphflow.nn import batch_normalization, elu, moments, relu, relu6
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
+
 
 @add_arg_scope
 def fully_connected(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
     activation_fn: Activation = relu,
-    normalizer_fn: Any = None,
+    normalizer_fn: Callable[..., Any] | None = None,
     normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: Initializer = xavier_initializer(),
+    weights_regularizer: Regularizer | None = None,
+    biases_initializer: Initializer = Zeros(),
+    biases_regularizer: Regularizer | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """activation_fn(inputs @ weights + biases) (tf.contrib.layers.fully_connected).
 
@@ -58,25 +70,25 @@ def fully_connected(
 
 @add_arg_scope
 def conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
+    kernel_size: IntsLike,
+    stride: IntsLike = 1,
     padding: str = "SAME",
     data_format: str | None = None,
-    rate: Any = 1,
+    rate: IntsLike = 1,
     activation_fn: Activation = relu,
-    normalizer_fn: Any = None,
+    normalizer_fn: Callable[..., Any] | None = None,
     normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: Initializer = xavier_initializer(),
+    weights_regularizer: Regularizer | None = None,
+    biases_initializer: Initializer = Zeros(),
+    biases_regularizer: Regularizer | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """activation_fn(images convolved with weights + biases) (tf.contrib.layers.conv2d); see fully_connected."""
     with layer_scope(scope, "Conv", inputs, reuse, WEIGHTS, variables_collections) as opened:
@@ -99,12 +111,12 @@ def _pooled(layer: Any, inputs: Any, name: str | None, default: str, outputs_col
 
 @add_arg_scope
 def max_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
+    inputs: TensorLike,
+    kernel_size: IntsLike,
+    stride: IntsLike = 2,
     padding: str = "VALID",
     data_format: str | None = None,
-    outputs_collections: Any = None,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Any:
     """The largest element of each window (tf.contrib.layers.max_pool2d)."""
@@ -114,12 +126,12 @@ def max_pool2d(
 
 @add_arg_scope
 def avg_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
+    inputs: TensorLike,
+    kernel_size: IntsLike,
+    stride: IntsLike = 2,
     padding: str = "VALID",
     data_format: str | None = None,
-    outputs_collections: Any = None,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Any:
     """The mean of each window (tf.contrib.layers.avg_pool2d)."""
@@ -135,29 +147,29 @@ class _BetaFirst(normalization.BatchNormalization):
 
 @add_arg_scope
 def batch_norm(
-    inputs: Any,
-    decay: Any = 0.999,
+    inputs: TensorLike,
+    decay: float = 0.999,
     center: bool = True,
     scale: bool = False,
     epsilon: float = 0.001,
     activation_fn: Activation = None,
     param_initializers: Mapping[str, Any] | None = None,
     param_regularizers: Mapping[str, Any] | None = None,
-    updates_collections: Any = GraphKeys.UPDATE_OPS,
-    is_training: Any = True,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    updates_collections: CollectionNames | None = GraphKeys.UPDATE_OPS,
+    is_training: TensorLike = True,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    batch_weights: Any = None,
+    batch_weights: TensorLike | None = None,
     fused: bool | None = None,
     data_format: str = "NHWC",
     zero_debias_moving_mean: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     renorm: bool = False,
-    renorm_clipping: Any = None,
+    renorm_clipping: Mapping[str, TensorLike] | None = None,
     renorm_decay: float = 0.99,
-    adjustment: Any = None,
+    adjustment: Callable[..., Any] | None = None,
 ) -> Any:
     """gf.layers.batch_normalization with a scale only if asked for (tf.contrib.layers.batch_norm).
 
@@ -201,17 +213,17 @@ def batch_norm(
 
 @add_arg_scope
 def layer_norm(
-    inputs: Any,
+    inputs: TensorLike,
     center: bool = True,
     scale: bool = True,
     activation_fn: Activation = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     begin_norm_axis: int = 1,
     begin_params_axis: int = -1,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """gamma * (x - mean) / deviation + beta over the axes from begin_norm_axis on (tf.contrib.layers.layer_norm).
 
@@ -248,12 +260,12 @@ def layer_norm(
 
 @add_arg_scope
 def dropout(
-    inputs: Any,
-    keep_prob: Any = 0.5,
-    noise_shape: Any = None,
-    is_training: Any = True,
-    outputs_collections: Any = None,
-    scope: Any = None,
+    inputs: TensorLike,
+    keep_prob: NumberLike = 0.5,
+    noise_shape: IntTensorLike | None = None,
+    is_training: TensorLike = True,
+    outputs_collections: CollectionNames | None = None,
+    scope: str | VariableScope | None = None,
     seed: int | None = None,
 ) -> Any:
     """Keeps elements with probability keep_prob while is_training (tf.contrib.layers.dropout)."""
@@ -264,7 +276,9 @@ def dropout(
 
 
 @add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
+def flatten(
+    inputs: TensorLike, outputs_collections: CollectionNames | None = None, scope: str | None = None
+) -> Any:
     """All axes but the first joined to one (tf.contrib.layers.flatten)."""
     with op_scope(scope, "Flatten", [inputs]) as opened:
         outputs = core.flatten(convert_to_tensor(inputs))

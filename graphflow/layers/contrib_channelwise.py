@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames, Initializer, IntsLike, Regularizer, TensorLike
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros, xavier_initializer
@@ -15,6 +16,9 @@ from graphflow.layers.arguments import integers
 from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
 from graphflow.nn import bias_add, depthwise_conv2d, relu
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
+
 _SEPARATE_WEIGHTS = {
     "bias": "biases", "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights",
 }  # fmt: skip
@@ -22,24 +26,24 @@ _SEPARATE_WEIGHTS = {
 
 @add_arg_scope
 def conv2d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
+    kernel_size: IntsLike,
+    stride: IntsLike = 1,
     padding: str = "SAME",
     data_format: str = "NHWC",
     activation_fn: Activation = relu,
-    normalizer_fn: Any = None,
+    normalizer_fn: Callable[..., Any] | None = None,
     normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: Initializer = xavier_initializer(),
+    weights_regularizer: Regularizer | None = None,
+    biases_initializer: Initializer = Zeros(),
+    biases_regularizer: Regularizer | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """activation_fn(images enlarged by a transposed convolution + biases) (tf.contrib.layers.conv2d_transpose).
 
@@ -60,27 +64,27 @@ def conv2d_transpose(
 
 @add_arg_scope
 def separable_conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int | None,
-    kernel_size: Any,
+    kernel_size: IntsLike,
     depth_multiplier: int = 1,
-    stride: Any = 1,
+    stride: IntsLike = 1,
     padding: str = "SAME",
     data_format: str = "NHWC",
-    rate: Any = 1,
+    rate: IntsLike = 1,
     activation_fn: Activation = relu,
-    normalizer_fn: Any = None,
+    normalizer_fn: Callable[..., Any] | None = None,
     normalizer_params: Mapping[str, Any] | None = None,
-    weights_initializer: Any = xavier_initializer(),
-    pointwise_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = Zeros(),
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: Initializer = xavier_initializer(),
+    pointwise_initializer: Initializer | None = None,
+    weights_regularizer: Regularizer | None = None,
+    biases_initializer: Initializer = Zeros(),
+    biases_regularizer: Regularizer | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """Images convolved channel by channel, then mixed, + biases, activated (tf.contrib.layers.separable_conv2d).
 

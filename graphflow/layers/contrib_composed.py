@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames, Initializer, IntTensorLike, Regularizer, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.creation import one_hot
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -20,6 +21,9 @@ from graphflow.layers.named_outputs import collect_named_outputs, last_dimension
 from graphflow.nn import batch_normalization, embedding_lookup, moments
 from graphflow.nn import bias_add as add_bias
 from graphflow.nn import softmax as softmax_of
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
 
 
 def _channels(x: Tensor, data_format: str, layer: str) -> tuple[int, int]:
@@ -35,16 +39,16 @@ def _channels(x: Tensor, data_format: str, layer: str) -> tuple[int, int]:
 
 @add_arg_scope
 def bias_add(
-    inputs: Any,
+    inputs: TensorLike,
     activation_fn: Activation = None,
-    initializer: Any = Zeros(),
-    regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    initializer: Initializer = Zeros(),
+    regularizer: Regularizer | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """activation_fn(inputs + biases), a bias for each channel (tf.contrib.layers.bias_add); also as a normalizer_fn."""
     with layer_scope(scope, "BiasAdd", inputs, reuse, {}, variables_collections) as opened:
@@ -57,18 +61,18 @@ def bias_add(
 
 @add_arg_scope
 def instance_norm(
-    inputs: Any,
+    inputs: TensorLike,
     center: bool = True,
     scale: bool = True,
     epsilon: float = 1e-6,
     activation_fn: Activation = None,
     param_initializers: Mapping[str, Any] | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """gamma * (x - mean) / deviation + beta, by example and channel (tf.contrib.layers.instance_norm).
 
@@ -95,7 +99,9 @@ def instance_norm(
 
 
 @add_arg_scope
-def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Tensor:
+def unit_norm(
+    inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | VariableScope | None = None
+) -> Tensor:
     """Inputs of length 1 along the axis `dim`, which is not negative (tf.contrib.layers.unit_norm)."""
     with variable_scope(scope, "UnitNorm", [inputs]):
         x = convert_to_tensor(inputs)
@@ -108,11 +114,11 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -
 
 @add_arg_scope
 def one_hot_encoding(
-    labels: Any,
-    num_classes: Any,
-    on_value: Any = 1.0,
-    off_value: Any = 0.0,
-    outputs_collections: Any = None,
+    labels: TensorLike,
+    num_classes: IntTensorLike,
+    on_value: TensorLike = 1.0,
+    off_value: TensorLike = 0.0,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Any:
     """A row for each label, on_value at its class and off_value elsewhere (tf.contrib.layers.one_hot_encoding)."""
@@ -125,7 +131,7 @@ def one_hot_encoding(
 
 
 @add_arg_scope
-def softmax(logits: Any, scope: Any = None) -> Tensor:
+def softmax(logits: TensorLike, scope: str | VariableScope | None = None) -> Tensor:
     """The softmax of the last axis, whose size must be known (tf.contrib.layers.softmax)."""
     with variable_scope(scope, "softmax", [logits]):
         x = convert_to_tensor(logits)
@@ -152,7 +158,7 @@ def _one_after_another(
         return outputs
 
 
-def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A layer applied `repetitions` times, each time with variables of its own (tf.contrib.layers.repeat).
 
     args, kwargs: the layer's arguments behind the inputs. Its scopes are scope/scope_1, scope/scope_2 and so on.
@@ -161,7 +167,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
     return _one_after_another(inputs, layer, [args] * repetitions, scope, "Repeat", kwargs)
 
 
-def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
     """A layer applied once for each element of stack_args, its arguments or its one (tf.contrib.layers.stack).
 
     Its scopes are scope/scope_1, scope/scope_2 and so on. ValueError if stack_args is no list or tuple.
@@ -174,15 +180,15 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
 
 
 def embed_sequence(
-    ids: Any,
+    ids: TensorLike,
     vocab_size: int | None = None,
     embed_dim: int | None = None,
     unique: bool = False,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: Initializer | None = None,
+    regularizer: Regularizer | None = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: str | VariableScope | None = None,
+    reuse: bool | ReuseMode | None = None,
 ) -> Tensor:
     """The rows of a variable `embeddings` for ids [batch, length] (tf.contrib.layers.embed_sequence).
 

@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow.layers.model_variables import model_variable
 from graphflow.layers.named_outputs import collect_named_outputs
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode
 
 Activation = Callable[[Tensor], Any] | None
 _FORMATS: Mapping[Any, str] = {None: "channels_last", "NHWC": "channels_last", "NCHW": "channels_first"}
 WEIGHTS: Mapping[str, str] = {"kernel": "weights", "bias": "biases"}
 
 
-def layout(data_format: Any) -> str:
+def layout(data_format: str | None) -> str:
     """The layout in the terms of gf.layers; ValueError if it is not known."""
     if data_format not in _FORMATS:
         raise ValueError(f"data_format has to be either NCHW or NHWC, got {data_format!r}.")
     return _FORMATS[data_format]
 
 
-def collections_of(variables_collections: Any, name: str) -> list[Any]:
+def collections_of(
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None, name: str
+) -> list[Any]:
     """The collections for a variable, from a list or from one for each variable's name."""
     given = variables_collections
     if isinstance(given, Mapping):
@@ -33,12 +39,12 @@ def collections_of(variables_collections: Any, name: str) -> list[Any]:
 
 
 def layer_scope(
-    scope: Any,
+    scope: str | VariableScope | None,
     default: str,
     inputs: Any,
-    reuse: Any,
+    reuse: bool | ReuseMode | None,
     names: Mapping[str, str],
-    variables_collections: Any = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
 ) -> AbstractContextManager[VariableScope]:
     """A variable scope whose variables are renamed, and are in MODEL_VARIABLES and in the given collections too."""
 
@@ -50,7 +56,8 @@ def layer_scope(
         kwargs.pop("reuse", None)
         kept = {key: kwargs.pop(key) for key in ("validate_shape", "constraint") if key in kwargs}
         given = [*(kwargs.pop("collections", None) or ()), *collections_of(variables_collections, gathered)]
-        return model_variable(
+        make: Callable[..., Any] = model_variable
+        return make(
             f"{before}{slash}{own}",
             *args[1:],
             collections=given,
@@ -64,9 +71,9 @@ def layer_scope(
 def finished(
     outputs: Any,
     normalizer: Any,
-    normalizer_params: Any,
+    normalizer_params: Mapping[str, Any] | None,
     activation_fn: Activation,
-    outputs_collections: Any,
+    outputs_collections: CollectionNames | None,
     alias: str,
 ) -> Any:
     """The outputs normalised and activated, and in their collections."""

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import (
+    Activation,
+    Constraint,
+    DTypeLike,
+    Initializer,
+    IntsLike,
+    Regularizer,
+    ShapeLike,
+)
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.layout import pad
 from graphflow._core.ops.core import constant
@@ -18,6 +27,9 @@ from graphflow.layers.input_spec import InputSpec
 from graphflow.layers.pooling import FORMATS
 from graphflow.nn import bias_add
 from graphflow.nn import conv1d as convolve_1d
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
 
 
 class Convolution(Layer):
@@ -36,25 +48,25 @@ class Convolution(Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: IntsLike = 1,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer | str | None = None,
+        bias_initializer: Initializer | str = Zeros(),
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _scope, _reuse)
         self.filters = filters
@@ -83,7 +95,7 @@ class Convolution(Layer):
         """The layout of the inputs in the terms of gf.nn, such as "NHWC"."""
         return FORMATS[self.axes, self.data_format]
 
-    def channels_of(self, input_shape: Any) -> int:
+    def channels_of(self, input_shape: ShapeLike) -> int:
         """The number of channels of an input; ValueError if it is not known."""
         axis = 1 if self.data_format == "channels_first" else -1
         size = shapes.as_shape(input_shape).as_list()[axis]
@@ -108,7 +120,7 @@ class Convolution(Layer):
                 constraint=self.bias_constraint,
             )  # fmt: skip
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes kernel and bias."""
         self.kernel = self.add_weight(
             "kernel", self.kernel_shape(self.channels_of(input_shape)), initializer=self.kernel_initializer,

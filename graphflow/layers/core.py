@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math as numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import (
+    Activation,
+    Constraint,
+    DTypeLike,
+    Initializer,
+    IntTensorLike,
+    NumberLike,
+    Regularizer,
+    ShapeLike,
+    TensorLike,
+)
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.smart_cond import smart_cond
@@ -22,6 +33,9 @@ from graphflow.layers.base import Layer, functional
 from graphflow.layers.input_spec import InputSpec
 from graphflow.nn import bias_add
 from graphflow.nn import dropout as drop
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
 
 
 class Dense(Layer):
@@ -39,20 +53,20 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros(),
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer | str | None = None,
+        bias_initializer: Initializer | str = Zeros(),
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _scope, _reuse)
         self.units = int(units)
@@ -66,7 +80,7 @@ class Dense(Layer):
         self.bias_constraint = bias_constraint
         self.input_spec = InputSpec(min_ndim=2)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes kernel and bias."""
         assert self.dtype is not None
         if not (self.dtype.is_floating or self.dtype.is_complex):
@@ -108,7 +122,7 @@ class Dense(Layer):
         result: Tensor = outputs if self.activation is None else self.activation(outputs)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
         """The input's shape with `units` as the last axis."""
         return shapes.TensorShape([*shapes.as_shape(input_shape).as_list()[:-1], self.units])
 
@@ -122,14 +136,14 @@ class Dropout(Layer):
 
     def __init__(
         self,
-        rate: Any = 0.5,
-        noise_shape: Any = None,
+        rate: NumberLike = 0.5,
+        noise_shape: IntTensorLike | None = None,
         seed: int | None = None,
         name: str | None = None,
         trainable: bool = True,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
         self.rate = rate
@@ -142,7 +156,7 @@ class Dropout(Layer):
         sizes = array.shape(inputs)
         return convert_to_tensor([sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)])
 
-    def call(self, inputs: Any, training: Any = False) -> Any:
+    def call(self, inputs: Any, training: TensorLike = False) -> Any:
         """training: a bool, or a scalar bool tensor."""
         return smart_cond(
             convert_to_tensor(training) if isinstance(training, Variable) else training,
@@ -150,7 +164,7 @@ class Dropout(Layer):
             lambda: identity(inputs),
         )
 
-    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
         """The input's shape."""
         return shapes.as_shape(input_shape)
 
@@ -166,9 +180,9 @@ class Flatten(Layer):
         data_format: str | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
         self.data_format = layout_of(data_format)
@@ -183,7 +197,7 @@ class Flatten(Layer):
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
         """[batch, product of the other axes]."""
         sizes = shapes.as_shape(input_shape).as_list()
         return shapes.TensorShape([sizes[0], None if None in sizes[1:] else numbers.prod(sizes[1:])])
@@ -193,17 +207,17 @@ dense = functional(Dense, "dense")
 
 
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: NumberLike = 0.5,
+    noise_shape: IntTensorLike | None = None,
     seed: int | None = None,
-    training: Any = False,
+    training: TensorLike = False,
     name: str | None = None,
 ) -> Any:
     """gf.nn.dropout if `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout."""
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
 
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Any:
     """All axes but the first joined to one (tf.layers.flatten); see Flatten."""
     return Flatten(data_format, name=name)(inputs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.types import DTypeLike
 
 
 class InputSpec:
@@ -18,8 +19,8 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        shape: Iterable[Any] | None = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,

@@ -5,7 +5,7 @@ The layers of gf.contrib make theirs here too, so that an arg_scope for model_va
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -13,6 +13,14 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import (
+    DeviceLike,
+    DTypeLike,
+    InitializerLike,
+    Partitioner,
+    ShapeLike,
+    TensorLike,
+)
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import get_variable_scope
@@ -20,7 +28,10 @@ from graphflow.layers.arg_scope import add_arg_scope
 
 
 def local_variable(
-    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+    initial_value: TensorLike | Callable[[], TensorLike],
+    validate_shape: bool = True,
+    name: str | None = None,
+    use_resource: bool | None = None,
 ) -> Variable:
     """A variable in LOCAL_VARIABLES alone: not trained and not saved (tf.contrib.framework.local_variable)."""
     return Variable(
@@ -34,7 +45,10 @@ def local_variable(
 
 
 def global_variable(
-    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+    initial_value: TensorLike | Callable[[], TensorLike],
+    validate_shape: bool = True,
+    name: str | None = None,
+    use_resource: bool | None = None,
 ) -> Variable:
     """A variable in GLOBAL_VARIABLES that is not trained (tf.contrib.framework.global_variable)."""
     return Variable(
@@ -50,16 +64,16 @@ def global_variable(
 @add_arg_scope
 def variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
     regularizer: Callable[[Any], Any] | None = None,
     trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
+    collections: Iterable[str] | None = None,
+    caching_device: DeviceLike | None = None,
+    device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: Callable[..., Any] | None = None,
     use_resource: bool | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
@@ -93,16 +107,16 @@ def variable(
 @add_arg_scope
 def model_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = dtypes.float32,
-    initializer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike = dtypes.float32,
+    initializer: InitializerLike | None = None,
     regularizer: Callable[[Any], Any] | None = None,
     trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
+    collections: Iterable[str] | None = None,
+    caching_device: DeviceLike | None = None,
+    device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: Callable[..., Any] | None = None,
     use_resource: bool | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
@@ -129,7 +143,7 @@ def model_variable(
     )
 
 
-def add_model_variable(var: Any) -> None:
+def add_model_variable(var: Variable) -> None:
     """Adds a variable to MODEL_VARIABLES, if it is not in it (tf.contrib.framework.add_model_variable)."""
     found = get_default_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
     if not any(var is other for other in found):

@@ -10,11 +10,13 @@ from weakref import WeakKeyDictionary
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import CollectionNames
 
 _aliases: WeakKeyDictionary[Tensor, list[str]] = WeakKeyDictionary()
 
 
-def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
+def collect_named_outputs(collections: CollectionNames | None, alias: str, outputs: Any) -> Any:
     """Adds a tensor to a collection or several, under an alias; returns it.
 
     Without collections nothing is done. TensorFlow: tf.contrib.layers.utils.collect_named_outputs.
@@ -56,7 +58,7 @@ def convert_collection_to_dict(collection: str, clear_collection: bool = False) 
     return found
 
 
-def last_dimension(shape: Any, min_rank: int = 1) -> int:
+def last_dimension(shape: TensorShape, min_rank: int = 1) -> int:
     """The size of the last axis of a gf.TensorShape (tf.contrib.layers.utils.last_dimension).
 
     ValueError if it, or the rank, is not known, or the rank is below min_rank.

@@ -6,11 +6,13 @@ through the moments, with n. Both as in TensorFlow, so that checkpoints of one a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import Constraint, DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.smart_cond import smart_cond, smart_constant_value
 from graphflow._core.ops.core import constant, convert_to_tensor
@@ -23,6 +25,9 @@ from graphflow.layers.input_spec import InputSpec
 from graphflow.nn import batch_normalization as normalize
 from graphflow.nn import fused_batch_norm, moments
 from graphflow.train.moving_averages import assign_moving_average
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
 
 
 class BatchNormalization(Layer):
@@ -45,29 +50,29 @@ class BatchNormalization(Layer):
     def __init__(
         self,
         axis: int | list[int] = -1,
-        momentum: Any = 0.99,
+        momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = Zeros(),
-        gamma_initializer: Any = Ones(),
-        moving_mean_initializer: Any = Zeros(),
-        moving_variance_initializer: Any = Ones(),
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: Initializer | str = Zeros(),
+        gamma_initializer: Initializer | str = Ones(),
+        moving_mean_initializer: Initializer | str = Zeros(),
+        moving_variance_initializer: Initializer | str = Ones(),
+        beta_regularizer: Regularizer | None = None,
+        gamma_regularizer: Regularizer | None = None,
+        beta_constraint: Constraint | None = None,
+        gamma_constraint: Constraint | None = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: Mapping[str, TensorLike] | None = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
+        adjustment: Callable[..., Any] | None = None,
         name: str | None = None,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
         if not isinstance(axis, int | list | tuple):
@@ -100,7 +105,7 @@ class BatchNormalization(Layer):
         dtype = dtypes.float32 if self.dtype is dtypes.float16 else self.dtype
         return self.add_weight(name, shape, dtype, **arguments)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes gamma, beta, moving_mean and moving_variance."""
         dims = shapes.as_dims(input_shape)
         if not dims:
@@ -168,12 +173,12 @@ class BatchNormalization(Layer):
         finally:
             self._scope.set_partitioner(partitioner)
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:
+    def call(self, inputs: Any, training: TensorLike = False) -> Tensor:
         """training: a bool, or a scalar bool tensor."""
         training = convert_to_tensor(training) if isinstance(training, Variable) else training
         return self._fused(inputs, training) if self.fused else self._composed(inputs, training)
 
-    def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
         """The input's shape."""
         return shapes.as_shape(input_shape)
 
@@ -239,30 +244,30 @@ class BatchNormalization(Layer):
 
 
 def batch_normalization(
-    inputs: Any,
+    inputs: TensorLike,
     axis: int | list[int] = -1,
-    momentum: Any = 0.99,
+    momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = Zeros(),
-    gamma_initializer: Any = Ones(),
-    moving_mean_initializer: Any = Zeros(),
-    moving_variance_initializer: Any = Ones(),
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
+    beta_initializer: Initializer | str = Zeros(),
+    gamma_initializer: Initializer | str = Ones(),
+    moving_mean_initializer: Initializer | str = Zeros(),
+    moving_variance_initializer: Initializer | str = Ones(),
+    beta_regularizer: Regularizer | None = None,
+    gamma_regularizer: Regularizer | None = None,
+    beta_constraint: Constraint | None = None,
+    gamma_constraint: Constraint | None = None,
+    training: TensorLike = False,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: bool | ReuseMode | None = None,
     renorm: bool = False,
-    renorm_clipping: Any = None,
+    renorm_clipping: Mapping[str, TensorLike] | None = None,
     renorm_momentum: float = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
-    adjustment: Any = None,
+    adjustment: Callable[..., Any] | None = None,
 ) -> Tensor:
     """Inputs normalised by their batch if `training`, a bool or a scalar bool tensor, is true; else by the averages.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.io.summaries import histogram, scalar
@@ -24,6 +25,9 @@ from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.train import optimizers
 from graphflow.train.optimizer import Optimizer
 from graphflow.train.steps import get_global_step
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
 OPTIMIZER_CLS_NAMES: Final[Mapping[str, type[Optimizer]]] = {
     "Adagrad": optimizers.AdagradOptimizer,
@@ -39,13 +43,13 @@ OPTIMIZER_SUMMARIES: Final = (
 
 
 def optimize_loss(
-    loss: Any,
-    global_step: Any,
-    learning_rate: Any,
-    optimizer: Any,
+    loss: TensorLike,
+    global_step: Variable | None,
+    learning_rate: TensorLike | None,
+    optimizer: str | type[Optimizer] | Optimizer | Callable[[Any], Optimizer],
     gradient_noise_scale: float | None = None,
     gradient_multipliers: Mapping[Any, Any] | None = None,
-    clip_gradients: Any = None,
+    clip_gradients: float | Callable[[list[tuple[Any, Any]]], list[tuple[Any, Any]]] | None = None,
     learning_rate_decay_fn: Callable[[Any, Any], Any] | None = None,
     update_ops: Sequence[Any] | None = None,
     variables: Sequence[Any] | None = None,
@@ -169,7 +173,7 @@ def _multiplied(pairs: list[tuple[Any, Any]], factors: Mapping[Any, Any]) -> lis
     return result
 
 
-def scaled_gradient(gradient: Any, factor: Any) -> Any:
+def scaled_gradient(gradient: Any, factor: TensorLike) -> Any:
     """A gradient, dense or of some rows, times a factor, which is cast to its dtype."""
     factor = math.cast(factor, gradient.dtype)
     if isinstance(gradient, IndexedSlices):

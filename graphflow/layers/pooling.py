@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import DTypeLike, IntsLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.nn import pooling, volumes
 from graphflow.layers.arguments import integers, layout_of, padding_of
 from graphflow.layers.base import Layer, functional
 from graphflow.layers.input_spec import InputSpec
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
 
 FORMATS = {
     (1, "channels_last"): "NWC", (1, "channels_first"): "NCW", (2, "channels_last"): "NHWC",
@@ -27,15 +31,15 @@ class _Pooling(Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: IntsLike,
+        strides: IntsLike | None,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
         trainable: bool = True,
-        dtype: Any = None,
-        _scope: Any = None,
-        _reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        _scope: str | VariableScope | None = None,
+        _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
         self.pool_size = integers(pool_size, self.axes, "pool_size")

@@ -37,7 +37,7 @@ def _scaled(scale: Any, scope: str | None, default: str, measure: Callable[[Any]
     return regularizer
 
 
-def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
+def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """scale * sum(|weights|) (tf.contrib.layers.l1_regularizer); a scale of 0.0 is none.
 
     ValueError if the scale is negative or an integer.
@@ -45,7 +45,7 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     return _scaled(scale, scope, "l1_regularizer", lambda weights: reductions.reduce_sum(math.abs_(weights)))
 
 
-def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
+def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """scale * sum(weights ** 2) / 2 (tf.contrib.layers.l2_regularizer); a scale of 0.0 is none.
 
     ValueError if the scale is negative or an integer.
@@ -54,7 +54,7 @@ def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 
 
 def l1_l2_regularizer(
-    scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None
+    scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None
 ) -> Regularizer | None:
     """The sum of l1_regularizer and l2_regularizer (tf.contrib.layers.l1_l2_regularizer)."""
     scope = scope or "l1_l2_regularizer"

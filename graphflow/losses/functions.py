@@ -7,6 +7,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
@@ -46,9 +47,9 @@ def _require(**arguments: Any) -> None:
 
 
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -62,9 +63,9 @@ def mean_squared_error(
 
 
 def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -78,9 +79,9 @@ def absolute_difference(
 
 
 def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     delta: float = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -101,9 +102,9 @@ def huber_loss(
 
 
 def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -118,9 +119,9 @@ def log_loss(
 
 
 def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -136,10 +137,10 @@ def hinge_loss(
 
 
 def cosine_distance(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     axis: int | None = None,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
@@ -157,9 +158,9 @@ def cosine_distance(
 
 
 def mean_pairwise_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
@@ -189,9 +190,9 @@ def mean_pairwise_squared_error(
 
 
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    multi_class_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -213,9 +214,9 @@ def sigmoid_cross_entropy(
 
 
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    onehot_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -239,9 +240,9 @@ def softmax_cross_entropy(
 
 
 def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,

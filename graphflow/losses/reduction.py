@@ -16,6 +16,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.shapes import text
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
@@ -41,7 +42,7 @@ class Reduction:
         )  # fmt: skip
 
     @classmethod
-    def validate(cls, key: Any) -> None:
+    def validate(cls, key: str) -> None:
         """Raises ValueError if the key is no way of reducing."""
         if key not in cls.all():
             raise ValueError(
@@ -87,12 +88,13 @@ def get_total_loss(
 class Weights:
     """The weights of a loss: a number known while the graph is built, or a tensor."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: TensorLike) -> None:
         is_number = (
             isinstance(value, int | float | np.number) or isinstance(value, np.ndarray) and value.ndim == 0
         )
-        self.number: float | None = float(np.float32(value)) if is_number else None
-        self._value = value if is_number else math.cast(convert_to_tensor(value), dtypes.float32)
+        given: Any = value
+        self.number: float | None = float(np.float32(given)) if is_number else None
+        self._value: Any = given if is_number else math.cast(convert_to_tensor(given), dtypes.float32)
 
     @property
     def tensor(self) -> Tensor:
@@ -165,8 +167,8 @@ def safe_mean(total: Tensor, count: Tensor) -> Tensor:
 
 
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
+    losses: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -202,7 +204,9 @@ def _reduced(values: Tensor, weights: Weights, reduction: str) -> Tensor:
     return safe_mean(total, weights.present(values))
 
 
-def squeeze_to_rank_difference(labels: Any, predictions: Any, difference: int) -> tuple[Tensor, Tensor]:
+def squeeze_to_rank_difference(
+    labels: TensorLike, predictions: TensorLike, difference: int
+) -> tuple[Tensor, Tensor]:
     """Labels and predictions, one without a last axis of size 1 if that makes their ranks differ as asked."""
     with op_scope(None, "remove_squeezable_dimensions", (labels, predictions)):
         y, p = convert_to_tensor(labels), convert_to_tensor(predictions)
@@ -217,7 +221,7 @@ def squeeze_to_rank_difference(labels: Any, predictions: Any, difference: int) -
         return y, p
 
 
-def squeeze_weights(weights: Any, labels: Tensor) -> Any:
+def squeeze_weights(weights: TensorLike, labels: Tensor) -> Any:
     """The weights without a last axis of size 1 if they have one axis more than the labels."""
     if isinstance(weights, int | float):
         return weights

@@ -13,6 +13,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import CollectionNames, DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math import math, reductions
@@ -26,7 +27,7 @@ from graphflow.losses.reduction import Weights, squeeze_to_rank_difference
 Measure = tuple[Any, Tensor]
 
 
-def metric_variable(shape: Any, dtype: Any, name: str) -> Variable:
+def metric_variable(shape: IntTensorLike, dtype: DTypeLike, name: str) -> Variable:
     """A variable of zeros in LOCAL_VARIABLES and METRIC_VARIABLES: not trained and not saved."""
     return Variable(
         lambda: array.zeros(shape, dtype),
@@ -38,7 +39,9 @@ def metric_variable(shape: Any, dtype: Any, name: str) -> Variable:
     )
 
 
-def same_ranks(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
+def same_ranks(
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None
+) -> tuple[Tensor, Tensor, Any]:
     """Predictions, labels and weights, without or with a last axis of 1 if that makes their ranks equal.
 
     ValueError if the shapes of predictions and labels differ.
@@ -49,7 +52,7 @@ def same_ranks(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Ten
     return p, y, ranked_weights(weights, p)
 
 
-def ranked_weights(weights: Any, values: Tensor) -> Any:
+def ranked_weights(weights: TensorLike | None, values: Tensor) -> Any:
     """The weights with as many axes as the values, where they differ by a last axis of 1; None and scalars stay."""
     if weights is None:
         return None
@@ -62,7 +65,7 @@ def ranked_weights(weights: Any, values: Tensor) -> Any:
     return tensor
 
 
-def broadcast_weights(weights: Any, values: Tensor) -> Tensor:
+def broadcast_weights(weights: TensorLike, values: Tensor) -> Tensor:
     """float32 weights of the values' shape; ValueError, or InvalidArgumentError when run, if they do not fit."""
     given = Weights(weights)
     factors = given.tensor
@@ -77,7 +80,12 @@ def _of_first_tower(_: Any, value: Any) -> Any:
     return select(0, value)
 
 
-def collected(value: Any, update: Tensor, metrics_collections: Any, updates_collections: Any) -> Measure:
+def collected(
+    value: Any,
+    update: Tensor,
+    metrics_collections: CollectionNames | None,
+    updates_collections: CollectionNames | None,
+) -> Measure:
     """The pair, its parts added to the collections that were asked for.
 
     The value is one for all towers, as each would read the same.
@@ -98,10 +106,10 @@ def _mean(total: Any, count: Any, name: str) -> Tensor:
 
 
 def mean(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    values: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean of all values so far, 0 before the first (tf.metrics.mean): (value, update).
@@ -129,10 +137,10 @@ def mean(
 
 
 def mean_tensor(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    values: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean of each element of `values`, a tensor of known shape, over runs (tf.metrics.mean_tensor); see mean."""
@@ -153,11 +161,11 @@ def mean_tensor(
 
 
 def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of predictions that equal their labels (tf.metrics.accuracy); for the arguments see mean."""
@@ -175,11 +183,11 @@ def _error(
 
 
 def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean of |predictions - labels| (tf.metrics.mean_absolute_error); for the arguments see mean."""
@@ -188,11 +196,11 @@ def mean_absolute_error(
 
 
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean of (labels - predictions) ** 2 (tf.metrics.mean_squared_error); for the arguments see mean."""
@@ -201,11 +209,11 @@ def mean_squared_error(
 
 
 def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The square root of mean_squared_error (tf.metrics.root_mean_squared_error); for the arguments see mean."""
@@ -216,12 +224,12 @@ def root_mean_squared_error(
 
 
 def mean_relative_error(
-    labels: Any,
-    predictions: Any,
-    normalizer: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    normalizer: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean of |labels - predictions| / normalizer, 0 if that is 0 (tf.metrics.mean_relative_error); see mean."""
@@ -232,12 +240,12 @@ def mean_relative_error(
 
 
 def mean_cosine_distance(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     dim: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """1 - the mean product of vectors along `dim`, taken as of length 1 (tf.metrics.mean_cosine_distance); see mean."""
@@ -250,11 +258,11 @@ def mean_cosine_distance(
 
 
 def percentage_below(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    values: TensorLike,
+    threshold: float,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of values, from 0 to 1, below a threshold (tf.metrics.percentage_below); for the arguments see mean."""

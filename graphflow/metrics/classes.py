@@ -6,6 +6,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.indexing import where
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -24,12 +25,12 @@ def _flat(value: Any, dtype: Any) -> Tensor:
 
 
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean over classes of the share of each that was predicted (tf.metrics.mean_per_class_accuracy).
@@ -57,12 +58,12 @@ def mean_per_class_accuracy(
 
 
 def mean_iou(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The mean over classes of intersection / union of what is labelled and predicted so (tf.metrics.mean_iou).
@@ -166,13 +167,13 @@ def _at_top_k(
 
 
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of labels among the predicted classes [..., k] (tf.metrics.recall_at_top_k); see recall_at_k."""
@@ -190,13 +191,13 @@ def recall_at_top_k(
 
 
 def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of predicted classes [..., k] that are labels (tf.metrics.precision_at_top_k); see recall_at_k."""
@@ -214,13 +215,13 @@ def precision_at_top_k(
 
 
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of labels that are among the k best predictions (tf.metrics.recall_at_k): (value, update).
@@ -236,13 +237,13 @@ def recall_at_k(
 
 
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of the k best predictions that are labels (tf.metrics.precision_at_k); see recall_at_k."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.assertions import assert_greater_equal, assert_less_equal
 from graphflow._core.ops.core import convert_to_tensor
@@ -55,11 +56,11 @@ def _count(
 
 
 def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The sum of the weights of predictions rightly not 0 (tf.metrics.true_positives): (value, update).
@@ -72,11 +73,11 @@ def true_positives(
 
 
 def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The sum of the weights of predictions wrongly not 0 (tf.metrics.false_positives); see true_positives."""
@@ -86,11 +87,11 @@ def false_positives(
 
 
 def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The sum of the weights of predictions rightly 0 (tf.metrics.true_negatives); see true_positives."""
@@ -100,11 +101,11 @@ def true_negatives(
 
 
 def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The sum of the weights of predictions wrongly 0 (tf.metrics.false_negatives); see true_positives."""
@@ -119,11 +120,11 @@ def _share(right: Tensor, wrong: Tensor, name: str) -> Tensor:
 
 
 def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """true positives / all that were predicted, 0 if there are none (tf.metrics.precision); see true_positives."""
@@ -137,11 +138,11 @@ def precision(
 
 
 def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """true positives / all that are labelled, 0 if there are none (tf.metrics.recall); see true_positives."""
@@ -158,7 +159,11 @@ def recall(
 
 
 def counts_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str] = KINDS
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Sequence[float],
+    weights: TensorLike | None,
+    kinds: Sequence[str] = KINDS,
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """For each kind the counts at each threshold, above which a prediction is a yes: variables, and their updates.
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import CollectionNames, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.indexing import where
 from graphflow._core.ops.math import math, reductions
@@ -26,12 +27,12 @@ def _thresholds(number: int, above: float = _EPSILON) -> list[float]:
 
 
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",
@@ -97,13 +98,13 @@ def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
 
 
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     specificity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of positives found at the threshold whose specificity is nearest (tf.metrics's); see auc."""
@@ -124,13 +125,13 @@ def sensitivity_at_specificity(
 
 
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     sensitivity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
     """The share of negatives kept out at the last threshold whose sensitivity is nearest (tf.metrics's); see auc."""

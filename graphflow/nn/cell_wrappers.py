@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant_value, convert_to_tensor
 from graphflow._core.ops.math import math
@@ -16,6 +17,9 @@ from graphflow._core.ops.random import random_uniform
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.nn.cells import LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import VariableScope
 
 
 class MultiRNNCell(RNNCell):
@@ -51,7 +55,7 @@ class MultiRNNCell(RNNCell):
         """The variables of all cells."""
         return [v for cell in self._cells for v in getattr(cell, "variables", [])]
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
         """The cells' own states for the beginning."""
         if not self._state_is_tuple:
             return super().zero_state(batch_size, dtype)
@@ -131,13 +135,13 @@ class DropoutWrapper(_Wrapper):
 
     def __init__(
         self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        cell: RNNCell,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
         input_size: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -209,7 +213,7 @@ class DropoutWrapper(_Wrapper):
         dropped.set_shape(value.shape)
         return dropped
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
         """One step of the cell inside, with dropout around it."""
         output, following = self._step(self._dropped("input", inputs), state, scope)
         return self._dropped("output", output), self._dropped("state", following)
@@ -232,11 +236,11 @@ class ResidualWrapper(_Wrapper):
     `residual_fn(inputs, outputs)` replaces the addition.
     """
 
-    def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
+    def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
         super().__init__(cell)
         self._residual = residual_fn
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
         """One step of the cell inside; ValueError if inputs and outputs differ in shape."""
         output, following = self._step(inputs, state, scope)
         if self._residual is not None:

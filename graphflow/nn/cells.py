@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import graphflow.nest as nest
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import DTypeLike, Initializer, InitializerLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import clip, linalg, math
@@ -21,6 +22,9 @@ from graphflow._core.ops.nn import nn
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Constant, Zeros
 from graphflow._core.ops.state.variable_scope import variable_scope
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import VariableScope
 
 Activation = Callable[[Any], Tensor]
 
@@ -39,7 +43,7 @@ class LSTMStateTuple(NamedTuple):
         return self.c.dtype
 
 
-def zero_state_of(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+def zero_state_of(state_size: Any, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
     """Zeros of shape [batch_size, ...] for each size in a nested structure of sizes."""
 
     def zeros(size: Any) -> Tensor:
@@ -48,7 +52,8 @@ def zero_state_of(state_size: Any, batch_size: Any, dtype: Any) -> Any:
             made = array.zeros(array.stack([batch_size, *rest]), as_dtype(dtype))
             made.set_shape([None, *rest])
             return made
-        return array.zeros([int(batch_size), *rest], as_dtype(dtype))
+        number: Any = batch_size
+        return array.zeros([int(number), *rest], as_dtype(dtype))
 
     return nest.map_structure(zeros, state_size)
 
@@ -61,7 +66,11 @@ class RNNCell:
     """
 
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None, _reuse: bool | None = None
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        _reuse: bool | None = None,
     ) -> None:
         self.trainable = trainable
         self.built = False
@@ -112,12 +121,17 @@ class RNNCell:
         """One step. ValueError if a subclass defines none."""
         raise ValueError(f"{type(self).__name__} must define call(inputs, state).")
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
         """A state of zeros for a batch; `batch_size` is an int or a scalar tensor."""
         with op_scope(None, type(self).__name__ + "ZeroState", (batch_size,)):
             return zero_state_of(self.state_size, batch_size, dtype)
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self,
+        inputs: TensorLike | None = None,
+        batch_size: IntTensorLike | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Any:
         """A state of zeros for the batch of `inputs`, or for `batch_size` and `dtype`."""
         if inputs is not None:
             tensor = convert_to_tensor(inputs, name="inputs")
@@ -127,7 +141,11 @@ class RNNCell:
         return self.zero_state(batch_size, dtype)
 
     def add_variable(
-        self, name: str, shape: Sequence[int], initializer: Any = None, dtype: Any = None
+        self,
+        name: str,
+        shape: Sequence[int],
+        initializer: InitializerLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> Any:
         """A variable of the cell, in the cell's scope."""
         made = get_variable(
@@ -138,7 +156,7 @@ class RNNCell:
 
     add_weight = add_variable
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
         first = nest.flatten(inputs)[0]
         if self._dtype is None:
             self._dtype = convert_to_tensor(first).dtype
@@ -182,7 +200,7 @@ class BasicRNNCell(RNNCell):
         activation: Activation | None = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse)
         self._num_units = num_units
@@ -218,10 +236,10 @@ class GRUCell(RNNCell):
         num_units: int,
         activation: Activation | None = None,
         reuse: bool | None = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
+        kernel_initializer: Initializer | None = None,
+        bias_initializer: Initializer | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse)
         self._num_units = num_units
@@ -276,7 +294,7 @@ class LSTMCell(RNNCell):
         num_units: int,
         use_peepholes: bool = False,
         cell_clip: float | None = None,
-        initializer: Any = None,
+        initializer: InitializerLike | None = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int | None = None,
@@ -286,7 +304,7 @@ class LSTMCell(RNNCell):
         activation: Activation | None = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse)
         self._num_units = num_units
@@ -369,7 +387,7 @@ class BasicLSTMCell(LSTMCell):
         activation: Activation | None = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             num_units,

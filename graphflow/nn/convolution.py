@@ -6,10 +6,12 @@ numbers without the copies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.nn import convolution, pooling
@@ -38,15 +40,15 @@ def _filter_channels(images: Tensor, kernel: Tensor, layout: str) -> None:
 
 
 def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    stride: IntsLike | None = None,
+    padding: str | None = None,
     use_cudnn_on_gpu: bool | None = None,
     data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The convolution of sequences [N, width, channels] with filters [width, channels, outputs] (tf.nn.conv1d)."""
     value = deprecated(input, value, "input", "value")
@@ -56,7 +58,8 @@ def conv1d(
         layout = _SEQUENCES[data_format]
         spatial = 2 if layout == "NCHW" else 1
         images = array.expand_dims(value, spatial)
-        kernel = array.expand_dims(filters, 0)
+        given: Any = filters
+        kernel = array.expand_dims(given, 0)
         result = convolution.conv2d(
             images, kernel, [1, _number(stride, "stride")], padding,
             data_format=layout, dilations=[1, _number(dilations, "dilations")], name=scope,
@@ -65,16 +68,16 @@ def conv1d(
 
 
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
+    output_shape: IntTensorLike | None = None,
+    strides: IntsLike | None = None,
     padding: str = "SAME",
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The gradient of conv2d, used as a layer that enlarges images to `output_shape` (tf.nn.conv2d_transpose).
 
@@ -96,14 +99,14 @@ def conv2d_transpose(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: IntsLike,
     padding: str,
-    rate: Any = None,
+    rate: IntsLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """Each channel convolved with its own filters [rows, columns, channels, multiplier] (tf.nn.depthwise_conv2d).
 
@@ -125,15 +128,15 @@ def _check_dilation(strides: Any, rate: Any) -> None:
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: IntsLike,
     padding: str,
-    rate: Any = None,
+    rate: IntsLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """depthwise_conv2d, then conv2d with a filter [1, 1, channels * multiplier, outputs] (tf.nn.separable_conv2d)."""
     rate = deprecated(dilations, rate, "dilations", "rate")
@@ -154,7 +157,9 @@ def separable_conv2d(
         )
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
+def atrous_conv2d(
+    value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
+) -> Tensor:
     """conv2d with window elements `rate` apart (tf.nn.atrous_conv2d; Yu and Koltun 2016)."""
     if rate < 1:
         raise ValueError(f"rate {rate} cannot be less than one")
@@ -162,7 +167,12 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str |
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: IntTensorLike,
+    rate: int,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """The gradient of atrous_conv2d, used as a layer (tf.nn.atrous_conv2d_transpose)."""
     if rate < 1:
@@ -174,15 +184,15 @@ def atrous_conv2d_transpose(
 
 
 def convolution_nd(
-    input: Any,
-    filter: Any = None,
-    padding: Any = None,
-    strides: Any = None,
-    dilation_rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    padding: str | None = None,
+    strides: IntsLike | None = None,
+    dilation_rate: IntsLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
+    filters: TensorLike | None = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The convolution over one or two axes, by the filter's rank, with strides or dilation (tf.nn.convolution).
 
@@ -210,15 +220,15 @@ def convolution_nd(
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Sequence[int],
     pooling_type: str,
     padding: str,
-    dilation_rate: Any = None,
-    strides: Any = None,
+    dilation_rate: IntsLike | None = None,
+    strides: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The largest ("MAX") or mean ("AVG") element of windows over one or two axes (tf.nn.pool).
 

@@ -8,6 +8,7 @@ from typing import Any
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import text
+from graphflow._core.graph.types import NumberLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.indexing import where
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
@@ -25,7 +26,10 @@ def _check_same_shape(labels: Tensor, logits: Tensor, what: str) -> None:
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cross entropy of independent classes: max(x, 0) - x * z + log(1 + exp(-abs(x))).
 
@@ -33,9 +37,10 @@ def sigmoid_cross_entropy_with_logits(
     ValueError otherwise.
     """
     require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
-    with op_scope(name, "logistic_loss", (logits, labels)) as scope:
-        x = convert_to_tensor(logits, name="logits")
-        z = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
+    given: tuple[Any, Any] = (logits, labels)
+    with op_scope(name, "logistic_loss", given) as scope:
+        x = convert_to_tensor(given[0], name="logits")
+        z = convert_to_tensor(given[1], name="labels", preferred_dtype=x.dtype)
         _check_same_shape(z, x, "labels")
         zeros = array.zeros_like(x)
         positive = x >= zeros
@@ -45,28 +50,28 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
-    pos_weight: Any = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    pos_weight: NumberLike | None = None,
     name: str | None = None,
-    targets: Any = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """The sigmoid cross entropy with positive labels weighted by `pos_weight`.
 
     TensorFlow: tf.nn.weighted_cross_entropy_with_logits.
     """
-    labels = deprecated(labels, targets, "labels", "targets")
-    with op_scope(name, "logistic_loss", (logits, labels)) as scope:
-        x = convert_to_tensor(logits, name="logits")
-        z = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
+    given: tuple[Any, Any, Any] = (logits, deprecated(labels, targets, "labels", "targets"), pos_weight)
+    with op_scope(name, "logistic_loss", given[:2]) as scope:
+        x = convert_to_tensor(given[0], name="logits")
+        z = convert_to_tensor(given[1], name="labels", preferred_dtype=x.dtype)
         _check_same_shape(z, x, "labels")
-        weight = 1 + (pos_weight - 1) * z
+        weight = 1 + (given[2] - 1) * z
         soft = math.log1p(math.exp(-math.abs_(x)))
         return math.add((1 - z) * x, weight * (soft + nn.relu(-x)), name=scope)
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
     """exp(c) - c * z, with Stirling's approximation of log(z!) added for the full loss (tf.nn.log_poisson_loss).
 

@@ -8,6 +8,7 @@ from typing import Any
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape, as_dims
+from graphflow._core.graph.types import IntTensorLike, NumberLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.math import linalg, math
@@ -17,12 +18,12 @@ from graphflow._core.ops.rules import deprecated
 
 
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    keep_prob: NumberLike | None = None,
+    noise_shape: IntTensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
-    rate: Any = None,
+    rate: NumberLike | None = None,
 ) -> Tensor:
     """Zeroes elements with probability `rate` = 1 - keep_prob and scales the others by 1 / (1 - rate) (tf.nn.dropout).
 
@@ -78,7 +79,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     return TensorShape(filled)
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """matmul(x, weights) + biases (tf.nn.xw_plus_b)."""
     with op_scope(name, "xw_plus_b", (x, weights, biases)) as scope:
         x = convert_to_tensor(x, name="x")
@@ -87,7 +88,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         return nn.bias_add(linalg.matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """relu(matmul(x, weights) + biases) (tf.nn.relu_layer)."""
     with op_scope(name, "relu_layer", (x, weights, biases)) as scope:
         x = convert_to_tensor(x, name="x")

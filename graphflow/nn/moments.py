@@ -7,6 +7,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import IntsLike, IntTensorLike, NumberLike, TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
@@ -14,9 +15,9 @@ from graphflow._core.ops.rules import deprecated
 
 
 def moments(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
+    x: TensorLike,
+    axes: IntsLike,
+    shift: TensorLike | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -40,9 +41,9 @@ def moments(
 
 
 def weighted_moments(
-    x: Any,
-    axes: Any,
-    frequency_weights: Any,
+    x: TensorLike,
+    axes: IntsLike,
+    frequency_weights: TensorLike,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -70,9 +71,9 @@ def weighted_moments(
 
 
 def sufficient_statistics(
-    x: Any,
+    x: TensorLike,
     axes: Iterable[int],
-    shift: Any = None,
+    shift: TensorLike | None = None,
     keep_dims: bool | None = None,
     name: str | None = None,
     keepdims: bool | None = None,
@@ -106,7 +107,11 @@ def sufficient_statistics(
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance from what sufficient_statistics gives (tf.nn.normalize_moments)."""
     with op_scope(name, "normalize", (counts, mean_ss, variance_ss, shift)):
@@ -121,11 +126,11 @@ def normalize_moments(
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
+    x: TensorLike,
+    mean: NumberLike,
+    variance: NumberLike,
+    offset: NumberLike | None,
+    scale: NumberLike | None,
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
@@ -145,17 +150,17 @@ def batch_normalization(
 
 
 def batch_norm_with_global_normalization(
-    t: Any = None,
-    m: Any = None,
-    v: Any = None,
-    beta: Any = None,
-    gamma: Any = None,
+    t: TensorLike | None = None,
+    m: NumberLike | None = None,
+    v: NumberLike | None = None,
+    beta: NumberLike | None = None,
+    gamma: NumberLike | None = None,
     variance_epsilon: float | None = None,
     scale_after_normalization: bool | None = None,
     name: str | None = None,
-    input: Any = None,
-    mean: Any = None,
-    variance: Any = None,
+    input: TensorLike | None = None,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
 ) -> Tensor:
     """batch_normalization under its older name (tf.nn.batch_norm_with_global_normalization)."""
     return batch_normalization(
@@ -170,7 +175,11 @@ def batch_norm_with_global_normalization(
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: IntTensorLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: IntTensorLike | None = None,
 ) -> Tensor:
     """x / sqrt(max(sum(x ** 2), epsilon)) along `axis` (tf.nn.l2_normalize)."""
     axis = deprecated(axis, dim, "axis", "dim")
@@ -180,7 +189,7 @@ def l2_normalize(
         return math.multiply(y, math.rsqrt(math.maximum(squares, epsilon)), name=scope)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The share of elements that are zero, float32; NaN if there is no element (tf.nn.zero_fraction)."""
     with op_scope(name, "zero_fraction", (value,)):
         x = convert_to_tensor(value, name="value")

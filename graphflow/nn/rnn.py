@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array, indexing, layout
 from graphflow._core.ops.control_flow.control_flow import while_loop
 from graphflow._core.ops.control_flow.tensor_array import TensorArray
@@ -15,6 +16,10 @@ from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.nn.cells import zero_state_of
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import VariableScope
+    from graphflow.nn.cells import RNNCell
 
 
 def _check_cell(cell: Any) -> None:
@@ -72,15 +77,15 @@ def _kept(finished: Tensor, old: Any, new: Any) -> Any:
 
 
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
+    cell: RNNCell,
+    inputs: TensorLike,
+    sequence_length: IntTensorLike | None = None,
     initial_state: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any]:
     """A cell run over [batch, time, ...] inputs in a loop: (outputs, last state) (tf.nn.dynamic_rnn).
 
@@ -162,17 +167,17 @@ def _loop(
 
 
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: TensorLike,
+    sequence_length: IntTensorLike | None = None,
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """Two cells, one over the sequence and one over its reverse (tf.nn.bidirectional_dynamic_rnn).
 
@@ -202,12 +207,12 @@ def bidirectional_dynamic_rnn(
 
 
 def static_rnn(
-    cell: Any,
-    inputs: Any,
+    cell: RNNCell,
+    inputs: Sequence[TensorLike],
     initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: IntTensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """A cell run over a list of inputs, one [batch, ...] a step: (outputs a step, last state) (tf.nn.static_rnn).
 
@@ -238,14 +243,14 @@ def static_rnn(
 
 
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Sequence[TensorLike],
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: IntTensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any, Any]:
     """Two cells over a list of inputs and its reverse (tf.nn.static_bidirectional_rnn).
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.math import linalg, math, reductions
@@ -51,7 +52,7 @@ def _draw(
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -70,7 +71,7 @@ def log_uniform_candidate_sampler(
 
 
 def uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -129,13 +130,13 @@ def _sampled_logits(
 
 def nce_loss(
     weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: tuple[TensorLike, TensorLike, TensorLike] | None = None,
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
     name: str = "nce_loss",
@@ -156,13 +157,13 @@ def nce_loss(
 
 def sampled_softmax_loss(
     weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: tuple[TensorLike, TensorLike, TensorLike] | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",

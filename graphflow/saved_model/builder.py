@@ -13,7 +13,7 @@ import shutil
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from filecmp import cmp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
 import graphflow.train as train
@@ -30,6 +30,11 @@ from graphflow.saved_model import constants, signature_constants, signature_def_
 from graphflow.saved_model.files import serialized, variables_path
 from graphflow.saved_model.foreign import drop_what_tensorflow_lacks
 
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from graphflow.train.saver import Saver
+
 
 class SavedModelBuilder:
     """Builds a SavedModel: first a meta graph with its variables, then any number of meta graphs, then save().
@@ -39,7 +44,7 @@ class SavedModelBuilder:
     model too; the variables are written in TensorFlow's file format, and operations that TensorFlow lacks are left out.
     """
 
-    def __init__(self, export_dir: Any, for_tensorflow: bool = False) -> None:
+    def __init__(self, export_dir: str | PathLike[str], for_tensorflow: bool = False) -> None:
         self._for_tensorflow = for_tensorflow
         self._export_dir = os.path.abspath(os.fsdecode(export_dir))
         self._model = protos.saved_model_pb2.SavedModel(
@@ -62,7 +67,7 @@ class SavedModelBuilder:
         clear_devices: bool = False,
         main_op: Operation | None = None,
         strip_default_attrs: bool = False,
-        saver: Any = None,
+        saver: Saver | None = None,
         assets_list: Sequence[Tensor] | None = None,
     ) -> None:
         """Adds the session's graph under `tags`, and the values of its variables, which must be initialised.
@@ -100,7 +105,7 @@ class SavedModelBuilder:
         clear_devices: bool = False,
         main_op: Operation | None = None,
         strip_default_attrs: bool = False,
-        saver: Any = None,
+        saver: Saver | None = None,
         assets_list: Sequence[Tensor] | None = None,
     ) -> None:
         """Adds the default graph under `tags`, sharing the variables and assets that are there already.
@@ -294,7 +299,7 @@ def _asset_path(tensor: Any) -> str:
 
 def simple_save(
     session: BaseSession,
-    export_dir: Any,
+    export_dir: str | PathLike[str],
     inputs: Mapping[str, Any],
     outputs: Mapping[str, Any],
     legacy_init_op: Operation | None = None,

@@ -7,10 +7,13 @@ written here ends with a field that TensorFlow skips, which holds a checksum of 
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.protos as protos
 from graphflow.saved_model import constants
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 _CHECKSUM_FIELD: Final = 2**29 - 1
 _CHECKSUM_KEY: Final = b"\xf9\xff\xff\xff\x0f"
@@ -33,7 +36,7 @@ def serialized(model: Any) -> bytes:
     return data + _CHECKSUM_KEY + xxhash.xxh3_64_digest(data)
 
 
-def read_saved_model(export_dir: Any) -> Any:
+def read_saved_model(export_dir: str | PathLike[str]) -> Any:
     """The SavedModel message of a folder, from saved_model.pb or else saved_model.pbtxt.
 
     OSError if there is none, or if it cannot be read; its text says what is wrong.
@@ -114,7 +117,7 @@ def assets_of(meta_graph: Any) -> list[Any]:
     return found
 
 
-def variables_path(export_dir: Any) -> str:
+def variables_path(export_dir: str | PathLike[str]) -> str:
     """The prefix of the checkpoint that holds the variables."""
     folder = os.fsdecode(export_dir)
     return os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)

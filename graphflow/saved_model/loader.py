@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.train as train
 from graphflow._core.graph.graph import Graph
@@ -13,8 +13,11 @@ from graphflow.saved_model import constants
 from graphflow.saved_model.files import assets_of, read_saved_model, variables_path
 from graphflow.saved_model.utils import under_scope
 
+if TYPE_CHECKING:
+    from os import PathLike
 
-def maybe_saved_model_directory(export_dir: Any) -> bool:
+
+def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
     """Whether a folder holds saved_model.pb or saved_model.pbtxt. Nothing is read."""
     folder = os.fsdecode(export_dir)
     names = (constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB)
@@ -39,7 +42,7 @@ def meta_graph_with_tags(model: Any, tags: Iterable[str]) -> Any:
 def load(
     sess: BaseSession,
     tags: Iterable[str],
-    export_dir: Any,
+    export_dir: str | PathLike[str],
     import_scope: str | None = None,
     **saver_kwargs: Any,
 ) -> Any:

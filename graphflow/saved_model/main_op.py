@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation
 from graphflow._core.ops.control_flow.flow_basics import group
@@ -23,7 +21,7 @@ def main_op() -> Operation:
     return group(global_variables_initializer(), local_variables_initializer(), tables_initializer())
 
 
-def main_op_with_restore(restore_op_name: Any) -> Operation:
+def main_op_with_restore(restore_op_name: str) -> Operation:
     """The operation of main_op(), followed by `restore_op_name`: an operation or tensor that restores variables."""
     with get_default_graph().control_dependencies([main_op()]):
         return group(restore_op_name)

@@ -39,7 +39,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     )
 
 
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: Tensor, predictions: Tensor) -> Any:
     """A signature for TensorFlow Serving's Regress: a string tensor gives a float32 tensor; ValueError otherwise."""
     return build_signature_def(
         {names.REGRESS_INPUTS: _info("Regression examples", examples, dtypes.string)},
@@ -48,7 +48,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
     )
 
 
-def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+def classification_signature_def(examples: Tensor, classes: Tensor | None, scores: Tensor | None) -> Any:
     """A signature for TensorFlow Serving's Classify.
 
     A string tensor gives string classes, float32 scores or both; ValueError otherwise.

@@ -12,7 +12,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import SparseTensor
 
 
-def build_tensor_info(tensor: Any) -> Any:
+def build_tensor_info(tensor: Tensor | SparseTensor) -> Any:
     """The TensorInfo message of a Tensor, variable or SparseTensor: its name, dtype and shape."""
     dims = tensor.get_shape().dims
     shape = protos.tensor_shape_pb2.TensorShapeProto(unknown_rank=dims is None)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import graphflow.protos as protos
 from graphflow._core.graph.attributes import TooLargeError
@@ -20,6 +20,11 @@ from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphflow.summary.event_file import EventFile, as_bytes
 from graphflow.summary.run_metadata import run_metadata_message
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import numpy as np
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +44,8 @@ class FileWriter:
 
     def __init__(
         self,
-        logdir: Any,
-        graph: Any = None,
+        logdir: str | PathLike[str],
+        graph: Graph | None = None,
         max_queue: int = 10,
         flush_secs: float = 120,
         graph_def: Any = None,
@@ -60,7 +65,7 @@ class FileWriter:
         """The folder."""
         return self._logdir
 
-    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+    def add_summary(self, summary: Any, global_step: int | np.integer[Any] | None = None) -> None:
         """Adds a Summary, or the bytes that a summary operation gave.
 
         InvalidArgumentError for bytes that are no Summary.
@@ -81,13 +86,15 @@ class FileWriter:
         if not self._closed:
             self._file.write(as_bytes(event))
 
-    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+    def add_session_log(self, session_log: Any, global_step: int | np.integer[Any] | None = None) -> None:
         """Adds a SessionLog. START with the step at which training goes on drops from TensorBoard's curves what was
         written at that step and after it, before the interruption.
         """
         self._add(protos.event_pb2.Event(session_log=session_log), global_step)
 
-    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+    def add_graph(
+        self, graph: Graph | None, global_step: int | np.integer[Any] | None = None, graph_def: Any = None
+    ) -> None:
         """Adds a Graph, with its devices and shapes, for TensorBoard's page of graphs; or a GraphDef.
 
         ValueError if both are given, or neither, TypeError for anything else. A graph with more than 2 GB of
@@ -106,13 +113,15 @@ class FileWriter:
             raise TypeError(f"The passed graph must be an instance of `Graph` or a GraphDef, got {given!r}.")
         self._add(protos.event_pb2.Event(graph_def=given.SerializeToString()), global_step)
 
-    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+    def add_meta_graph(self, meta_graph_def: Any, global_step: int | np.integer[Any] | None = None) -> None:
         """Adds a MetaGraphDef; TypeError for anything else."""
         if not isinstance(meta_graph_def, protos.meta_graph_pb2.MetaGraphDef):
             raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
         self._add(protos.event_pb2.Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+    def add_run_metadata(
+        self, run_metadata: Any, tag: str, global_step: int | np.integer[Any] | None = None
+    ) -> None:
         """Adds what a traced run recorded: TensorBoard's page of graphs offers it under the tag.
 
         run_metadata: a gf.RunMetadata or the protobuf message. ValueError if the tag was used before.
@@ -194,7 +203,7 @@ class FileWriterCache:
     _lock: ClassVar[threading.RLock] = threading.RLock()
 
     @staticmethod
-    def get(logdir: Any) -> FileWriter:
+    def get(logdir: str | PathLike[str]) -> FileWriter:
         """The writer of that folder; the first call makes it, with the default graph."""
         folder = os.fspath(logdir)
         with FileWriterCache._lock:
@@ -212,7 +221,7 @@ class FileWriterCache:
             writer.close()
 
 
-def summary_iterator(path: Any) -> Iterator[Any]:
+def summary_iterator(path: str | PathLike[str]) -> Iterator[Any]:
     """The events of an event file, one after the other (tf.train.summary_iterator).
 
     NotFoundError if there is no such file. DataLossError, after the events before it, if a record is damaged,

@@ -16,6 +16,7 @@ import numpy as np
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import add_n, tanh
 from graphflow._core.ops.state.initializers import Constant
@@ -45,7 +46,7 @@ OUTPUT = _random.normal(size=(5, 1)).astype(np.float32)
 Optimizer = Callable[[], Any]
 
 
-def loss_of(features: Any, labels: Any, normalised: bool = False) -> Any:
+def loss_of(features: TensorLike, labels: TensorLike, normalised: bool = False) -> Any:
     """The loss of a batch; the variables are made in the current variable scope."""
     hidden = dense(features, 5, activation=tanh, kernel_initializer=Constant(HIDDEN), name="hidden")
     if normalised:
@@ -177,7 +178,7 @@ def _in_checkpoint(path: str) -> list[Any]:
     return [variable for variable in global_variables() if variable.op.name in names]
 
 
-def void(_: Any) -> None:
+def void(_: object) -> None:
     """Nothing."""
 
 

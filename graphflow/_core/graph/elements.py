@@ -395,7 +395,7 @@ else:  # A name inside would be looked for where a program uses the type (typing
     _Nested = Sequence[Any]
 
 TensorLike: TypeAlias = (
-    Tensor | SupportsTensor | SupportsArray | np.ndarray[Any, Any] | np.generic | complex | str | bytes
+    Tensor | Operators | SupportsTensor | SupportsArray | np.ndarray[Any, Any] | np.generic | complex | str | bytes
     | TensorShape | Dimension | _Nested | list[object]
 )  # fmt: skip
 """A tensor, or what becomes one: a variable, a NumPy array or scalar, a Python bool, int, float, complex, str or bytes,
@@ -418,3 +418,6 @@ IntTensorLike: TypeAlias = (
 
 An int or a list of ints, a list of lists of them, an integer tensor, variable or array, a list in which some are
 tensors, or a fully known TensorShape. A string is none."""
+
+NumberLike: TypeAlias = Operators | float | np.number[Any] | np.ndarray[Any, Any]
+"""A number that may be computed, such as a rate: a tensor, a variable, Python's or NumPy's number, or an array."""

@@ -14,6 +14,7 @@ from graphflow._core.graph.defaults import SessionLike as SessionLike
 from graphflow._core.graph.devices import DeviceLike as DeviceLike
 from graphflow._core.graph.dtypes import DTypeLike as DTypeLike
 from graphflow._core.graph.elements import IntTensorLike as IntTensorLike
+from graphflow._core.graph.elements import NumberLike as NumberLike
 from graphflow._core.graph.elements import SupportsArray as SupportsArray
 from graphflow._core.graph.elements import SupportsTensor as SupportsTensor
 from graphflow._core.graph.elements import Tensor

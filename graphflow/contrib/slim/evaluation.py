@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow.config import ConfigProto
 from graphflow.contrib import evaluation
 from graphflow.contrib.evaluation import checkpoints_iterator as checkpoints_iterator
@@ -35,7 +36,7 @@ def evaluate_once(
     checkpoint_path: str,
     logdir: str,
     num_evals: int = 1,
-    initial_op: Any = None,
+    initial_op: Operation | Tensor | None = None,
     initial_op_feed_dict: Mapping[Any, Any] | None = None,
     eval_op: Any = None,
     eval_op_feed_dict: Mapping[Any, Any] | None = None,
@@ -70,7 +71,7 @@ def evaluation_loop(
     checkpoint_dir: str,
     logdir: str,
     num_evals: int = 1,
-    initial_op: Any = None,
+    initial_op: Operation | Tensor | None = None,
     initial_op_feed_dict: Mapping[Any, Any] | None = None,
     init_fn: Callable[[Any, Any], None] | None = None,
     eval_op: Any = None,

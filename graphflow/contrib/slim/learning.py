@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from graphflow._core.graph.defaults import get_default_graph
-from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
 from graphflow._core.ops.math import math
@@ -23,6 +24,7 @@ from graphflow._core.ops.state.variable_collections import (
     global_variables_initializer,
     report_uninitialized_variables,
 )
+from graphflow._core.session import BaseSession
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
 from graphflow.contrib import train_op as training
 from graphflow.contrib.train_op import Pairs, clip_gradient_norms, multiply_gradients
@@ -50,7 +52,7 @@ def add_gradients_summaries(grads_and_vars: Pairs) -> list[Tensor]:
 
 
 def create_train_op(
-    total_loss: Any,
+    total_loss: Tensor,
     optimizer: Optimizer,
     global_step: Any = training.USE_GLOBAL_STEP,
     update_ops: Sequence[Any] | None = None,
@@ -85,7 +87,12 @@ def create_train_op(
     )  # fmt: skip
 
 
-def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]) -> Any:
+def train_step(
+    sess: BaseSession,
+    train_op: TensorLike | Operation,
+    global_step: Any,
+    train_step_kwargs: Mapping[str, Any],
+) -> Any:
     """Runs a step; (loss, whether to stop) (tf.contrib.slim.learning.train_step).
 
     train_step_kwargs: tensors "should_stop", "should_log" and "should_trace", of which each may be missing; with the
@@ -116,7 +123,7 @@ def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Ma
 
 
 def train(
-    train_op: Any,
+    train_op: TensorLike | Operation,
     logdir: str | None,
     train_step_fn: Callable[[Any, Any, Any, Any], tuple[Any, Any]] = train_step,
     train_step_kwargs: Any = _USE_DEFAULT,
@@ -124,7 +131,7 @@ def train(
     graph: Graph | None = None,
     master: str = "",
     is_chief: bool = True,
-    global_step: Any = None,
+    global_step: TensorLike | None = None,
     number_of_steps: int | None = None,
     init_op: Any = _USE_DEFAULT,
     init_feed_dict: Mapping[Any, Any] | None = None,

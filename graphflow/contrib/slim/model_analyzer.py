@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
-def tensor_description(var: Any) -> str:
+
+def tensor_description(var: Tensor | Variable) -> str:
     """dtype and shape, such as (float32 3x4) (tf.contrib.slim.model_analyzer.tensor_description)."""
     sizes = "x".join(str(size) for size in var.shape.as_list())
     return f"({var.dtype.base_dtype.name} {sizes})"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
+from graphflow._core.graph.types import SessionLike
 from graphflow.train.coordinator import Coordinator
 from graphflow.train.queue_runner import start_queue_runners
 
 
 @contextmanager
-def QueueRunners(session: Any) -> Iterator[None]:
+def QueueRunners(session: SessionLike) -> Iterator[None]:
     """Starts the threads of the graph's queue runners, and stops them at the end of the block.
 
     TensorFlow: tf.contrib.slim.queues.QueueRunners. Raises what a thread failed with at the end.

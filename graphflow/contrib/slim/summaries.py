@@ -8,6 +8,7 @@ from typing import Any
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.control_flow.checking import print_
 from graphflow._core.ops.io.summaries import histogram, image, scalar
 from graphflow.nn import zero_fraction
@@ -27,13 +28,13 @@ def _printed(summary: Any, tensor: Any, name: str, print_summary: bool) -> Tenso
     return result
 
 
-def add_histogram_summary(tensor: Any, name: str | None = None, prefix: str | None = None) -> Tensor:
+def add_histogram_summary(tensor: TensorLike, name: str | None = None, prefix: str | None = None) -> Tensor:
     """The distribution of a tensor, by default under its name (tf.contrib.slim.summaries.add_histogram_summary)."""
     return histogram(_named(tensor, name, prefix), tensor)
 
 
 def add_image_summary(
-    tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
+    tensor: TensorLike, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Tensor:
     """Images, by default under their tensor's name (tf.contrib.slim.summaries.add_image_summary)."""
     full = _named(tensor, name, prefix)
@@ -42,7 +43,7 @@ def add_image_summary(
 
 
 def add_scalar_summary(
-    tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
+    tensor: TensorLike, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Tensor:
     """A number, by default under its tensor's name (tf.contrib.slim.summaries.add_scalar_summary)."""
     full = _named(tensor, name, prefix)
@@ -51,7 +52,7 @@ def add_scalar_summary(
 
 
 def add_zero_fraction_summary(
-    tensor: Any, name: str | None = None, prefix: str | None = None, print_summary: bool = False
+    tensor: TensorLike, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Tensor:
     """The share of zeros in a tensor (tf.contrib.slim.summaries.add_zero_fraction_summary)."""
     full = _named(tensor, name, prefix, "Fraction_of_Zero_Values")
