@@ -27,7 +27,7 @@ from graphflow._core.ops.core import constant, convert_to_tensor, op_scope, part
 from graphflow._core.ops.math.reductions import reduce_all, reduce_prod
 from graphflow._core.ops.math.transcendental import exp, log, log1p, sqrt, square
 from graphflow._core.ops.state.scopes import control_dependencies
-from graphflow.distributions import kullback_leibler
+import graphflow.distributions.kullback_leibler as kullback_leibler
 
 
 class ReparameterizationType:
