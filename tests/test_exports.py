@@ -99,9 +99,11 @@ SMALLEST = {
     "a variable": "v = gf.Variable(1.0); y = 2.0 / v ** 2.0",
     "a sparse tensor": "y = gf.SparseTensor([[0]], [1.0], [2]) / 2.0",
     "rows": "y = gf.IndexedSlices(gf.ones([1, 2]), gf.constant([0]), gf.constant([2, 2])); gf.identity(y)",
+    "a graph as a message": "gf.constant(1.0); gf.get_default_graph().as_graph_def()",
+    "an operation as a message": "gf.constant(1.0).op.node_def",
     "a part of the library": "from graphflow._core.ops.io.files import read_file\nread_file('a') + 'b'",
 }
-"""Programs in which a tensor meets an operator though hardly anything was imported."""
+"""Programs that need what is above a graph, though hardly anything was imported."""
 
 
 def in_a_new_process(program: str) -> None:
@@ -175,7 +177,7 @@ def test_threads_may_be_the_first_together() -> None:
 
 
 @pytest.mark.parametrize("program", SMALLEST.values(), ids=list(SMALLEST))
-def test_a_tensor_has_its_operators_as_soon_as_it_is(program: str) -> None:
+def test_a_graph_has_what_it_needs_from_the_start(program: str) -> None:
     in_a_new_process(f"import graphflow as gf\n{program}")
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
+import graphflow.distributions.kullback_leibler as kullback_leibler
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
@@ -27,7 +28,6 @@ from graphflow._core.ops.core import constant, convert_to_tensor, op_scope, part
 from graphflow._core.ops.math.reductions import reduce_all, reduce_prod
 from graphflow._core.ops.math.transcendental import exp, log, log1p, sqrt, square
 from graphflow._core.ops.state.scopes import control_dependencies
-import graphflow.distributions.kullback_leibler as kullback_leibler
 
 
 class ReparameterizationType:
