@@ -1,7 +1,7 @@
-"""Turns a part of a plan into one straight Python function over NumPy kernels: the tier that runs at once.
+"""Assembles a part of a plan: turns it into one Python function that calls NumPy kernels, the tier that runs at once.
 
-Every instruction is a line of the function, with its kernel and constants bound as globals, so that a run looks
-nothing up. A line that fails is known by its number. Branches and loops become `if` and `while`.
+Every instruction is a line of the function. Its kernel and constants are bound as globals, so that a run looks nothing
+up. If a line fails, its number tells the instruction. Branches and loops become `if` and `while`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from graphflow._core.resources.variables import VariableCell
 class Assembled:
     """A part that can run: function(run, *feeds) returns the tuple of its fetches.
 
-    `lines` gives the instruction of each line of `source`; `cells` are the variables it uses; `computes` whether it
-    calls any kernel.
+    lines: the instruction of each line of `source`. cells: the variables that it uses. computes: whether it calls any
+    kernel.
     """
 
     function: Callable[..., Any]
@@ -55,7 +55,7 @@ def assemble(
 
 
 def own(value: Any) -> Any:
-    """A fetched value that shares memory with nothing."""
+    """The value, or a copy that shares memory with nothing else."""
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return value[()]
@@ -121,7 +121,7 @@ class _Assembler:
         self._lines.append(_Line(depth, text, instruction))
 
     def _use(self, value: str, *, keep: bool = False) -> str:
-        """The expression for a value; with `keep`, one that a later write of a variable does not change."""
+        """The expression for a value; with `keep`, one whose value no later write of a variable changes."""
         if value in self._fed:
             return self._fed[value]
         if value in self._cells:
@@ -233,7 +233,7 @@ class _Assembler:
         return f"{self._bind('k', self._kernels.make(i))}({', '.join(arguments)})"
 
     def _define(self, value: str) -> str:
-        """A local for a result; what is fed keeps the value that is fed."""
+        """The name of the local variable for a result; a result that is fed keeps the fed value."""
         name = self._fresh("v")
         if value not in self._fed:
             self._names[value] = name

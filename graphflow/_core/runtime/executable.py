@@ -1,6 +1,6 @@
-"""Executable: what runs a plan or a part of one, whichever tier, device or task that is on; and one way to run it.
+"""Executable: the interface of everything that runs a plan, whatever the tier, the device or the task; and carry_out.
 
-A run of some shapes may be done by a Compiled plan; whether it is, the executable decides.
+An executable may hand a run with some shapes to a Compiled plan.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from graphflow._core.runtime.context import RunContext
 
 
 class Unusable(Exception):
-    """A compiled plan cannot do this run, and has done nothing of it: NumPy is to do it."""
+    """A compiled plan cannot do this run, and has not begun it: NumPy has to do it."""
 
 
 class Compiled(Protocol):
@@ -24,9 +24,9 @@ class Compiled(Protocol):
 
 
 class Executable(Protocol):
-    """What runs a plan, or a part of one, again and again. Thread-safe.
+    """Runs a plan, or a part of one, again and again. Thread-safe.
 
-    uses_variables: whether a run has to count as active in its store. takes_device_arrays: whether what is fed may lie
+    uses_variables: whether a run has to count as active in its store. takes_device_arrays: whether fed values may lie
     on a GPU.
     """
 
@@ -36,11 +36,11 @@ class Executable(Protocol):
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, in order. Raises the error of the operation that fails.
 
-        Whoever calls it sees to it that the run counts as active if need be, and is told if it fails: carry_out().
+        The caller makes the run count as active if need be, and cleans up after a failure: see carry_out().
         """
 
     def describe(self) -> str:
-        """What has become compiled or runs on a GPU, as lines that end in a newline; "" if nothing has."""
+        """The parts that are compiled or run on a GPU, as lines that end in a newline; "" if there are none."""
         return ""
 
     def reasons(self) -> Sequence[StaysOnNumpy]:
@@ -55,7 +55,7 @@ class Executable(Protocol):
 def carry_out(executable: Executable, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
     """One whole run: it counts as active if it uses variables, and its cleanups are called if it fails.
 
-    This is the way of sessions, tasks and functions alike.
+    Sessions, tasks and functions all run their executables through this.
     """
     if executable.uses_variables:
         run.pausable = True

@@ -1,4 +1,4 @@
-"""What a person is told of a run: which operation failed or is at work, from the line of the assembled function."""
+"""Explains a run to people: which operation failed or is computing, found by the line of the assembled function."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Kind = TypeVar("Kind", bound=errors.OpError)
 
 
 def current(part: Assembled, frame: Any) -> str:
-    """The operation that a thread is at, and where it was built."""
+    """The operation that a thread is computing, and the line that built it."""
     while frame is not None and frame.f_code.co_filename != part.filename:
         frame = frame.f_back
     return _place_of(None if frame is None else part.lines[frame.f_lineno - 1])
 
 
 def first(part: Assembled) -> str:
-    """The operation that a part begins with, and where it was built."""
+    """The first operation of a part, and the line that built it."""
     return _place_of(next((i for i in part.lines if i is not None), None))
 
 
@@ -43,7 +43,7 @@ def _failed_instruction(error: BaseException, part: Assembled) -> Instruction | 
 
 
 def failure(instruction: Instruction, what: str, kind: type[Kind]) -> Kind:
-    """What an instruction has found to be wrong, as an error that names its operation and the line that built it."""
+    """An error of an instruction, which names its operation and the line that built it."""
     origin = instruction.origin
     built = "" if origin is None else f"\nBuilt at {origin.built}."
     return kind(None, origin, f"{instruction.describe()}: {what}{built}")
@@ -52,7 +52,7 @@ def failure(instruction: Instruction, what: str, kind: type[Kind]) -> Kind:
 def raise_explained(
     error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None
 ) -> NoReturn:
-    """Raises what `explain` makes of an error: itself, with the cause that it has, or another that it has caused."""
+    """Raises the error that `explain` returns: the same one, with its cause, or a new one with `error` as its cause."""
     found = explain(error, part, cells)
     try:
         if found is error:
@@ -63,9 +63,9 @@ def raise_explained(
 
 
 def explain(error: Exception, part: Assembled, cells: Sequence[VariableCell] | None = None) -> Exception:
-    """The error as graphflow's, naming the operation and the line that built it.
+    """The error as one of gf.errors, which names the operation and the line that built it.
 
-    `cells` are the variables of the whole run, by default those of the part.
+    cells: the variables of the whole run, by default those of the part.
     """
     instruction = _failed_instruction(error, part)
     origin = None if instruction is None else instruction.origin

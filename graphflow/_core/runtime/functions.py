@@ -19,8 +19,8 @@ from graphflow._core.runtime.rowwise import NotRowwise, Rowwise
 class FunctionRunner:
     """A function that can be called again and again. Its random states are its own.
 
-    executable, rowwise: run its plan for one element, and for many. store: its own. random: whether it draws random
-    numbers, so that the order of the calls matters.
+    executable, rowwise: run its plan for one element, and for many. store: the store of this function alone. random:
+    whether it draws random numbers, so that the order of the calls matters.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class FunctionRunner:
     def rows(
         self, columns: Sequence[Any], captured: Sequence[Any], count: int
     ) -> list[np.ndarray[Any, Any]] | None:
-        """The outputs for `count` elements at once, one below the other, as they are one by one, bit for bit.
+        """The outputs for `count` elements at once, one below the other, with the bits of as many single calls.
 
-        None if that cannot be done, or fails for one of the elements; nothing has happened then.
+        None if that cannot be done, or fails for one of the elements. Nothing has changed then.
         """
         if self._rowwise is None:
             return None

@@ -1,4 +1,4 @@
-"""Notices a graph that grows between runs: operations built inside a loop slow every run down, and fill the memory."""
+"""Notices growth: a graph to which a program adds operations between runs, so that runs slow down and memory fills up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMES: Final = 10
 
 
 class GrowthWatch:
-    """Warns once for each line of the user's that built operations again and again between runs."""
+    """Warns once for each line of the user's program that builds operations again and again between runs."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -41,7 +41,7 @@ class GrowthWatch:
 
 
 def _stack_level() -> int:
-    """How many frames above the caller's the user's code is."""
+    """The number of frames between the caller and the user's code."""
     line = user_line()
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and (frame.f_code.co_filename, frame.f_lineno) != line:

@@ -27,8 +27,8 @@ from graphflow._core.runtime.threads import ThreadPool
 class NumpyExecutable(Executable):
     """A plan that can be run again and again. Thread-safe.
 
-    cells: the variables that the error of an uninitialized one goes through; those of this plan are added. Without it
-    these alone. trace, check_numerics, borrows: as for assemble().
+    cells: the variables of the whole run, which the error of an uninitialized one lists. Those of this plan are added
+    to it. trace, check_numerics, borrows: as for assemble().
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class NumpyExecutable(Executable):
         self.part: Assembled = assemble(
             plan, store, kernels, trace=trace, check_numerics=check_numerics, borrows=borrows
         )
-        """What is computed."""
+        """The assembled part."""
         function = self.part.function
         self._function: Callable[..., tuple[Any, ...]] = (
             flushing(np.errstate(all="ignore")(function)) if self.part.computes else function
@@ -63,7 +63,7 @@ class NumpyExecutable(Executable):
 
     @staticmethod
     def _may_hold_views(plan: Plan, kernels: KernelTable) -> bool:
-        """Whether memory of a variable may be in use, outside its kernels, while the run waits."""
+        """Whether the run may hold views of a variable's memory while it waits."""
         instructions = list(walk(plan))
         if not any(i.blocks for i in instructions):
             return False

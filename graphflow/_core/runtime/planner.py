@@ -1,4 +1,4 @@
-"""Planner: from fetches to something that runs, the same for a session and for the functions of datasets."""
+"""Planner: makes plans and executables, for sessions and for the functions of datasets alike."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ _FILE_TYPES: Final = frozenset({"SaveV2", "RestoreV2"})
 
 
 def _is_one_stage(plan: Plan) -> bool:
-    """Whether nothing of a plan for one device waits, or all of it belongs to files."""
+    """Whether a plan for one device needs no cuts: nothing of it waits, or all of it reads or writes files."""
     return not any(i.blocks for i in plan.instructions) or any(
         i.type in _FILE_TYPES for i in plan.instructions
     )
 
 
 def _loops(plan: Plan) -> bool:
-    """Whether how long a plan takes depends on more than the shapes of its values."""
+    """Whether a plan has a loop, so that its time depends on more than the shapes of its values."""
     return any(i.type == kinds.WHILE for i in walk(plan))
 
 
@@ -98,21 +98,21 @@ class ExecutionOptions:
 
     @property
     def looks(self) -> bool:
-        """Whether each operation is looked at, which only NumPy allows."""
+        """Whether each operation is observed, which only the NumPy tier allows."""
         return self.traced or self.check_numerics
 
 
 class Planner:
-    """Makes plans and what runs them, for one configuration on some devices. Thread-safe.
+    """Makes plans, and executables from them, for one configuration on some devices. Thread-safe.
 
-    devices: full names, the first being the default. task: what a device name without a job means.
+    devices: full names, the first being the default. task: the task of device names that name no job.
     """
 
     others_train: bool = False
     """Whether, when it was made, other tasks of the cluster had clients with sessions."""
 
     given_up: bool = False
-    """Whether its session ends because something failed, and not since it is through."""
+    """Whether its session ends because something failed, and not because the program closed it in order."""
 
     def __init__(self, config: ConfigProto, devices: Sequence[str], task: str) -> None:
         self._config = config
@@ -139,11 +139,11 @@ class Planner:
         return self.finish(lower(fetches, targets, feeds), watch)
 
     def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
-        """A lowered plan after all passes; InternalError if plans are verified and one of them makes a wrong one."""
+        """A lowered plan after all passes; InternalError if plans are verified and a pass has made a wrong one."""
         return run_passes(lowered, self.context(), watch, Verifier() if self._verifies else None)
 
     def context(self) -> PassContext:
-        """What the passes may ask for."""
+        """The context that every pass gets."""
         optimizer = self._config.graph_options.optimizer_options
         folding = optimizer.do_constant_folding and optimizer.opt_level >= 0
         return PassContext(
@@ -160,12 +160,12 @@ class Planner:
         return partition(plan, self.devices[0])
 
     def text(self, plan: Plan) -> str:
-        """What runs where, for people."""
+        """The parts as text, for people."""
         parts = self.partition(plan).parts
         return str(plan) if len(parts) == 1 else "\n".join(f"part {d}\n{part}" for d, part in parts.items())
 
     def execution_options(self, seeded: bool, traced: bool = False) -> ExecutionOptions:
-        """How this configuration has plans run."""
+        """The execution options that this configuration asks for."""
         config = self._config
         return ExecutionOptions(
             seeded,
@@ -180,9 +180,9 @@ class Planner:
     def executable(
         self, plan: Plan, store: ResourceStore, options: ExecutionOptions, borrows: bool = False
     ) -> Executable:
-        """What runs a plan, able to become compiled if that is asked for.
+        """An executable for a plan, which becomes compiled if that is asked for.
 
-        options: may be another configuration's; what this one insists on holds as well.
+        options: may come from another configuration; what this one insists on holds as well.
         borrows: whether fetched values may be borrowed: read-only arrays in memory of the store, not the caller's own.
         """
         self._prepare(store)
@@ -235,7 +235,7 @@ class Planner:
     def _tiered(
         self, base: NumpyExecutable, plan: Plan, store: ResourceStore, options: ExecutionOptions
     ) -> Executable:
-        """What starts as `base` and becomes compiled; `base` itself for what reads or writes files."""
+        """An executable that starts as `base` and becomes compiled; `base` itself if the plan reads or writes files."""
         if any(i.type in _FILE_TYPES for i in plan.instructions):
             return base
         threads = self._config.intra_op_parallelism_threads or usable_cores()
@@ -248,7 +248,7 @@ class Planner:
         return carry_out(executable, RunContext(store), ())[0]
 
     def function(self, function: LoweredFunction, store: ResourceStore) -> FunctionRunner:
-        """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
+        """The runner of a function. The states of its random ops are its own; closing `store` ends it."""
         own = ResourceStore(store)
         own.planner = self
         plan = self.finish(function.plan)

@@ -1,10 +1,10 @@
 """Rowwise: a function of one element, turned into one of many elements at once, with the same bits.
 
-A map is called once for each element of a dataset, and a call of NumPy for each small element costs more than its
-work. If a batch follows anyway, the elements lie one below the other and each operation is called once for all of
-them. That is done only if the result is the same to the last bit: for operations that are exact or correctly
-rounded (so the order of the elements does not matter) and for those that only move elements. Any other operation
-without side effects is called row by row, on its own; a function that has none of these ways runs element by element.
+A map is called once for each element of a dataset, and for a small element a call of NumPy costs more than its work.
+If a batch follows, each operation is called once for all its elements, which lie one below the other. That is done only
+if the result is the same to the last bit: for operations that are exact or correctly rounded, so that the order of the
+elements does not matter, and for those that only move elements. Any other operation without side effects is called for
+one row after the other. A function with an operation that allows neither runs element by element.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Rule = Callable[[Instruction, "Step"], "Callable[..., Any] | None"]
 
 
 class NotRowwise(Exception):
-    """The elements' results do not lie one below the other, such as when their shapes differ."""
+    """The results of the elements cannot be put one below the other, such as when their shapes differ."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a rule may know: which inputs have a row for each element, the kernels, the constants."""
+    """What a rule is given: which inputs have a row for each element, the kernels, and the constants."""
 
     stacked: tuple[bool, ...]
     kernels: KernelTable
@@ -87,7 +87,7 @@ EXACT: Final = frozenset(
         "ZerosLike",
     ]
 )
-"""Elementwise operations whose result for an element is correctly rounded, and so the same in any company."""
+"""Elementwise operations whose result is correctly rounded, and so the same whatever elements are beside it."""
 
 _RANDOM: Final = frozenset({"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"})
 _CHECKS: Final = frozenset({"Assert", "CheckNumerics"})
@@ -145,7 +145,7 @@ class Rowwise:
         self._steps.append((function, i.inputs, i.outputs))
 
     def _function(self, i: Instruction, step: Step) -> tuple[Callable[..., Any], bool]:
-        """What computes an instruction, from (run, count, *inputs), and whether the result has rows."""
+        """A function of (run, count, *inputs) that computes an instruction, and whether its result has rows."""
         if i.bodies or any(dtype.native is None for dtype in i.dtypes) or i.definition is None:
             raise NotRowwise
         if i.type in PASS_THROUGH:
@@ -171,7 +171,7 @@ class Rowwise:
 
 
 def _cuts_fractions(i: Instruction) -> bool:
-    """Whether it is a cast to integers of floats, whose result for NaN or a large number depends on its company."""
+    """Whether it casts floats to integers: the result for NaN or a large number depends on the elements beside it."""
     return i.type == "Cast" and i.dtypes[0].is_integer and i.attrs["SrcT"].is_floating
 
 
@@ -259,7 +259,7 @@ def _reshape(i: Instruction, step: Step) -> Callable[..., Any] | None:
 
 
 def _shifted(axis: Any, rank: int) -> int:
-    """An axis of an element of a rank as one of the rows."""
+    """The number that an axis of an element has among the axes of the rows."""
     if not -rank <= axis < rank:
         raise NotRowwise  # An error.
     return int(axis) % rank + 1

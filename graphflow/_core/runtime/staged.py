@@ -1,12 +1,13 @@
 """A plan in stages: one for several devices, or one that waits in the middle.
 
-What waits must hold nothing that others need: neither the lock of a variable nor the memory of a compiled plan. So a
-plan for several devices is cut where a value goes from one to another, and a plan for one device before and after each
-instruction that waits for other runs or threads. Each stage is an ordinary plan, which becomes compiled like any. What
-goes from stage to stage is not copied: results are computed in memory of their own, variables are borrowed.
+While an instruction waits, the run must hold nothing that other runs need: neither the lock of a variable nor the
+memory of a compiled plan. So a plan for several devices is cut at each value that goes from one device to another. A
+plan for one device is cut before and after each instruction that waits for other runs or threads. Each stage is an
+ordinary plan, which becomes compiled like any other. Values that go from stage to stage are not copied: results are
+computed in memory of their own, and variables are borrowed.
 
-On one device the cuts follow the plan's one order, so that they change nothing of it, and what would be too short a
-stage stays with the waits beside it.
+On one device the cuts follow the plan's one order and do not change it. A stage that would be too short is joined to
+the waiting instructions beside it.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 
 _SHORT: Final = 3
-"""Instructions that are not worth a stage of their own."""
+"""A stage with so few instructions, or fewer, is joined to the one beside it."""
 _NOTHING: Final = nullcontext()
 
 
 class StagedExecutable(Executable):
     """The stages of one plan. Thread-safe.
 
-    make(part, waits, kept): gives what runs a stage, of which GPUs take the values `kept`. uses_variables: whether any
+    make(part, waits, kept): returns the runner of a stage; the values `kept` go on to GPUs. uses_variables: whether any
     stage does. borrows: whether fetched values may be borrowed from variables.
     """
 
@@ -100,7 +101,7 @@ class StagedExecutable(Executable):
         )
 
     def _at_once(self, run: RunContext, feeds: Sequence[Any]) -> list[Any]:
-        """What is fetched, with the devices at work at the same time."""
+        """The fetched values of a run in which the devices compute at the same time."""
         scheduler = Scheduler(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
         values = scheduler.run()
         self._inline.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
@@ -113,7 +114,7 @@ class StagedExecutable(Executable):
 
     @property
     def runners(self) -> Mapping[str, Sequence[StageRunner]]:
-        """What runs the stages of each device, in order."""
+        """The runners of each device's stages, in order."""
         return {device: [stage.run for stage in each] for device, each in self._parts.stages.items()}
 
     def describe(self) -> str:

@@ -1,10 +1,10 @@
 """The threads that run the parts of a plan.
 
-A part may hold its thread for as long as a Python function in it sleeps, so the number of threads has no limit that
-could make another run wait, and all are daemons, so that none keeps the process from ending.
+A part may hold its thread for as long as a Python function in it sleeps. So the number of threads has no limit, since a
+limit could make another run wait. All threads are daemons, so that none keeps the process from ending.
 
-What comes next goes to the thread that became idle last: the others stay idle, and end, though there is always work
-for some. In turns a burst of work would keep as many threads as it once needed.
+The next task goes to the thread that became idle last. The others stay idle and end after a while, even if there is
+always work for some. If threads took turns, as many would stay as one burst of work had needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class _Worker:
-    """A thread of a pool; `called` is released when there is something for it in `task`, or nothing any more."""
+    """A thread of a pool; `called` is released when `task` holds work for it, or when the pool is closed."""
 
     __slots__ = ("called", "task")
 
@@ -39,7 +39,7 @@ class ThreadPool:
         self._closed = False
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Calls function(*arguments), which must not raise, soon; nothing waits for its end."""
+        """Has a thread call function(*arguments), which must not raise, and returns without waiting."""
         task = function, arguments
         with self._lock:
             worker = self._idle.pop() if self._idle else None
@@ -50,7 +50,7 @@ class ThreadPool:
             worker.called.release()
 
     def close(self) -> None:
-        """Ends the idle threads; those at work end after it."""
+        """Ends the idle threads; those at work end after their task."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []

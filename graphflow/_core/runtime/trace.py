@@ -1,4 +1,4 @@
-"""Records when each operation of a traced run ran, and what it gave."""
+"""Records when each operation of a traced run ran, and its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.origin = time.perf_counter_ns()
-        """What is 0 in the result."""
+        """The time that counts as 0 in the result."""
         self.elsewhere = StepStats()
         """What other processes have recorded of the run, with the same origin."""
         self.records: list[tuple[Instruction, int, int, int, tuple[OutputStats, ...]]] = []

@@ -1,8 +1,8 @@
 """CompiledPlan: the groups of a plan as native programs and stretches of the NumPy tier, over one arena.
 
-Addresses of feeds and variables are not known beforehand: each gets a range of numbers that no memory has, and the
-words of the programs that fall into one are patched before a run. A compiled plan serves one run at a time; another
-that comes meanwhile uses the NumPy tier.
+The addresses of feeds and variables are not known beforehand. So each gets a range of addresses that no memory has, and
+before a run the words of the programs that lie in such a range are patched. A compiled plan serves one run at a time;
+another run that comes meanwhile uses the NumPy tier.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class CompiledPlan:
     ) -> None:
         """`borrows`: whether it is a stage, whose fetched values may be borrowed, so that they need not be copied.
 
-        watch: is shown what each group has left, before the next one runs.
+        watch: is shown the values that each group has computed, before the next one runs.
         """
         self._borrows = borrows
         self._watch = watch
@@ -117,12 +117,12 @@ class CompiledPlan:
 
     @property
     def groups(self) -> Sequence[Group]:
-        """What runs, in order."""
+        """The groups, in the order in which they run."""
         return self._draft.groups
 
     @property
     def offsets(self) -> Mapping[str, int]:
-        """Where the blocks of values lie in the arena."""
+        """The offset of each block in the arena."""
         return self._offsets
 
     # ---- memory ---------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class CompiledPlan:
             self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
 
     def _find_handed(self) -> dict[str, Value]:
-        """The results that each run computes in memory of their own: large ones, on their way to others."""
+        """The results for which each run takes new memory: large ones that other stages or tasks take."""
         if not self._borrows or not self._store.memory.usable:
             return {}
         lowering = self._lowering
@@ -190,7 +190,7 @@ class CompiledPlan:
         self._offsets = {root: offset + shift for root, offset in offsets.items()}
 
     def _address(self, value: Value) -> int:
-        """Where a value's first element lies, or will lie."""
+        """The address of a value's first element, now or after patching."""
         shift = value.offset * np.dtype(value.dtype).itemsize
         return self._root_address(value.root) + shift
 
@@ -240,7 +240,7 @@ class CompiledPlan:
             position = end
 
     def _views_what_is_made(self, before: Sequence[Group], group: Group) -> bool:
-        """Whether a group takes a view of memory that one of those before fills, which happens at their end."""
+        """Whether a group takes a view of memory that a group before it in the same program fills."""
         outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
         made = {root for g in before for node in g.nodes for root in node.makes}
         names = [n for node in group.nodes for n in node.instruction.taken() if n not in outputs]
@@ -320,7 +320,7 @@ class CompiledPlan:
         return with_loops(plan, loops)
 
     def _kept_reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
-        """A reader for what may keep the value beyond its run of the segment, while the memory is used again."""
+        """A reader for a kernel that may keep the value after its segment has run, when the memory is used again."""
         read = self._reader(name)
         if name not in self._lowering.values:
             return read
@@ -337,7 +337,7 @@ class CompiledPlan:
         return (lambda objects: array[()]) if not value.shape else (lambda objects: array)
 
     def _view(self, value: Value, objects: dict[str, Any]) -> Any:
-        """A value of this run where it lies."""
+        """A value of this run, as a view of its memory."""
         if value.root not in self._externals:
             return self._array(value)
         item = np.dtype(value.dtype).itemsize
@@ -364,7 +364,7 @@ class CompiledPlan:
         return lambda objects: memory.copied(read(objects))
 
     def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
-        """For each feed and variable the words to patch: (words, position, bytes from its start)."""
+        """The words to patch for each feed and variable: (words, position, offset in bytes from its start)."""
         patches: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
         names = {number: name for name, number in self._externals.items()}
         for segment in self._segments:
@@ -412,7 +412,7 @@ class CompiledPlan:
             self._lock.release()
 
     def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
-        """Shows what a group has left."""
+        """Shows the values that a group has computed to the watch."""
         kernel = self._draft.groups[number].instructions
 
         def read_value(value: Value) -> Any:
@@ -425,7 +425,7 @@ class CompiledPlan:
             watch(left.sight(kernel, read_value, read_variable))
 
     def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
-        """Checks variables and feeds, and patches the programs where they lie elsewhere than before."""
+        """Checks variables and feeds, and patches the programs if their addresses have changed."""
         objects: dict[str, Any] = {}
         for name, cell, shape in self._cells:
             array = cell.value

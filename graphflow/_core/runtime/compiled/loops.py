@@ -1,7 +1,7 @@
 """Loops over arrays that run: the body as a compiled plan of its own, repeated from Python.
 
-Of each iteration only what has no native form (lists of arrays, stacks, Python functions) runs on NumPy. An iteration
-whose values have other shapes than the observed ones runs on NumPy whole.
+In each iteration only operations without a native form run on NumPy, such as lists of arrays, stacks and Python
+functions. An iteration whose values have other shapes than the observed ones runs on NumPy as a whole.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ def observed_run(
     run: RunContext,
     feeds: Sequence[Any],
 ) -> tuple[tuple[Any, ...], Known | None]:
-    """The fetched values of a run that `base` would do, and what is known of the values that had one shape in it.
+    """Does a run of `base`; returns the fetched values, and the shape and dtype of each value that had only one shape.
 
-    Nothing is known if a variable came to have another shape: what was read of it belongs to either.
+    Returns no shapes at all if a variable changed its shape in the run, since values read from it may have either.
     """
     before = _variables(plan, store)
     known: Known = before | {

@@ -1,10 +1,11 @@
 """TieredExecutable: starts on NumPy, and goes over to compiled code, for each combination of fed shapes, when hot.
 
-The fourth run of a combination is observed: the shapes it meets are those the compiled plan is made for, while its
-kernels are compiled in a helper process. When they are there, one run is done by both tiers, and compiled code takes
-over only if it agrees with NumPy (runtime/agreement). If nothing is drawn without a seed the change happens at
-a fixed run, waiting for the compiler if need be, so that the same program gives the same bits every time; otherwise as
-soon as the kernels are there.
+The fourth run of a combination is observed: the compiled plan is made for the shapes that this run has. A helper
+process compiles its kernels while the runs go on. When the kernels are there, one run is done by both tiers, and
+compiled code takes over only if it agrees with NumPy (runtime/agreement).
+
+If no operation draws random numbers without a seed, the change happens at a fixed run, which waits for the compiler if
+need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are there.
 """
 
 from __future__ import annotations
@@ -82,14 +83,14 @@ class _State:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def try_again(self) -> bool:
-        """Whether the reason may have passed: then there is none any more."""
+        """Forgets the reason if it is time to try again; returns whether it did."""
         if self.again_at is None or time.monotonic() < self.again_at:
             return False
         self.reason = self.again_at = None
         return True
 
     def may_pass(self) -> None:
-        """The reason is a fault of the compiler's, which is asked again after a while, longer each time."""
+        """Notes that the reason is a fault of the compiler, which is asked again after a pause, longer each time."""
         pause = min(LONGEST_COMPILE_AGAIN_SECONDS, COMPILE_AGAIN_SECONDS * 2 ** min(self.failures, 20))
         self.failures += 1
         self.again_at = time.monotonic() + pause
@@ -97,7 +98,7 @@ class _State:
 
 @dataclass(frozen=True)
 class TierPolicy:
-    """How a plan goes over to compiled code.
+    """When and how a plan goes over to compiled code.
 
     mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run.
     verify: `verify_compiled` of ConfigProto.
@@ -137,11 +138,11 @@ class TieredExecutable(Executable):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for the same plan in another process."""
+        """A text that is the same for the same plan in another process."""
         return fingerprint(str(self._plan))
 
     def records(self) -> dict[str, TierRecord]:
-        """What is known of each combination of fed shapes, by its text."""
+        """The record of each combination of fed shapes, by the text of the shapes."""
         return {
             str(shapes): TierRecord(s.runs, s.known) for shapes, s in list(self._states.items()) if s.runs
         }
@@ -159,7 +160,7 @@ class TieredExecutable(Executable):
         self._states = {}
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """One run, in the tier that its shapes have reached; None is fed for what a branch did not make."""
+        """One run, in the tier that its shapes have reached. A fed value is None if a branch has not computed it."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
         key: tuple[Any, ...] = tuple(
@@ -198,7 +199,7 @@ class TieredExecutable(Executable):
         )
 
     def _begin(self, key: tuple[Any, ...]) -> _State:
-        """The state of a combination of shapes that has not run here: that of the checkpoint, if there is one."""
+        """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
         names = [self._plan.feeds[position] for position in self._deciding]
         decisions = dict(zip(names, key[len(self._plan.feeds) :], strict=True))
         record = None if self._tier_state is None else self._tier_state.restored(self, str(key))
@@ -261,7 +262,7 @@ class TieredExecutable(Executable):
             tell(self._plan, reason)
 
     def _switch(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Goes over to compiled code; the result of the run where it was needed to see whether that is right."""
+        """Goes over to compiled code; returns the result of the run if one was done to compare the tiers."""
         draft = state.draft
         try:
             self._wait(draft, run)
@@ -286,7 +287,7 @@ class TieredExecutable(Executable):
         return results
 
     def _wait(self, draft: Any, run: RunContext) -> None:
-        """Waits for the kernels of a draft; the compiler has a deadline for each, and the run may end meanwhile."""
+        """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
         told = False
         while True:
             try:
@@ -303,7 +304,7 @@ class TieredExecutable(Executable):
                 )
 
     def _subject(self, state: _State) -> Subject:
-        """What is to be judged: the compiled plan of a combination."""
+        """The compiled plan of a combination, as the verification takes it."""
         draft = state.draft
         return Subject(
             self._plan,

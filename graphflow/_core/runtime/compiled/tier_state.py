@@ -68,12 +68,12 @@ class TierState:
         return found
 
     def add(self, executable: Recorded) -> None:
-        """Enters an executable; it stays for as long as it lives."""
+        """Adds an executable, which stays until it is collected."""
         with self._lock:
             self._executables.add(executable)
 
     def restored(self, executable: Recorded, shapes: str) -> TierRecord | None:
-        """What a checkpoint said of an executable and a combination of fed shapes."""
+        """The record of an executable and a combination of fed shapes that was restored from a checkpoint."""
         if not self._restored:
             return None
         with self._lock:

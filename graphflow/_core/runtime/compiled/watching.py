@@ -1,8 +1,8 @@
-"""What a compiled plan shows of itself while it runs kernel by kernel, to find the kernel that is wrong.
+"""Shows the values that a compiled plan computes while it runs kernel by kernel, to find the kernel that is wrong.
 
-A kernel shows the values in the memory that it was the last to fill, at once: another value may come to lie there
-later. Memory that several kernels fill, such as that of a concatenation, is shown by the last of them, with the
-instructions of all. A variable is shown after each instruction that has written it, since the next may write over it.
+The values of a kernel are shown at once, since later ones may use the same memory. If several kernels fill one block,
+such as that of a concatenation, it is shown after the last of them, with the instructions of all. A variable is shown
+after each instruction that has written it, since the next may write over it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphflow._core.plan.ir import Instruction
 
 @dataclass(frozen=True)
 class Sight:
-    """What a kernel has left in some memory.
+    """The values that a kernel has written to some memory.
 
     kernel: its instructions. others: those of the kernels before it that have filled other parts of the same memory.
     names: the values that lie there; the name of a variable if `writer`, an instruction of the kernel, has written
