@@ -1,4 +1,4 @@
-"""Notices growth: a graph to which a program adds operations between runs, so that runs slow down and memory fills up."""
+"""Notices growth: a graph to which a program adds operations between runs, which slow down and fill the memory."""
 
 from __future__ import annotations
 
