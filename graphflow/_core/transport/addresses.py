@@ -1,6 +1,6 @@
-"""Addresses of tasks as text, host:port: taken apart in one place, so that all who read one refuse the same.
+"""Addresses of tasks as text, host:port. All code parses them here, so that the same texts are refused everywhere.
 
-No name is looked up here, and nothing of ZeroMQ is imported.
+This module looks no name up, and imports nothing of ZeroMQ.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def split(address: str, any_port: bool = False) -> tuple[str, int]:
 
 
 def endpoint(number: str, port: int) -> str:
-    """An address of numbers as ZeroMQ takes it, which then looks no name up."""
+    """A numeric address as an endpoint of ZeroMQ, which then looks no name up."""
     return f"tcp://[{number}]:{port}" if ":" in number else f"tcp://{number}:{port}"
 
 
 def is_number(host: str) -> bool:
-    """Whether a host is an address of numbers, and no name."""
+    """Whether a host is a numeric address, and no name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -54,7 +54,7 @@ def is_number(host: str) -> bool:
 
 
 def is_loopback(number: str) -> bool:
-    """Whether an address of numbers is one that only this machine itself reaches."""
+    """Whether only this machine itself reaches a numeric address."""
     try:
         found = ipaddress.ip_address(number)
     except ValueError:

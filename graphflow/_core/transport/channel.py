@@ -1,4 +1,4 @@
-"""A client's socket to a server: a thread's own, which waits for its answers.
+"""Channel: the connection of one thread of a client to a server, on which the thread waits for its answers.
 
 It begins as a ZeroMQ socket. If the server is on the same machine, a local channel (local_channels.py) then carries the
 messages. The socket is kept for what ZeroMQ knows: whether the server is still there.
@@ -40,13 +40,13 @@ from graphflow._core.transport.zeromq import options, receive, send
 
 _DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 _MOST_TRIES: Final = 20
-"""So often a connection may end before it stands: a server whose strangers are too many closes some, which come again
-(ZeroMQ does that, these within about two seconds)."""
+"""How often a connection may end before it stands. A server with too many strangers closes some, and ZeroMQ connects
+them again, within about two seconds for so many tries."""
 _MOST_UNSURE: Final = 8
 
 
 class Gone(Exception):
-    """There is no connection any more; `event`: what ZeroMQ says of it."""
+    """The connection is gone; `event` is the reason that ZeroMQ gives."""
 
     def __init__(self, event: int) -> None:
         super().__init__(event)
@@ -58,9 +58,9 @@ class Closed(Exception):
 
 
 class Channel:
-    """What one thread sends to a server and gets from it. Any thread may close it.
+    """The connection of one thread to a server. Any thread may close it.
 
-    pool: the memory for what comes by the network.
+    pool: the memory for frames that come over the network.
     """
 
     def __init__(self, address: str, access: Access, pool: Pool) -> None:
@@ -85,20 +85,20 @@ class Channel:
         self._closed = False
         self._linger_ms = 0
         self._end = ""
-        """What it is connected to."""
+        """The endpoint that it is connected to; "" before that."""
         self._stands = False
-        """Whether the connection does."""
+        """Whether the connection is established."""
         self._unsure: list[Sequence[Buffer]] = []
-        """What was sent before anything came: it may have to be sent again, maybe to another address."""
+        """The messages sent before the first answer: they may have to be sent again, maybe to another address."""
         self._heard = False
-        """Whether anything came."""
+        """Whether any message has come."""
         self.greeted = False
         self.memory: PartnerMemory | None = None
-        """What the server shares with this process, if both can."""
+        """The memory that the server shares with this process, if it shares any."""
         self.trim_at = 0.0
 
     def connect(self, deadline: float | None) -> bool:
-        """Connects to where the server's name leads; whether that was known by `deadline` (of time.monotonic())."""
+        """Connects to the server; returns whether its address was found by `deadline` (of time.monotonic())."""
         if self._end:
             return True
         self._begin()
@@ -122,7 +122,7 @@ class Channel:
         return "" if self._stands else self.route.trouble
 
     def _turn(self) -> None:
-        """Connects, or connects to another address than before, if there is one to choose."""
+        """Connects, or changes to another address if the route has a better one."""
         end = self.route.choose()
         if not end:
             return
@@ -174,7 +174,7 @@ class Channel:
             raise
 
     def send(self, frames: Sequence[Buffer]) -> None:
-        """Sends a message; Gone if the server is, Closed if another thread has closed the channel."""
+        """Sends a message. Raises Gone if the server is gone, Closed if another thread has closed the channel."""
         self._begin()
         try:
             if self._local_channel is not None:
@@ -198,9 +198,9 @@ class Channel:
             raise Gone(zmq.EVENT_DISCONNECTED) from None
 
     def receive(self, deadline: float | None) -> list[Buffer] | None:
-        """The next message; None if none came in a while, or until `deadline` (of time.monotonic()).
+        """The next message; None if none came for a while, or by `deadline` (of time.monotonic()).
 
-        Gone or Closed if none will come.
+        Raises Gone or Closed if none will come any more.
         """
         self._begin()
         try:
@@ -231,7 +231,7 @@ class Channel:
             self._done()
 
     def _check(self) -> None:
-        """Gone if ZeroMQ has noticed that the connection is, Closed if another thread has closed the channel."""
+        """Raises Gone if ZeroMQ has noticed that the connection is gone, Closed if another thread has closed it."""
         if self._closed:
             raise Closed
         while True:
@@ -274,9 +274,9 @@ class Channel:
             self.close(LOST_GOODBYE_MS)
 
     def close(self, linger_ms: int = 0) -> None:
-        """Closes it; a thread that waits for an answer gets Closed.
+        """Closes the channel; a thread that waits for an answer gets Closed.
 
-        linger_ms: for how long, in the background, what was said last may still go out.
+        linger_ms: for how long the last messages may still be sent, in the background.
         """
         with self._guard:
             if self._closed:
@@ -289,7 +289,7 @@ class Channel:
             local_channel.wake()
 
     def _free(self) -> None:
-        """Closes what is there; nobody is at it, and nobody will be."""
+        """Closes the sockets. No call uses them, and none will."""
         if self._socket.closed:
             return
         self._socket.disable_monitor()

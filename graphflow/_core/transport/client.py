@@ -1,7 +1,7 @@
-"""The client's side of a connection to a server: a socket for each thread, which waits for its own answers.
+"""The client's side of a connection to a server: a channel for each thread, which waits for its own answers.
 
-No thread stands between a run and its answer; one in the background only tells the server, every few seconds, that the
-client is there, so that the server can free what belongs to clients that are not.
+No other thread takes part in sending a run and waiting for its answer. One thread in the background tells the server
+every few seconds that the client is there, so that the server can free what belongs to clients that are gone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NO_ANSWERS: Final = (Kind.OUTPUT, Kind.TRACE)
 
 
 class Refused(Exception):
-    """The server answered with an error: its details."""
+    """The server answered with an error, whose details it holds."""
 
     def __init__(self, details: Mapping[str, Any]) -> None:
         super().__init__(str(details.get("message")))
@@ -51,8 +51,8 @@ class Refused(Exception):
 class Overdue(errors.DeadlineExceededError):
     """The deadline of a request has passed.
 
-    awaited: the tasks that it waited for, as the server says. trouble: why there is no connection to the server, as far
-    as that is known.
+    awaited: the tasks that the server said it was waiting for. trouble: why there is no connection to the server, as
+    far as that is known.
     """
 
     def __init__(self, text: str, trouble: str = "") -> None:
@@ -62,7 +62,7 @@ class Overdue(errors.DeadlineExceededError):
 
 
 class _Own:
-    """The channel of a thread, which ends with it; what the server keeps for it ends, too."""
+    """The channel of one thread. It is closed when the thread ends, and the server then frees what it keeps for it."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -77,7 +77,7 @@ class _Own:
 class Connection:
     """A client's connection to the server at `address` (host:port). Thread-safe; not usable after a fork.
 
-    tcp_only: whether it uses neither memory nor sockets of the machine's own. PermissionError for a server on another
+    tcp_only: whether it uses neither shared memory nor local channels. Raises PermissionError for a server on another
     machine if `access` has no keys.
     """
 
@@ -95,7 +95,7 @@ class Connection:
             "memory": self._memory.address,
         }  # fmt: skip
         self.told: Callable[[Message], None] = lambda message: None
-        """Called, in the thread that waits for an answer, with what the tasks tell of its run before that."""
+        """Called in the thread that waits for an answer, with the messages that come before it: the tasks' reports."""
         self._local = threading.local()
         self._requests = count(1)
         self._closed = threading.Event()
@@ -120,7 +120,7 @@ class Connection:
     ) -> Message:  # fmt: skip
         """Sends a request and returns the answer.
 
-        Refused if the server answers with an error, UnavailableError if it is gone, DeadlineExceededError after
+        Raises Refused if the server answers with an error, UnavailableError if it is gone, DeadlineExceededError after
         `deadline` (of time.monotonic()).
         """
         channel = self._channel()
@@ -154,7 +154,7 @@ class Connection:
             ) from None
 
     def _hello(self, channel: Channel, deadline: float | None) -> Message:
-        """Says hello; a server that is not the one of before, or knows that another task is not, refuses."""
+        """Says hello. The server refuses if it, or a task that it knows, was started again since the last hello."""
         try:
             welcome = self._exchange(channel, Kind.HELLO, 0, self._greeting, (), deadline)
         except Refused as refused:
@@ -185,7 +185,7 @@ class Connection:
             self._memory.has_partners = True
 
     def tell(self, kind: Kind, a: int) -> None:
-        """Sends a message that has no answer; nothing if the thread has not spoken to the server before."""
+        """Sends a message that has no answer, unless this thread has never spoken to the server."""
         own: _Own | None = getattr(self._local, "own", None)
         if own is not None and not self._closed.is_set():
             channel = own.channel
@@ -193,7 +193,7 @@ class Connection:
                 channel.send(Message(kind, a).frames())
 
     def close(self, given_up: bool = False) -> None:
-        """Tells the server that the client goes, and whether because something failed; closes the sockets."""
+        """Tells the server that the client leaves, and whether because of a failure; closes the sockets."""
         if self._closed.is_set() or self._pid != os.getpid():
             return
         self.tell(Kind.BYE, int(given_up))
@@ -258,7 +258,7 @@ class Connection:
         return answer
 
     def _ask_why(self, channel: Channel, request: int, error: Overdue) -> None:
-        """Notes what an ended request waited for, if the server says so at once."""
+        """Asks the server what an overdue request was waiting for, and notes the answer if it comes at once."""
         deadline = time.monotonic() + WHY_SECONDS
         with suppress(errors.OpError):
             while True:
@@ -295,7 +295,7 @@ class Connection:
         return Overdue(f"{self.address} did not answer within the time given.", channel.trouble)
 
     def _ended(self, channel: Channel, error: Gone | Closed) -> errors.OpError:
-        """The error of a request whose channel was closed, or lost, and is of no use any more."""
+        """The error of a request whose channel was closed or lost."""
         if isinstance(error, Closed) or self._closed.is_set():
             return errors.CancelledError(None, None, "The session was closed during the run.")
         channel.close()

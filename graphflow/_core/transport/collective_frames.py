@@ -1,11 +1,11 @@
-"""What members of a group send each other, in one frame: a small value whole, of a large one where it lies.
+"""Frames that members of a group send each other: with a small value itself, with a handle of a large one.
 
     head      see _HEAD: what it is, the round it belongs to, of which rank it comes, dtype and rank of the value
     axes      8 bytes each
     text      the terms of the operation, a zero byte, its name
     payload   nothing; the value itself; a handle of shared memory; or the ranks whose shares come with the message
 
-docs/wire-protocol.md has the bytes. As with every message, what comes in is believed in nothing.
+docs/wire-protocol.md has the bytes. As with every message, nothing that comes in is trusted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLOAT: Final = np.dtype(np.float32)
 
 
 class What(IntEnum):
-    """What a frame tells."""
+    """The kinds of frames."""
 
     OFFER = 1
     REDUCED = 2
@@ -36,7 +36,7 @@ class What(IntEnum):
 
 
 class Where(IntEnum):
-    """Where the value is."""
+    """Where the value of a frame is."""
 
     NOWHERE = 0
     HERE = 1
@@ -78,7 +78,7 @@ class Frame(NamedTuple):
 
     @staticmethod
     def decode(data: Buffer) -> Frame:
-        """The frame that bytes are; BadMessage if they are none."""
+        """The frame that these bytes hold; BadMessage if they hold none."""
         if len(data) < _HEAD.size:
             raise BadMessage("A frame of a collective is too short.")
         what, where, number, axes, rank, texts, group, instance, round_, formation, rows, length = (
@@ -103,14 +103,14 @@ class Frame(NamedTuple):
         )  # fmt: skip
 
     def value(self) -> Any:
-        """The value that is here, flat; BadMessage if its length is not what the shape says."""
+        """The value in this frame, flat; BadMessage if its length does not fit the shape."""
         if len(self.payload) != self.length or self.length != self.bytes:
             raise BadMessage("The value of a collective has another length than its shape says.")
         return np.frombuffer(self.payload, self.dtype)
 
     @property
     def bytes(self) -> int:
-        """The bytes that a value of this dtype and shape has."""
+        """The number of bytes of a value of this dtype and shape."""
         return math.prod(self.shape) * int(self.dtype.itemsize)
 
 

@@ -1,4 +1,4 @@
-"""Counts what is not taken, and logs it now and then: who sends rubbish must not be able to fill the log either."""
+"""Counts messages that are dropped, and logs that now and then: a sender of rubbish must not fill the log."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Dropped:
         self._logged = 0
         self._next = 0.0
         self.count = 0
-        """How many since the start."""
+        """The number of dropped messages since the start."""
         self.latest = ""
-        """Why the last one was."""
+        """Why the last one was dropped."""
 
     def add(self, reason: str, log: bool = True) -> None:
         """Counts one; logs at most one line in ten seconds, and none for what needs none."""
@@ -36,7 +36,7 @@ class Dropped:
 
 
 class Rate:
-    """Allows so many of something a second, and at most as many at once. For one thread."""
+    """Allows so many events a second, and at most as many at once. For one thread."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -44,7 +44,7 @@ class Rate:
         self._then = time.monotonic()
 
     def allows(self) -> bool:
-        """Whether there may be one more now."""
+        """Whether one more event may happen now."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._then) * self._most)
         self._then = now

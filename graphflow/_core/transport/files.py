@@ -1,4 +1,4 @@
-"""Waits until one of many files can be read or written, and says what is to be called then."""
+"""Waits until one of many files can be read or written, and knows the function to call for each."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Files:
         self._epoll = select.epoll() if hasattr(select, "epoll") else None
         self._poll: Any = self._epoll or select.poll()
         self.called: dict[int, Callable[[int], None]] = {}
-        """What is called with the events of each file, by its number."""
+        """The function to call with the events of each file, by the file's number."""
 
     def watch(self, file: int | _File, called: Callable[[int], None]) -> None:
-        """Waits until a file can be read."""
+        """Adds a file: waits until it can be read."""
         number = file if isinstance(file, int) else file.fileno()
         self._poll.register(number, READ)
         self.called[number] = called
 
     def until_writable(self, file: _File, wanted: bool) -> None:
-        """Whether it waits, too, until a file can be written."""
+        """Sets whether it waits, too, until a file can be written."""
         self._poll.modify(file.fileno(), READ | WRITE if wanted else READ)
 
     def unwatch(self, file: _File) -> None:
-        """Waits for a file no more, which is about to be closed."""
+        """Removes a file, which is about to be closed."""
         del self.called[file.fileno()]
         self._poll.unregister(file.fileno())
 
@@ -47,7 +47,7 @@ class Files:
         return found
 
     def close(self) -> None:
-        """Waits for nothing any more."""
+        """Removes all files."""
         self.called.clear()
         if self._epoll is not None:
             self._epoll.close()

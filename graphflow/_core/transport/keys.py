@@ -1,9 +1,9 @@
 """The keys of a cluster: one file that is made once and copied to every machine that takes part.
 
-Whoever has it may connect, and may have Python functions run, as with the user's token on one machine; so it is refused
-if others could read it. It holds two CURVE key pairs, since a server proves that it is one, and a client that it may
-connect, each with a key of its own; the public halves follow from the secret ones. The handshake, and that everything
-after it is encrypted, is ZeroMQ's (https://rfc.zeromq.org/spec/26).
+Whoever has the file may connect, and may have Python functions run, as with the user's token on one machine. So it is
+refused if others could read it. It holds two CURVE key pairs: with one a server proves that it is a server, with the
+other a client proves that it may connect. The public halves follow from the secret ones. ZeroMQ does the handshake, and
+encrypts everything after it (https://rfc.zeromq.org/spec/26).
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class ClusterKeys:
 
 @dataclass(frozen=True, repr=False)
 class Access:
-    """How processes of a cluster know each other: `secret` is the proof, `keys` encrypt; None on one machine.
+    """How the processes of a cluster recognise each other.
 
-    where: the file that the secret is from.
+    secret: the proof. keys: encrypt connections; None for a cluster on one machine. where: the file of the secret.
     """
 
     secret: str
@@ -55,10 +55,10 @@ class Access:
     where: str = ""
 
     def shown_at(self, address: str) -> str:
-        """What is shown to the task at host:port, and which shows it: in every hello and, without keys, before.
+        """The proof for the task at host:port, shown in every hello, and as a password if there are no keys.
 
-        The user's token itself is not sent: who listens at another port, waiting for a task's clients to come there
-        by mistake, gets nothing that opens that task.
+        The user's token itself is not sent. A process that listens at another port, and to which clients of the task
+        come by mistake, gets nothing that opens the task.
         """
         if self.keys is not None:
             return self.secret
@@ -67,14 +67,14 @@ class Access:
 
     @property
     def other_token(self) -> str:
-        """The words for whoever has not this user's token."""
+        """The message about a process that has another token."""
         return (
             f"refuses the token: its own is not the one in {self.where}, which this process has. Another user has "
             "started it, or in another container, or the file was made anew since"
         )
 
     def prepare(self, socket: Any, address: str) -> None:
-        """Has a socket that will connect to host:port prove that it may; with keys the server has to, too."""
+        """Makes a socket prove, when it connects to host:port, that it may; with keys the server proves it, too."""
         if self.keys is None:
             socket.plain_username = PLAIN_USER
             socket.plain_password = self.shown_at(address).encode()
@@ -85,7 +85,7 @@ class Access:
 
 
 def make(folder: Path) -> Path:
-    """Writes a new key into a folder, which is made; the file. FileExistsError if there is a key already."""
+    """Writes a new key into a folder, which it makes; returns the file. FileExistsError if there is a key already."""
     import zmq
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

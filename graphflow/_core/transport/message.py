@@ -4,7 +4,7 @@
               a JSON object or nothing; then the table of the tensors, in which small ones are whole
     frame 1.. the buffers of the large tensors
 
-What the three numbers mean depends on the kind. Reading runs no code of the sender's.
+The meaning of the three numbers depends on the kind. Reading a message runs no code of the sender.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Kind(IntEnum):
 _json: Final = json.JSONEncoder(separators=(",", ":")).encode
 _KINDS: Final = {int(kind): kind for kind in Kind}
 _OF_STEPS: Final = frozenset({Kind.TENSOR, Kind.DONE})
-"""Kinds with what goes along edges, where an operation that did not run leaves no value."""
+"""Kinds whose tensors go along edges of a plan. A tensor may be missing: its operation did not run."""
 
 
 def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
-    """Version, kind, number of tensors and first number of a message, as its header says; None if that is none."""
+    """Version, kind, number of tensors and first number of a message, from its header; None if it has no header."""
     if not frames or len(frames[0]) < _HEADER.size or frames[0][:2] != _MAGIC:
         return None
     _, version, kind, count, _, a, _, _ = _HEADER.unpack_from(frames[0])
@@ -89,7 +89,7 @@ class Message:
     def frames(self, share: Share | None = None) -> list[Buffer]:
         """The message as frames; buffers of tensors share memory with them.
 
-        `share` puts a tensor where the receiver can read it without its being in the message, and says where.
+        share: puts a tensor into memory that the receiver reads, and returns a handle, which is sent instead.
         """
         if not self.details and not self.tensors:
             return [_HEADER.pack(_MAGIC, VERSION, self.kind, 0, 0, self.a, self.b, self.c)]
@@ -104,8 +104,8 @@ class Message:
     def of(frames: Sequence[Buffer], memory: PartnerMemory | None = None) -> Message:
         """The message that frames hold; the tensors are read-only and share memory with the frames.
 
-        `memory` is what the sender shares with this process. BadMessage for anything that `frames()` could not have
-        made, SharedMemoryError if the memory cannot be had any more.
+        memory: the memory that the sender shares with this process. Raises BadMessage for anything that `frames()`
+        could not have made, SharedMemoryError if the memory cannot be read any more.
         """
         if not frames or len(frames[0]) < _HEADER.size:
             raise BadMessage("A message has a header.")

@@ -1,9 +1,9 @@
-"""Names of machines, looked up where nobody waits for it.
+"""Names of machines, looked up in threads for which nobody waits.
 
-A look-up can take a minute if the name service does not answer, and nothing ends it. ZeroMQ would do it in the
-thread that carries the messages of all connections, so it gets addresses of numbers alone, and a thread for each host
-asks here: the others go on, and at most one thread a host hangs. Answers are kept for a moment only, since addresses
-change; the last one that was good stays in use for as long as there is no newer one.
+A look-up can take a minute if the name service does not answer, and cannot be ended. ZeroMQ would do it in the thread
+that carries the messages of all connections. So ZeroMQ gets numeric addresses alone, and each host is looked up in a
+thread of its own here: at most one thread for each host hangs, and all else goes on. Answers are kept for a moment
+only, since addresses change. The last good answer stays in use until there is a newer one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphflow._core.common.timeouts import FRESH_NAME_SECONDS, LOOK_UP_SECONDS,
 from graphflow._core.transport.addresses import is_loopback, is_number
 
 _MOST_PROBED: Final = 8
-"""Addresses of one host that are tried."""
+"""How many addresses of one host are tried at most."""
 _MOST_KEPT: Final = 1024
 _REASONS: Final = {
     errno.ECONNREFUSED: "the connection is refused: no process listens there",
@@ -35,7 +35,7 @@ _REASONS: Final = {
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of a host: its addresses of numbers, the best first.
+    """The answer for a host: its numeric addresses, the best first.
 
     error: why there are none, or why none of them can be used; "" if all is well. pending: whether a newer answer is
     on its way. accepts: whether something was found to listen at the first address. at: when that was, in
@@ -69,21 +69,21 @@ class Names:
         self._entries: dict[_Key, _Entry] = {}
 
     def look_up(self, host: str, then: Callable[[], None] | None = None) -> Found:
-        """What is known of a host; never waits, and has it looked up if that is not new.
+        """The newest answer for a host, at once. Starts a look-up if that answer is not new.
 
-        then: called, in another thread, when the answer is there that is pending.
+        then: called in another thread when the pending answer is there.
         """
         return Found((host,)) if is_number(host) else self._ask((host, 0, False), then)
 
     def explore(self, host: str, port: int, beyond: bool) -> Found:
-        """As look_up, with the addresses tried: first is one at which something listens, or the error says why not.
+        """As look_up, and tries the addresses: one at which something listens comes first, or `error` says why not.
 
         beyond: whether addresses of other machines are tried, too.
         """
         return self._ask((host, port, beyond), None)
 
     def wait(self, host: str, deadline: float) -> Found:
-        """As look_up, with an answer or an error, waited for until `deadline` (of time.monotonic())."""
+        """As look_up, but waits for an answer or an error until `deadline` (of time.monotonic())."""
         limit = min(deadline, time.monotonic() + LOOK_UP_SECONDS)
         with self._condition:
             found = self.look_up(host)
@@ -151,7 +151,7 @@ class Names:
 
 
 def resolve(host: str) -> tuple[tuple[str, ...], str]:
-    """The addresses of numbers of a host, those of IPv4 first, or why there are none. May take very long."""
+    """The numeric addresses of a host, those of IPv4 first, or why there are none. May take very long."""
     if is_number(host):
         return (host,), ""
     try:
@@ -193,11 +193,11 @@ def reason_of(error: OSError) -> str:
 
 
 NAMES: Names = Names()
-"""Those of this process."""
+"""The names that this process has looked up."""
 
 
 def _renew() -> None:
-    """In a forked child: the threads that look up are not there."""
+    """Begins anew in a forked child, which does not have the parent's threads."""
     NAMES.__init__()  # type: ignore[misc]
 
 

@@ -1,7 +1,8 @@
-"""The connections that a server opens to the other tasks: a DEALER to each, where its address leads at the time.
+"""Peer links: the connections that a server opens to the other tasks, each a DEALER.
 
-A connection that is not there yet may turn to another address, when the name has one or the first does not answer; what
-was sent meanwhile then goes there. What such a connection brings is only why the other side refuses it.
+While a link is not established it may change to another address, if the name gets one or the first does not answer. The
+messages that were sent meanwhile then go to the new address. The other side sends nothing over a link, except the
+reason if it refuses it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MOST_REASON: Final = 1000
 
 
 class _Link:
-    """One connection; `stands` once it does, before which what is sent is kept."""
+    """One connection. `stands`: whether it is established; until then a copy of each sent message is kept."""
 
     def __init__(self, address: str, access: Access) -> None:
         self.address = address
@@ -39,17 +40,17 @@ class _Link:
         self.socket: zmq.Socket[bytes] | None = None
         self.monitor: zmq.Socket[bytes] | None = None
         self.unsure: list[Sequence[Buffer]] = []
-        """What was sent before it stood: it may have to be sent again, to another address."""
+        """The messages sent before it stood: they may have to be sent again, to another address."""
         self.stands = False
         self.refused = False
-        """Whether ZeroMQ has given it up: the other side has other secrets, or is something else."""
+        """Whether ZeroMQ has given it up: the other side has other secrets, or speaks another protocol."""
 
 
 class PeerLinks:
     """The connections of one server, by address (host:port). For the thread of its sockets.
 
-    identity: what the receivers know this server by. access: what is shown to them. call: has a function called soon in
-    that thread. lost: called with the address of a connection that had stood and is gone.
+    identity: the name by which the receivers know this server. access: the proof that is shown to them. call: has that
+    thread call a function soon. lost: called with the address of a connection that had stood and is gone.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class PeerLinks:
         self._lost = lost
         self._links: dict[str, _Link] = {}
         self._refusals: dict[str, str] = {}
-        """Why the servers at these addresses have refused the last connection."""
+        """Why the server at each of these addresses has refused the last connection."""
         self._troubles: dict[str, str] = {}
         """Why the last connection to these addresses never stood."""
 
@@ -75,9 +76,9 @@ class PeerLinks:
         return address in self._links
 
     def send(self, address: str, frames: Sequence[Buffer]) -> None:
-        """Sends to the server at host:port; what cannot go out yet goes when the connection is there.
+        """Sends to the server at host:port, as soon as there is a connection.
 
-        PermissionError if that is on another machine and there are no keys.
+        Raises PermissionError if the server is on another machine and there are no keys.
         """
         link = self._links.get(address)
         if link is None:
@@ -105,7 +106,7 @@ class PeerLinks:
             _close(link, linger_ms)
 
     def look(self) -> None:
-        """Looks which connections stand, are gone or refused, and turns those that do not stand to better addresses."""
+        """Checks which connections stand, are gone or are refused; those that do not stand may change their address."""
         for link in list(self._links.values()):
             self._look_at(link)
             if self._links.get(link.address) is not link:
@@ -116,7 +117,7 @@ class PeerLinks:
                 self._connect(link)
 
     def close(self, linger_ms: int) -> None:
-        """Closes all; those that stand have so long to send what is left."""
+        """Closes all links. Those that stand have so many milliseconds to send what is left."""
         for address, link in list(self._links.items()):
             self.disconnect(address, linger_ms if link.stands else 0)
 
@@ -129,12 +130,12 @@ class PeerLinks:
         return link
 
     def _found(self, link: _Link) -> None:
-        """The name of a link was looked up."""
+        """Connects a link whose name has been looked up."""
         if self._links.get(link.address) is link and link.socket is None:
             self._connect(link)
 
     def _connect(self, link: _Link, then: Callable[[], None] | None = None) -> None:
-        """Connects a link, or connects it to another address, if there is one to choose."""
+        """Connects a link, or changes it to another address if its route has a better one."""
         end = link.route.choose(then) or (link.route.endpoint if link.refused else "")
         if not end:
             return
@@ -154,7 +155,7 @@ class PeerLinks:
             send(socket, frames)
 
     def _look_at(self, link: _Link) -> None:
-        """Looks what has happened to a connection: only now and then, as each look costs time."""
+        """Handles the events of a connection. Called only now and then, as each call costs time."""
         while link.monitor is not None and not link.monitor.closed:
             try:
                 event = int(recv_monitor_message(link.monitor, zmq.NOBLOCK)["event"])
@@ -215,7 +216,7 @@ def _close(link: _Link, linger_ms: int) -> None:
 
 
 def other_version(version: int) -> str:
-    """The words for who speaks another version of the protocol."""
+    """The message about a process that speaks another version of the protocol."""
     return (
         f"it speaks version {version} of the protocol, not {VERSION}: another graphflow is installed there, use the "
         "same one everywhere"

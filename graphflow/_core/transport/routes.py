@@ -1,7 +1,7 @@
-"""Which address of numbers a task's address leads to: chosen anew with each connection, and while none stands.
+"""Routes: the numeric address to which a task's address leads, chosen anew for each try to connect.
 
-The user's token is the secret of one machine. So what is checked is the address that is connected to, and not the name,
-which may mean another machine a moment later.
+The user's token is the secret of one machine. So the numeric address is checked, and not the name, which may mean
+another machine a moment later.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ SILENT: Final = (
     "something listens there that does not answer as a task of this cluster: it is stopped, overloaded, or another "
     "program"
 )
-"""Why there is no answer if a connection could be made."""
+"""The reason to give if something listens at the address, but no connection comes to stand."""
 
 _NO_PORT: Final = "its port is 0, which stands for any free one: give the port that the task has printed"
 
 
 class Route:
-    """The way to an address (host:port). For one thread. ValueError for what is no address.
+    """The route to an address (host:port). For one thread. Raises ValueError for a text that is no address.
 
-    keys: those of the cluster; without them it only leads to this machine.
+    keys: the keys of the cluster; without them a route leads to this machine alone.
     """
 
     def __init__(self, address: str, keys: ClusterKeys | None) -> None:
         self.host, self.port = split(address, any_port=True)
         self._keys = keys
         self.endpoint = ""
-        """What was chosen last; "" before that."""
+        """The endpoint that was chosen last; "" before that."""
         self.trouble = ""
         """Why there is no connection, as far as that is known."""
         self._since = 0.0
 
     def choose(self, then: Callable[[], None] | None = None) -> str:
-        """What to connect to from now on; "" if nothing is known, or nothing better than what was chosen.
+        """The endpoint to connect to from now on; "" if none is known, or none better than the last one. Never waits.
 
-        Never waits. then: called, in any thread, when there may be something to choose.
+        then: called in any thread when there may be another endpoint to choose.
         """
         now = time.monotonic()
         if not self.port:
@@ -77,15 +77,15 @@ class Route:
 
 
 def beyond(host: str, number: str = "") -> str:
-    """The words for a host on another machine if there are no keys."""
+    """The message for a host on another machine if there are no keys."""
     where = host if number in ("", host) else f"{host} ({number})"
     return f"{where} is beyond this machine, and no keys of the cluster are given: {HOW_TO}."
 
 
 def check_reach(address: str, keys: ClusterKeys | None, seconds: float = 0.0) -> None:
-    """PermissionError for an address (host:port) that is known to be beyond this machine, if there are no keys.
+    """Raises PermissionError for an address (host:port) on another machine if there are no keys.
 
-    seconds: how long a name is waited for. A name that is not known then passes: there is nothing to connect to.
+    seconds: how long to wait for the answer to a name. A name without an answer passes: nothing can connect to it.
     """
     host, _ = split(address, any_port=True)
     if keys is not None:
@@ -96,9 +96,9 @@ def check_reach(address: str, keys: ClusterKeys | None, seconds: float = 0.0) ->
 
 
 def own_endpoint(address: str, keys: ClusterKeys | None) -> str:
-    """What a server with this address (host:port) listens at, as ZeroMQ takes it.
+    """The endpoint at which a server with this address (host:port) listens, as ZeroMQ takes it.
 
-    PermissionError as check_reach, OSError if the name is not known within some seconds.
+    Raises PermissionError as check_reach does, OSError if the name has no answer within some seconds.
     """
     host, port = split(address, any_port=True)
     found = NAMES.wait(host, time.monotonic() + LOOK_UP_SECONDS)

@@ -1,16 +1,16 @@
-"""The sockets of a process: one thread owns them all, and calls one handler with what comes.
+"""The sockets of a process: one thread owns them all, and calls one handler with every message that comes.
 
-A server binds a ROUTER and opens a DEALER to each peer it sends to; messages between servers go one way each, from the
+A server binds a ROUTER and opens a DEALER to each peer that it sends to. So between servers a message goes from the
 sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in each of its threads and gets its answers
-on it. Queues have no limit in ZeroMQ, which would drop or block silently; what is on its way is bounded by the steps
-that are. ZeroMQ's own heartbeats notice a peer that goes without closing; the handler is told of it.
+on it. ZeroMQ's queues have no limit here, since at a limit it would drop messages or block silently; the number of
+steps under way bounds them. ZeroMQ's heartbeats notice a peer that goes without closing, and the handler is told.
 
 If both ends are on one machine, a local channel (local_channels.py) carries what one of these sockets would. Between
 servers it goes one way, to a client both. The handler names the receiver as before; a broken local channel is a lost
 connection.
 
-Nobody sends a message without having shown that he may (strangers.py). From whom the handler does not know, since his
-hello is still to come, one short frame is taken, and everything else is dropped before it is looked at.
+No connection gets a message through before it has shown that it may (strangers.py). From a sender whose hello has not
+come, and whom the handler does not know yet, one short frame is taken. Everything else is dropped unread.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _LOG = logging.getLogger("graphflow")
 
 
 class Handler(Protocol):
-    """What the thread of the sockets calls."""
+    """The object that the thread of the sockets calls."""
 
     def knows(self, sender: bytes) -> bool:
         """Whether the socket of that identity has shown that it may send; a stranger may send one short frame."""
         ...
 
     def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
-        """A message came in from the socket of that identity."""
+        """Takes a message from the socket of that identity."""
         ...
 
     def lost(self, peer: str) -> None:
-        """The connection to a peer that had been there is gone."""
+        """Notes that an established connection to a peer is gone."""
         ...
 
     def left(self, sender: bytes) -> None:
@@ -77,28 +77,28 @@ class Handler(Protocol):
         ...
 
     def tick(self) -> None:
-        """Some time has passed."""
+        """Called every TICK_SECONDS or so."""
         ...
 
 
 def _file(socket: zmq.Socket[bytes]) -> int:
-    """The file that shows that something may have happened to a socket."""
+    """The file that becomes readable when something may have happened to a socket."""
     found = socket.getsockopt(zmq.FD)
     assert isinstance(found, int)
     return found
 
 
 def _readable(socket: zmq.Socket[bytes]) -> bool:
-    """Whether there is a message. After everything that is done with a socket this has to be asked anew."""
+    """Whether there is a message. It has to be asked again after every use of the socket."""
     events = socket.getsockopt(zmq.EVENTS)
     assert isinstance(events, int)
     return bool(events & zmq.POLLIN)
 
 
 class Sockets:
-    """All sockets of a server. Made and started in any thread; but for `call`, only its own thread uses it.
+    """All sockets of a server. Made and started in any thread; after that only its own thread uses it, and `call`.
 
-    access: what whoever connects has to show, and what is shown to others.
+    access: the proof that connections have to show, and that is shown to others.
     local_channels: whether it accepts and opens local channels.
     """
 
@@ -120,11 +120,11 @@ class Sockets:
         self._router.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self.gate = Gate(self._context, self._router, access, name)
         self._gate_used = True
-        """Whether the gate may have news that no file shows any more."""
+        """Whether the gate may have news that its files do not show any more."""
         self._peers = PeerLinks(self._context, identity, access, self.call, self._peer_lost)
         self._files = Files()
         self._router_used = True
-        """Whether something was done with the router, which takes ZeroMQ's signal that a message came."""
+        """Whether the router was used: that may have taken ZeroMQ's signal that a message came."""
         self._listener = Listener(local_channels)
         self._channels_in: dict[bytes, LocalChannel] = {}
         """The local channels that others have opened, by their identity. Answers to clients go through them, too."""
@@ -134,20 +134,20 @@ class Sockets:
         """The local channels to peers, by their addresses."""
         self._pool = Pool()
         self._pieces: dict[bytes, Pieces] = {}
-        """What senders have sent pieces of."""
+        """The unfinished messages of senders who send in pieces."""
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
         self._calls: deque[Callable[[], None]] = deque()
         self._waking = threading.Lock()
-        """Held while the pipe is written to or closed: its number may be another file's right after."""
+        """Held while the pipe is written to or closed: after closing, its number may belong to another file."""
         self._ended = False
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
-        """What went through since the start."""
+        """Counts since the start."""
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
 
     def bind(self, endpoint: str) -> str:
-        """Listens at an endpoint such as tcp://127.0.0.1:0; the endpoint with its port. OSError if it is taken."""
+        """Listens at an endpoint such as tcp://127.0.0.1:0; returns it with its port. OSError if it is taken."""
         deadline = time.monotonic() + PORT_RELEASE_SECONDS
         self._router.setsockopt(zmq.IPV6, int("[" in endpoint))
         while True:
@@ -195,7 +195,7 @@ class Sockets:
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
-        """Sends to who has sent with this identity; False if it is gone."""
+        """Sends to the process that has sent with this identity; False if it is gone."""
         channel = self._channels_in.get(identity)
         try:
             if channel is None:
@@ -399,7 +399,7 @@ class Sockets:
         self._gate_used = True
 
     def _look_at_gate(self) -> None:
-        """Answers who may connect, and closes strangers if there are too many."""
+        """Has the gate answer ZeroMQ's questions, and closes strangers if there are too many."""
         asked, news = self.gate.answer(), self.gate.look()
         self._gate_used = asked or news
         if self.gate.crowded:
@@ -426,7 +426,7 @@ class Sockets:
             self._writer = -1
 
     def _guarded(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Calls the handler; an error in it is a bug, which must not end the thread for everybody else."""
+        """Calls a function of the handler. An error in it is a bug, which must not end the thread that all share."""
         try:
             function(*arguments)
         except Exception:
@@ -439,7 +439,7 @@ class Sockets:
             self._guarded(self._calls.popleft())
 
     def _drain_router(self) -> bool:
-        """Takes what has come, up to a number of messages; whether that was reached."""
+        """Takes the messages that have come, up to a number; returns whether it was reached."""
         for _ in range(_MESSAGES_AT_ONCE):
             try:
                 if self.gate.watches:
@@ -465,7 +465,7 @@ class Sockets:
         return True
 
     def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:
-        """The message of which this is the end; None if more is to come, or it is none."""
+        """The message that these frames complete; None if pieces are still to come, or if they make no message."""
         pieces = self._pieces.get(sender)
         if pieces is None:
             pieces = self._pieces[sender] = Pieces(self._pool)

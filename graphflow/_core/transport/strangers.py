@@ -1,17 +1,18 @@
-"""Who has connected to a task and has not shown yet that it may: how they are refused, and what they can use up.
+"""Strangers: connections that have not shown yet that they may be there. How they are refused, and what they may use.
 
 ZeroMQ takes a message whole before anybody sees it, however many frames it has, so a stranger must not get as far as
-sending one. Every connection begins with a proof: without keys ZeroMQ's PLAIN mechanism with a password that follows
-from the user's token (https://rfc.zeromq.org/spec/24), with the keys of a cluster CURVE
+sending one. Every connection begins with a proof. Without keys that is ZeroMQ's PLAIN mechanism with a password that
+follows from the user's token (https://rfc.zeromq.org/spec/24); with the keys of a cluster it is CURVE
 (https://rfc.zeromq.org/spec/26). Until then ZeroMQ takes commands of the handshake and nothing else, each at most as
-long as a frame may be, and ends the connection after some seconds. What it does not limit is how many there are: here
-some are closed beyond a number. Those go first that have been there for long, the oldest first; if all came just now
-chance decides, as otherwise whoever connects fastest would throw out all others. So strangers cost a task at most
-`MOST_STRANGERS` files and as many frames.
+long as a frame may be, and ends the connection after some seconds.
 
-The thread of the sockets answers ZeroMQ's question whether a password or a key is the right one
-(https://rfc.zeromq.org/spec/27), in a context of the server's own, since another server of this process may have
-others.
+ZeroMQ does not limit the number of connections, so this module does: beyond a number it closes some strangers. Those
+that have been there for long are closed first, the oldest first. If all came just now, chance decides; otherwise
+whoever connects fastest would drive out all others. So strangers cost a task at most `MOST_STRANGERS` files and as many
+frames.
+
+ZeroMQ asks whether a password or a key is the right one (https://rfc.zeromq.org/spec/27), and the thread of the sockets
+answers. Each server has a context of its own for that, since another server of this process may have other secrets.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ tasks all start at once has fewer for a moment, and those of it that are closed 
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken of a connection before its hello."""
 _SHARE_OF_FILES: Final = 2
-"""Strangers get no more than one of so many of the files that this process may still open."""
+"""Strangers may use one part in so many of the files that this process may still open."""
 _FEWEST: Final = 8
-"""So many strangers there may be even if files are short: whoever connects is one at first."""
+"""So many strangers are let in even if files are short, since every connection is a stranger's at first."""
 _BACKLOG: Final = 1024
-"""Connections that the kernel keeps for ZeroMQ: if there is no room it drops them, and who came tries again only
-after a second."""
+"""Connections that the kernel keeps for ZeroMQ. Without room it drops them, and the other side tries again only after
+a second."""
 _EVENTS_AT_ONCE: Final = 256
-"""Events that are looked at before others have their turn."""
+"""Events that are handled before other work has its turn."""
 _DOMAIN: Final = "graphflow"
 _ENDPOINT: Final = "inproc://zeromq.zap.01"
 _MONITOR: Final = "inproc://graphflow.strangers"
@@ -61,19 +62,19 @@ _EVENTS: Final = (
 _ENDED: Final = "It ended without having shown that it may connect."
 _NO_PROTOCOL: Final = "It speaks another protocol, has another cluster's key, or none."
 _NEWS: Final = struct.Struct("=Hi")
-"""What ZeroMQ says of a connection: the event, and mostly the number of the file."""
+"""ZeroMQ's message about a connection: the event, and a value, which is the number of the file for most events."""
 
 
 @dataclass(slots=True)
 class _Stranger:
-    """A connection that has not shown yet that it may be there: which file it is, and since when it is there."""
+    """A connection that has not shown yet that it may be there: the inode of its file, and since when it is there."""
 
     inode: int
     since: float
 
 
 class Gate:
-    """Refuses strangers at the ROUTER of a task. For the thread of the sockets, but for `close`."""
+    """Refuses strangers at the ROUTER of a task. For the thread of the sockets; `close` is for any thread."""
 
     def __init__(
         self, context: zmq.Context[Any], router: zmq.Socket[bytes], access: Access, name: str
@@ -83,14 +84,14 @@ class Gate:
         self._password = b""
         self._port = 0
         self._strangers: dict[int, _Stranger] = {}
-        """By the number of the file, the one that has been there for longest first."""
+        """The strangers by the numbers of their files, the oldest first."""
         self._room = MOST_STRANGERS
         self._other_secret = f"It has another token or key than the one in {access.where}."
         self._why = ""
-        """Why the connection is refused whose end is told next."""
+        """The reason for the last refusal, for the connection whose end ZeroMQ reports next."""
         self._nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._spare = os.dup(self._nothing)
-        """A file that is there to become another one, since to close a stranger must not need a file."""
+        """A spare file, whose number `_end` uses: closing a stranger must not need a new file."""
         self.refused = Dropped(name, "connections were refused")
         self._questions: zmq.Socket[bytes] = context.socket(zmq.REP)
         self._questions.bind(_ENDPOINT)
@@ -115,12 +116,12 @@ class Gate:
 
     @property
     def sockets(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
-        """The sockets that bring news: questions, and what happened to connections."""
+        """The sockets that bring news: ZeroMQ's questions, and the events of connections."""
         return self._questions, self._monitor
 
     @property
     def watches(self) -> bool:
-        """Whether there are strangers, so that it has to be told of whose connection a message came."""
+        """Whether there are strangers. If so, `came` has to be told the file of each message."""
         return bool(self._strangers)
 
     @property
@@ -135,10 +136,10 @@ class Gate:
     # ---- questions --------------------------------------------------------------------------------------------------
 
     def answer(self) -> bool:
-        """Answers ZeroMQ's questions whether who connects has the right password or key; whether more may be there.
+        """Answers ZeroMQ's questions whether a password or key is right; returns whether there may be more questions.
 
-        Before each answer all is noted that has happened. Else whoever was let in could send its hello before it is
-        noted that it came, would be held for a stranger from then on, and be closed.
+        Before each answer it notes all events so far. Otherwise a connection that was let in could send its hello
+        before it is noted as a stranger, would be taken for one from then on, and be closed.
         """
         for _ in range(_EVENTS_AT_ONCE):
             try:
@@ -164,7 +165,7 @@ class Gate:
     # ---- connections ------------------------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Notes who came and went; whether more may have."""
+        """Notes which connections came and went; returns whether there may be more events."""
         for _ in range(_EVENTS_AT_ONCE):
             try:
                 news = self._monitor.recv(zmq.NOBLOCK)
@@ -193,7 +194,7 @@ class Gate:
 
     @property
     def crowded(self) -> bool:
-        """Whether there are too many strangers: `thin_out` is to be called, once what has come is looked at."""
+        """Whether there are too many strangers. Then `thin_out` is to be called, after the messages that have come."""
         return len(self._strangers) > self._room
 
     def thin_out(self) -> None:
@@ -222,10 +223,10 @@ class Gate:
                 self.refused.add(f"More than {most} that have not shown that they may connect were there.")
 
     def _end(self, file: int, stranger: _Stranger) -> bool:
-        """Has ZeroMQ close a connection, by ending it; whether it is still there.
+        """Shuts a connection down, so that ZeroMQ closes it; returns whether it was still there.
 
-        The number of the file may be another one's since. A copy of it cannot change, so that is looked at; it takes
-        the place of a file that is kept for that, as strangers may have taken all others.
+        The number of its file may have been given to another file since. So the file is copied first, and the copy is
+        checked. The copy takes the number of the spare file, as strangers may have used up all others.
         """
         try:
             os.dup2(file, self._spare, inheritable=False)

@@ -3,9 +3,9 @@
 A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. A small buffer follows it at
 once, since a frame of its own would cost more than copying it; a large one is a frame, or several. The buffer holds the
 elements in row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes.
-In place of a buffer there may be a handle of shared memory (transport/shared.py). What was not computed, since it is in
-a branch that was not taken, has the type of no value: the gradient of the branch may be elsewhere and awaits it. What
-comes in is believed in nothing: every size is checked against the length of what is really there.
+In place of a buffer there may be a handle of shared memory (transport/shared.py). A value that was not computed, since
+its branch was not taken, has a type of its own: the gradient of the branch may be on another task, which awaits it.
+Nothing that comes in is trusted: every size is checked against the length of the bytes that are there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BOOL: Final = dtypes.bool_.as_datatype_enum
 _NO_VALUE: Final = 0
 """TensorFlow's number for no type."""
 _NOTHING: Final = _HEAD.pack(_NO_VALUE, 0, _HERE, 0, 0)
-"""The descriptor of what has no value."""
+"""The descriptor of a value that was not computed."""
 
 if sys.byteorder != "little":
     raise ImportError("graphflow's transport needs a little-endian machine.")
@@ -53,7 +53,7 @@ Buffer = bytes | memoryview
 
 
 class BadMessage(ValueError):
-    """What came is not a message as docs/wire-protocol.md describes it."""
+    """Frames came that are no message as docs/wire-protocol.md describes it."""
 
 
 class NotShared(BadMessage, SharedMemoryError):
@@ -65,9 +65,9 @@ Share = Callable[[np.ndarray[Any, Any]], bytes | None]
 
 
 def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, list[Buffer]]:
-    """The table of arrays (or NumPy scalars, or bytes, or None for what has no value), and the large buffers.
+    """The table of some values, and their large buffers, which share memory with the arrays.
 
-    Those share memory with the arrays. TypeError for a value that is no tensor.
+    A value is an array, a NumPy scalar, bytes, or None if it was not computed. TypeError for anything else.
     """
     if len(values) > MOST_TENSORS:
         raise ValueError(f"A message holds at most {MOST_TENSORS} tensors, got {len(values)}.")
@@ -134,8 +134,8 @@ def decode(
 ) -> list[np.ndarray[Any, Any] | None]:
     """The `count` values that `encode` was given; arrays are read-only, and large ones share memory with the buffers.
 
-    The table begins at a position and goes to the end. BadMessage if it is none. `memory` is what the sender shares;
-    SharedMemoryError if it cannot be had any more.
+    The table begins at a position and goes to the end. memory: the memory that the sender shares. Raises BadMessage if
+    there is no such table, SharedMemoryError if the memory cannot be read any more.
     """
     values: list[np.ndarray[Any, Any] | None] = []
     large = iter(buffers)

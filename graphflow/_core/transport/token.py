@@ -1,8 +1,8 @@
 """The secret that processes of one user on one machine share: a file that only the user can read.
 
-Who shows the token may have Python functions opened and run, so it never leaves the machine: beyond loopback a cluster
-needs keys. All processes of the user have to find the same file, those of a login, of cron, of a service and of
-`docker exec` alike. Their environments differ, HOME and XDG_RUNTIME_DIR among them; so none is asked.
+A process that shows the token may have Python functions opened and run. So the token never leaves the machine: beyond
+loopback a cluster needs keys. All processes of the user have to find the same file, be they of a login, of cron, of a
+service or of `docker exec`. Their environments differ, HOME and XDG_RUNTIME_DIR too, so the environment is not asked.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from graphflow._core.common.own_files import own_folder, own_secret
 _NAME: Final = "token"
 _TEMPORARY: Final = Path("/tmp")
 _NO_FOLDER: Final = (EACCES, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS)
-"""What is wrong with a folder that will be wrong for every process of the user, today and tomorrow."""
+"""Errors of a folder that every process of the user gets, now and later: then the next folder is tried."""
 
 
 def folders() -> list[Path]:
-    """Where the token may lie, best first: in the home that the system knows for the user, or in /tmp."""
+    """The folders that may hold the token, best first: in the home that the system knows for the user, or in /tmp."""
     found = [_TEMPORARY / f"graphflow-{os.geteuid()}"]
     try:
         import pwd

@@ -1,4 +1,4 @@
-"""What all of graphflow's ZeroMQ sockets have, and how the frames of a message go through one."""
+"""The options of all ZeroMQ sockets of graphflow, and how the frames of a message go through one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COPY_BELOW: Final = 32 << 10
 
 
 def options(socket: zmq.Socket[bytes], endpoint: str = "") -> None:
-    """What every socket of graphflow's has; `endpoint`: what it will listen at or be connected to."""
+    """Sets the options that every socket has; `endpoint`: at which it will listen, or to which it will connect."""
     socket.setsockopt(zmq.IPV6, int("[" in endpoint))
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, 0)
